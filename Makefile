@@ -1,0 +1,44 @@
+# `make test` and `make train` set themselves up: a fresh machine needs Python 3.11, make and the package registries.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: help setup check test test-all mutation benchmarks clean
+
+help:
+	@echo "make test        lint, types, architecture and the test suite"
+	@echo "make test-all    the same with the slow tests"
+	@echo "make check       lint, types and import rules only"
+	@echo "make benchmarks  the speed tables of benchmarks/"
+	@echo "make mutation    mutation score of src/arise/method"
+
+setup: $(STAMP)
+
+# The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev]"
+	touch $@
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: check
+	$(BIN)/pytest -n 2
+
+benchmarks: $(STAMP)
+	$(BIN)/python benchmarks/method.py
+
+mutation: $(STAMP)
+	$(BIN)/python benchmarks/mutation.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants

@@ -1,0 +1,135 @@
+"""Every knob, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
+
+Must never read a file or the environment: `config_file` loads, this module only says what is valid.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """Frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Train(Section):
+    """The budget: iterations of B tasks with G rollouts each."""
+
+    iterations: Count = 150
+    tasks_per_iteration: Count = 32
+    group_size: Annotated[int, Field(ge=2)] = 8
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class Sampling(Section):
+    """How the policy generates."""
+
+    context_length: Count = 131_072
+    temperature: Positive = 1.0
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+
+
+class Optimizer(Section):
+    """AdamW, linear warm-up to `learning_rate` over `warmup_updates`, then constant."""
+
+    learning_rate: Positive = 2e-6
+    warmup_updates: Annotated[int, Field(ge=0)] = 40
+    precision: Literal["bf16", "fp32"] = "bf16"
+    beta1: Fraction = 0.9
+    beta2: Fraction = 0.999
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.0
+    max_grad_norm: Positive = 1.0
+
+
+class Loss(Section):
+    """Eq. 19: strict importance-ratio bounds and the dual-clip coefficient."""
+
+    min_ratio: Annotated[float, Field(ge=0.0)] = 0.5
+    max_ratio: Positive = 5.0
+    dual_clip: Positive = 3.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_ratio >= self.max_ratio:
+            raise ValueError(f"min_ratio ({self.min_ratio}) must be below max_ratio ({self.max_ratio})")
+        return self
+
+
+class Credit(Section):
+    """Eqs. 15-17: lambda, and the length adjustment of positive rewards."""
+
+    rubric_weight: Fraction = 0.3
+    length_strength: Fraction = 0.5
+    length_threshold: Annotated[int, Field(ge=0)] = 16_384
+
+
+class PoolLimits(Section):
+    """When the pool changes, how large it may grow, and the two thresholds of a pair's life."""
+
+    update_every: Count = 10
+    max_pairs: Count = 64
+    max_new_pairs: Annotated[int, Field(ge=0)] = 8
+    activate_at: Fraction = 0.3
+    retire_at: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    min_evaluations: Count = 1
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.activate_at >= self.retire_at:
+            raise ValueError(f"activate_at ({self.activate_at}) must be below retire_at ({self.retire_at})")
+        return self
+
+
+class Evidence(Section):
+    """B_k: how far back it reaches and how much of it one call may see."""
+
+    window: Count = 10
+    generation_records: Count = 256
+    refinement_records: Count = 32
+    generation_rounds: Count = 3
+
+
+class CapabilitySampling(Section):
+    """ARISE's sampler: discovery while coverage is low, then weak (task type, capability) cells."""
+
+    kind: Literal["capability"] = "capability"
+    min_discovery: Fraction = 0.1
+    quota_fraction: Fraction = 0.25
+    observed_decay: Fraction = 0.2
+    unobserved_decay: Fraction = 0.999
+
+
+class UniformSampling(Section):
+    """Every task once an epoch, in shuffled order."""
+
+    kind: Literal["uniform"] = "uniform"
+
+
+class VadeSampling(Section):
+    """VADE: the B tasks whose drawn success probability promises most, from verified outcomes."""
+
+    kind: Literal["vade"] = "vade"
+    observed_decay: Fraction = 0.2
+    unobserved_decay: Fraction = 0.999
+
+
+SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
+
+
+class Config(Section):
+    """A whole run. `Config()` is the paper's ARISE."""
+
+    train: Train = Train()
+    sampling: Sampling = Sampling()
+    optimizer: Optimizer = Optimizer()
+    loss: Loss = Loss()
+    credit: Credit = Credit()
+    pool: PoolLimits = PoolLimits()
+    evidence: Evidence = Evidence()
+    sampler: SamplerChoice = CapabilitySampling()

@@ -1,0 +1,85 @@
+"""The seams, on one page: what the loop asks of the parts that vary. Implementations live below, `build.py` chooses."""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from arise.types import (
+    Capabilities,
+    CommandResult,
+    Draw,
+    Example,
+    GenerationRecord,
+    Group,
+    Judgment,
+    LossSpec,
+    OptimSpec,
+    Pair,
+    PolicyRef,
+    Pool,
+    RefinementRecord,
+    Reflection,
+    Rewrite,
+    Rollout,
+    SamplingParams,
+    Segment,
+    StepStats,
+    Task,
+)
+
+
+class Sampler(Protocol):
+    """Chooses the tasks of a batch and can say why; learns from finished groups; its state saves and restores exactly."""
+
+    def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]: ...
+    def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None: ...
+    def keep_only(self, pool: Pool) -> None: ...
+    def to_dict(self) -> dict[str, object]: ...
+    def restore(self, saved: Mapping[str, object]) -> None: ...
+
+
+class Judge(Protocol):
+    """Verdicts and uncovered behaviour for one rollout; with an empty pool, diagnostics only. Never raises for a bad reply."""
+
+    @property
+    def identity(self) -> str: ...
+    async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment: ...
+
+
+class Reflector(Protocol):
+    """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8)."""
+
+    async def propose(
+        self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
+    ) -> Reflection: ...
+    async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite: ...
+
+
+class Engine(Protocol):
+    """A policy that samples with exact token records and takes the paper's update; AReaL, verl or Tinker fit behind it."""
+
+    @property
+    def version(self) -> int: ...
+    def capabilities(self) -> Capabilities: ...
+    async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]: ...
+    async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats: ...
+    async def publish(self) -> PolicyRef: ...
+    async def save_state(self, path: Path) -> str: ...
+    async def load_state(self, uri: str) -> int: ...
+    async def export_hf(self, path: Path) -> Path: ...
+
+
+class Sandbox(Protocol):
+    """A confined place with a working directory; commands run one at a time, and closing it leaves no process behind."""
+
+    @property
+    def workdir(self) -> Path: ...
+    async def run(self, command: str, timeout: float) -> CommandResult: ...
+    async def close(self) -> None: ...
+
+
+class SandboxPool(Protocol):
+    """Hands out fresh sandboxes holding a copy of `files`; raises SandboxLost (an infrastructure fault) when it cannot."""
+
+    async def open(self, files: Path) -> Sandbox: ...
+    async def close(self) -> None: ...

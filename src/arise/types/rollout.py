@@ -1,0 +1,201 @@
+"""What an agent did: tasks, turns, tokens, verdicts, groups (paper Sec. 3.1 and App. "Rollout Evidence")."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Capability(StrEnum):
+    """c — one of the five behavioural capabilities of Table 3, e.g. `Capability.VERIFICATION`."""
+
+    UNDERSTANDING = "Understanding"
+    EXECUTION = "Execution"
+    VERIFICATION = "Verification"
+    DEBUGGING = "Debugging"
+    EFFICIENCY = "Efficiency"
+
+
+class StopReason(StrEnum):
+    """Why a trajectory ended, e.g. `StopReason.FINISHED`; everything here is the agent's doing, faults are not."""
+
+    FINISHED = "finished"
+    TURN_LIMIT = "turn_limit"
+    TOKEN_LIMIT = "token_limit"
+    CONTEXT_LIMIT = "context_limit"
+    TIME_LIMIT = "time_limit"
+    BAD_CALL = "bad_call"
+
+
+class Verdict(StrEnum):
+    """y_ij, or the judge's word that rubric i does not apply; a verdict that could not be had is absent, not FAIL."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_APPLICABLE = "not_applicable"
+
+
+@dataclass(frozen=True)
+class Task:
+    """x — `Task("csv-007", "Clean data.csv ...", ("data-cleaning-and-normalization",), "data")`."""
+
+    id: str
+    instruction: str
+    task_types: tuple[str, ...] = ()
+    domain: str = ""
+    directory: str = ""
+    provided_skills: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """(z_u, m_u, log pi_beh_u) of one row — ids [5, 9, 2], generated [F, T, T], logprob [0, -.1, -2.3], version [-1, 4, 4]."""
+
+    ids_U: NDArray[np.int64]
+    generated_U: NDArray[np.bool_]
+    logprob_U: NDArray[np.float64]
+    version_U: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        shapes = {a.shape for a in (self.ids_U, self.generated_U, self.logprob_U, self.version_U)}
+        if len(shapes) != 1 or self.ids_U.ndim != 1:
+            raise ValueError(f"Tokens: ids_U, generated_U, logprob_U and version_U must be 1-d of one length, got {shapes}")
+
+    def __len__(self) -> int:
+        return len(self.ids_U)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One tool invocation inside an action — `ToolCall("read", {"path": "spec.md"})`."""
+
+    name: str
+    arguments: Mapping[str, object]
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """o_t — what one call returned: `Observation("3 lines", error=False)`."""
+
+    text: str
+    error: bool = False
+    truncated: bool = False
+    call_id: str = ""
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a sandboxed command gave back — `CommandResult("ok\\n", exit_code=0)`; `ended` says who ended it."""
+
+    output: str
+    exit_code: int
+    ended: str = "exit"
+    """`exit` (by itself), `timeout`, `memory` or `output` (a cap was reached)."""
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Turn:
+    """(a_t, o_t) — the agent's text and calls, then one observation a call."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class ShownSkill:
+    """An evolved skill that stood in the system prompt of a rollout — `ShownSkill("r003", revision=1)`."""
+
+    rubric_id: str
+    revision: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """tau_j — all turns of one attempt; `rows` are its token records (several when a harness rewrites its history)."""
+
+    id: str
+    task_id: str
+    turns: tuple[Turn, ...]
+    stop: StopReason
+    system_prompt: str = ""
+    rows: tuple[Tokens, ...] = ()
+    shown_skills: tuple[ShownSkill, ...] = ()
+
+    @property
+    def generated_tokens(self) -> int:
+        """l_j — model-generated tokens over all rows, prompts and observations excluded."""
+        return sum(int(row.generated_U.sum()) for row in self.rows)
+
+
+class DiagnosticKind(StrEnum):
+    """Which list a diagnostic item belongs to."""
+
+    FAILURE_GAP = "failure_gap"
+    POSITIVE_STRATEGY = "positive_strategy"
+
+
+@dataclass(frozen=True)
+class DiagnosticItem:
+    """One observed behaviour that no rubric covers yet: 'When <condition>, the agent failed to <behaviour>, ...'."""
+
+    kind: DiagnosticKind
+    issue_tag: str
+    text: str
+    observable_signals: tuple[str, ...]
+    related_rubric_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """What the judge saw beyond the rubrics in one trajectory; both lists empty means everything is covered."""
+
+    covered_by_active_rubrics: bool
+    rubric_gap_summary: str = ""
+    uncovered_issues: tuple[DiagnosticItem, ...] = ()
+    positive_uncovered_strategies: tuple[DiagnosticItem, ...] = ()
+
+    @property
+    def has_items(self) -> bool:
+        return bool(self.uncovered_issues or self.positive_uncovered_strategies)
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """y_.j — verdicts by rubric id, `absent` gives the reason for each verdict that could not be had."""
+
+    pool_version: int
+    judge: str
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    diagnostic: Diagnostic | None = None
+    diagnostic_absent: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """One attempt with its reward R_task and judgment; `fault` names an infrastructure failure, and then reward is None."""
+
+    trajectory: Trajectory
+    reward: float | None
+    success: bool | None = None
+    judgment: Judgment | None = None
+    fault: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The `size` = G rollouts of one task in one batch; `.complete` only when every one of them has a reward."""
+
+    task: Task
+    rollouts: tuple[Rollout, ...]
+    size: int
+
+    @property
+    def complete(self) -> bool:
+        return len(self.rollouts) == self.size and all(r.reward is not None for r in self.rollouts)
