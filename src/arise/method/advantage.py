@@ -48,5 +48,7 @@ def advantage_parts(reward_J: ArrayLike, verdict_IJ: ArrayLike) -> tuple[Floats,
     advantage_IJ, informative_I = rubric_advantages(verdict_IJ)
     if advantage_IJ.shape[1] != task_J.shape[0]:
         raise ValueError(f"verdict_IJ has shape {advantage_IJ.shape}, but reward_J has {task_J.shape[0]} members")
-    usable_J = advantage_IJ.any(axis=0)  # within I no verdict equals its mean, so a usable one is never 0
+    usable_J: NDArray[np.bool_] = np.any(
+        advantage_IJ, axis=0
+    )  # within I no verdict equals its mean, so a usable one is never 0
     return task_J, advantage_IJ.sum(axis=0) / max(informative_I.sum(), 1.0), usable_J

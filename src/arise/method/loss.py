@@ -111,8 +111,12 @@ class _Tokens:
         if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
             raise ValueError("generated_U must hold only 0 (context) and 1 (generated)")
         dtype = np.float32 if all(array.dtype == np.float32 for array in arrays.values()) else np.float64
-        as_floats: list[NDArray[np.floating]] = [np.asarray(array, dtype=dtype) for array in arrays.values()]
-        return cls(*as_floats, generated_U=np.asarray(mask, dtype=np.bool_))
+        return cls(
+            np.asarray(arrays["logprob_U"], dtype=dtype),
+            np.asarray(arrays["behaviour_U"], dtype=dtype),
+            np.asarray(arrays["advantage_U"], dtype=dtype),
+            np.asarray(mask, dtype=np.bool_),
+        )
 
     def block(self, start: int) -> "_Tokens":
         """The tokens start, start + 1, ... of one block."""
