@@ -91,14 +91,12 @@ def _describe(details: Mapping[str, Any], lines: Mapping[str, int]) -> str:
 
 
 def _guess(key: str) -> str:
-    """The key that was probably meant: a like name in the same section, or the same name in another."""
+    """The key that was probably meant: the same name in another section, or a like name in the same one."""
     section, _, name = key.rpartition(".")
-    known = list(dict.fromkeys(known_keys()))
-    siblings = {other.rpartition(".")[2]: other for other in known if other.rpartition(".")[0] == section}
-    like = difflib.get_close_matches(name, list(siblings), n=1, cutoff=0.6)
-    if like:
-        return siblings[like[0]]
-    return next((other for other in known if other.rpartition(".")[2] == name), "")
+    known = [other.rpartition(".") for other in dict.fromkeys(known_keys())]
+    elsewhere = [".".join((other, same)) for other, _, same in known if same == name and other]
+    like = difflib.get_close_matches(name, [sibling for other, _, sibling in known if other == section], n=1)
+    return (elsewhere or [f"{section}.{like[0]}".lstrip(".")] if elsewhere or like else [""])[0]
 
 
 def differences(config: Config, other: Config | None = None) -> dict[str, Any]:
