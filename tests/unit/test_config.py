@@ -21,7 +21,7 @@ def test_specifications_of_the_loss_agree_with_the_configuration() -> None:
 
 def test_configurations_are_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        Config().train.iterations = 1  # type: ignore[misc]
+        Config().train.iterations = 1
 
 
 @pytest.mark.parametrize(

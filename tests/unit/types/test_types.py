@@ -21,8 +21,8 @@ def test_generated_tokens_are_counted_over_all_rows() -> None:
 def test_token_arrays_have_one_length() -> None:
     with pytest.raises(ValueError, match=r"^Tokens: ids_U, generated_U, logprob_U and version_U must be 1-d of one"):
         Tokens(np.arange(3), np.zeros(2, dtype=np.bool_), np.zeros(3), np.zeros(3, dtype=np.int64))
+    flat = np.zeros((1, 2))
     with pytest.raises(ValueError, match=r"^Tokens: "):
-        flat = np.zeros((1, 2))
         Tokens(flat.astype(np.int64), flat.astype(np.bool_), flat, flat.astype(np.int64))
 
 
