@@ -6,4 +6,12 @@ from arise.sandbox.layout import SandboxUnavailable, find_bubblewrap
 from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.pool import BubblewrapPool
 
-__all__ = ["MIB", "BubblewrapPool", "BubblewrapSandbox", "Limits", "SandboxLost", "SandboxUnavailable", "find_bubblewrap"]
+__all__ = [
+    "MIB",
+    "BubblewrapPool",
+    "BubblewrapSandbox",
+    "Limits",
+    "SandboxLost",
+    "SandboxUnavailable",
+    "find_bubblewrap",
+]

@@ -185,7 +185,11 @@ class BubblewrapSandbox:
 
 def _limit(pid: int, limits: Limits, grouped: bool) -> None:
     """Sets the limits that are inherited by every command; without control groups, also the weaker ones by process and user."""
-    values = {resource.RLIMIT_FSIZE: limits.disk_bytes, resource.RLIMIT_NOFILE: limits.open_files, resource.RLIMIT_CORE: 0}
+    values = {
+        resource.RLIMIT_FSIZE: limits.disk_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CORE: 0,
+    }
     if not grouped:
         values |= {resource.RLIMIT_AS: limits.memory_bytes, resource.RLIMIT_NPROC: limits.processes + 1}
     for kind, value in values.items():
@@ -245,14 +249,15 @@ async def start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
             except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
                 writer.close()
                 raise _explain(errors) from error
-            return _take_hold(layout, cgroups, process, json.loads(os.read(info, 4096))["child-pid"], reader, writer)
+            pid = json.loads(os.read(info, 4096))["child-pid"]
+            return await _take_hold(layout, cgroups, process, pid, reader, writer)
         except BaseException:
             process.kill()
             process.wait()
             raise
 
 
-def _take_hold(
+async def _take_hold(
     layout: Layout,
     cgroups: Cgroups | None,
     process: "subprocess.Popen[bytes]",
@@ -271,14 +276,18 @@ def _take_hold(
         _limit(pid, layout.limits, grouped=cgroups is not None)
         if cgroups is not None:
             group = cgroups.create(layout.limits)
-            group.add(pid)
-    except OSError as error:
+            await asyncio.to_thread(group.add, pid)  # the kernel may make the writer wait for all processors
+    except BaseException as error:
+        writer.close()
+        process.kill()
+        process.wait()
         for fd in held:
             os.close(fd)
         if group is not None:
             group.remove()
-        writer.close()
-        raise SandboxLost(f"a new sandbox could not be taken hold of: {error}") from error
+        if isinstance(error, OSError):
+            raise SandboxLost(f"a new sandbox could not be taken hold of: {error}") from error
+        raise
     return BubblewrapSandbox(
         layout, process, reader, writer, (held[0], held[1]), dict(zip(layout.places, held[2:], strict=True)), group
     )

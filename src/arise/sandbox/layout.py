@@ -75,7 +75,16 @@ class Layout:
     def arguments(self) -> list[str]:
         """The bwrap command line, but for the descriptors that differ from start to start."""
         line = [find_bubblewrap(), "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000"]
-        line += ["--hostname", "sandbox", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
+        line += [
+            "--hostname",
+            "sandbox",
+            "--cap-drop",
+            "ALL",
+            "--die-with-parent",
+            "--new-session",
+            "--as-pid-1",
+            "--clearenv",
+        ]
         for name, value in _ENVIRONMENT.items():
             line += ["--setenv", name, value]
         line += _system()

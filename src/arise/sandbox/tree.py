@@ -24,7 +24,9 @@ def stays_inside(link: str, depth: int, home: str) -> bool:
     """Whether a link, `depth` folders below `home`, ends inside `home` or in the read-only system, whatever it passes through."""
     parts = [part for part in link.split("/") if part not in ("", ".")]
     climbs = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
-    if ".." in parts[climbs:]:  # past a name, `..` starts from wherever another link leads: only leading ones can be counted
+    if (
+        ".." in parts[climbs:]
+    ):  # past a name, `..` starts from wherever another link leads: only leading ones can be counted
         return False
     if link.startswith("/"):
         return climbs == 0 and ("/" + "/".join(parts) + "/").startswith((*SYSTEM, home + "/"))
