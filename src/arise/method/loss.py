@@ -1,0 +1,145 @@
+"""The policy loss with ratio filtering and dual clipping, and its closed-form gradient (App. "Optimization Objective").
+
+Works through the tokens in blocks that stay in the processor's cache: a batch has millions of them.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arise.method.arrays import same_length
+
+BLOCK = 32_768
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyLoss:
+    """L_policy, dL / d log pi of every token, and the mask m~ with its counts."""
+
+    value: float
+    gradient_U: NDArray[np.floating]
+    kept_U: NDArray[np.bool_]
+    kept_tokens: int
+    dual_clipped_tokens: int
+
+
+def importance_ratio(
+    logprob_U: NDArray[np.floating], behaviour_U: NDArray[np.floating], out: NDArray[np.floating] | None = None
+) -> NDArray[np.floating]:
+    """Eq. 18 — omega = pi_theta / pi_beh of each token, from log-probabilities."""
+    log_ratio_U: NDArray[np.floating] = np.subtract(logprob_U, behaviour_U, out=out)
+    np.exp(log_ratio_U, out=log_ratio_U)
+    return log_ratio_U
+
+
+def policy_loss(
+    logprob_U: ArrayLike,
+    behaviour_U: ArrayLike,
+    advantage_U: ArrayLike,
+    generated_U: ArrayLike,
+    *,
+    min_ratio: float = 0.5,
+    max_ratio: float = 5.0,
+    dual_clip: float = 3.0,
+    token_count: int | None = None,
+) -> PolicyLoss:
+    """Eq. 19 — the loss over all generated tokens; `token_count` is the global denominator when a batch is split."""
+    tokens = _Tokens.of(logprob_U, behaviour_U, advantage_U, generated_U)
+    if not 0.0 <= min_ratio < max_ratio:
+        raise ValueError(f"need 0 <= min_ratio < max_ratio, got min_ratio = {min_ratio}, max_ratio = {max_ratio}")
+    if not dual_clip > 0.0:
+        raise ValueError(f"dual_clip = {dual_clip} must be positive")
+    denominator = _denominator(tokens.generated_U, token_count)
+    gradient_U = np.empty_like(tokens.logprob_U)
+    kept_U = np.empty(gradient_U.shape, dtype=np.bool_)
+    ratio_of_block = np.empty(BLOCK, dtype=gradient_U.dtype)
+    total, dual_clipped_tokens = 0.0, 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(gradient_U), BLOCK):
+            block = tokens.block(start)
+            kept, term = kept_U[start : start + BLOCK], gradient_U[start : start + BLOCK]
+            ratio = importance_ratio(block.logprob_U, block.behaviour_U, out=ratio_of_block[: len(term)])
+            np.greater(ratio, min_ratio, out=kept)
+            kept &= ratio < max_ratio
+            kept &= block.generated_U
+            # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
+            np.multiply(ratio, block.advantage_U, out=term)
+            term *= kept
+            sum_of_terms = float(term.sum(dtype=np.float64))
+            if not (isfinite(sum_of_terms) and ratio.min() > 0.0):
+                block.require_finite(start)
+                term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
+                sum_of_terms = float(term.sum(dtype=np.float64))
+            total -= sum_of_terms
+            clipped = np.flatnonzero(ratio > dual_clip)
+            if len(clipped):
+                clipped = clipped[kept[clipped] & (block.advantage_U[clipped] < 0.0)]
+                total += float((term[clipped] + dual_clip * np.abs(block.advantage_U[clipped])).sum(dtype=np.float64))
+                term[clipped] = 0.0
+                dual_clipped_tokens += len(clipped)
+            term *= -1.0 / denominator
+    return PolicyLoss(total / denominator, gradient_U, kept_U, int(np.count_nonzero(kept_U)), dual_clipped_tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tokens:
+    """The four token arrays, checked and of one floating type."""
+
+    logprob_U: NDArray[np.floating]
+    behaviour_U: NDArray[np.floating]
+    advantage_U: NDArray[np.floating]
+    generated_U: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, logprob_U: ArrayLike, behaviour_U: ArrayLike, advantage_U: ArrayLike, generated_U: ArrayLike
+    ) -> "_Tokens":
+        given = {
+            "logprob_U": logprob_U,
+            "behaviour_U": behaviour_U,
+            "advantage_U": advantage_U,
+            "generated_U": generated_U,
+        }
+        arrays = {name: np.asarray(values) for name, values in given.items()}
+        for name, array in arrays.items():
+            if array.ndim != 1:
+                raise ValueError(f"{name} must be 1-d, got shape {array.shape}")
+        same_length(**arrays)
+        mask = arrays.pop("generated_U")
+        if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+            raise ValueError("generated_U must hold only 0 (context) and 1 (generated)")
+        dtype = np.float32 if all(array.dtype == np.float32 for array in arrays.values()) else np.float64
+        return cls(
+            np.asarray(arrays["logprob_U"], dtype=dtype),
+            np.asarray(arrays["behaviour_U"], dtype=dtype),
+            np.asarray(arrays["advantage_U"], dtype=dtype),
+            np.asarray(mask, dtype=np.bool_),
+        )
+
+    def block(self, start: int) -> "_Tokens":
+        """The tokens start, start + 1, ... of one block."""
+        part = slice(start, start + BLOCK)
+        return _Tokens(self.logprob_U[part], self.behaviour_U[part], self.advantage_U[part], self.generated_U[part])
+
+    def require_finite(self, start: int) -> None:
+        """Only context tokens may carry nan or infinity; the error names the token's place in the whole batch."""
+        for name in ("logprob_U", "behaviour_U", "advantage_U"):
+            bad = np.flatnonzero(~np.isfinite(getattr(self, name)) & self.generated_U)
+            if len(bad):
+                raise ValueError(
+                    f"{name}[{start + bad[0]}] = {getattr(self, name)[bad[0]]} of a generated token is not finite"
+                )
+
+
+def _denominator(generated_U: NDArray[np.bool_], token_count: int | None) -> int:
+    """Sum of m over the whole batch, before filtering; 1 where there is none, since the numerator is then 0."""
+    local = int(np.count_nonzero(generated_U))
+    if token_count is None:
+        return max(local, 1)
+    if token_count < max(local, 1):
+        raise ValueError(
+            f"token_count = {token_count} is the whole batch's count, but this part alone has {local} generated tokens"
+        )
+    return token_count
