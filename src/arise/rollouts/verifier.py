@@ -1,7 +1,7 @@
 """Whether an attempt succeeded: the task's own test.sh, run where the agent never was (paper: R_task of Sec. 3.1).
 
-The agent's processes are dead before it starts, its files are copied into a fresh sandbox, and /tests and /logs/verifier exist only
-there. A verifier that fails to give a reward gives none: a fault with its reason, never a 0.
+The agent's processes are dead before it starts, its files are copied into a fresh sandbox, and /tests and /logs/verifier
+exist only there. A verifier that gives no valid reward gives none: a fault with its reason, never a 0.
 """
 
 import json
@@ -41,13 +41,13 @@ class VerifierResult:
     details: Mapping[str, float] = field(default_factory=dict)
 
 
-class RewardFault(ValueError):
+class RewardError(ValueError):
     """The reward files hold no valid reward."""
 
 
 def _finite(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise RewardFault(f"{name} is not a finite number: {value!r}")
+        raise RewardError(f"{name} is not a finite number: {value!r}")
     return float(value)
 
 
@@ -56,9 +56,9 @@ def parse_json_reward(text: bytes) -> dict[str, float]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RewardFault(f"reward.json is not JSON: {error}") from error
+        raise RewardError(f"reward.json is not JSON: {error}") from error
     if not isinstance(found, dict) or not found:
-        raise RewardFault("reward.json is not an object with at least one number")
+        raise RewardError("reward.json is not an object with at least one number")
     return {name: _finite(f"reward.json: {name}", value) for name, value in found.items()}
 
 
@@ -66,13 +66,13 @@ def parse_text_reward(text: bytes) -> dict[str, float]:
     """reward.txt: one finite number."""
     words = text.decode("utf-8", "replace").split()
     if not words:
-        raise RewardFault("reward.txt is empty")
+        raise RewardError("reward.txt is empty")
     try:
         value = float(words[0]) if len(words) == 1 else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise RewardFault(f"reward.txt is not one finite number: {' '.join(words)[:80]!r}")
+        raise RewardError(f"reward.txt is not one finite number: {' '.join(words)[:80]!r}")
     return {"reward": value}
 
 
@@ -81,7 +81,7 @@ def choose_reward(numbers: Mapping[str, float]) -> float:
     if "reward" in numbers:
         return numbers["reward"]
     if len(numbers) > 1:
-        raise RewardFault(f"reward.json has several numbers and none is called reward: {', '.join(sorted(numbers))}")
+        raise RewardError(f"reward.json has several numbers and none is called reward: {', '.join(sorted(numbers))}")
     return next(iter(numbers.values()))
 
 
@@ -91,7 +91,7 @@ def read_reward(sandbox: BubblewrapSandbox) -> dict[str, float]:
         text = sandbox.read(LOGS, name, MAX_REWARD_BYTES)
         if text is not None:
             return parse(text)
-    raise RewardFault(f"test.sh wrote neither reward.json nor reward.txt (at most {MAX_REWARD_BYTES} bytes) in {LOGS}")
+    raise RewardError(f"test.sh wrote neither reward.json nor reward.txt (at most {MAX_REWARD_BYTES} bytes) in {LOGS}")
 
 
 def script(path: str, environment: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ def script(path: str, environment: Mapping[str, str]) -> str:
 
 
 class Verifier:
-    """Runs test.sh in sandboxes of its own — `async with Verifier(4) as verifier: await verifier.verify(box, task.tests, 60)`."""
+    """Runs test.sh in sandboxes of its own — `async with Verifier(4) as v: await v.verify(box, task.tests, 60)`."""
 
     def __init__(
         self, size: int = 4, limits: Limits | None = None, workdir: str = "/app", read_only: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Verifier:
     async def verify(
         self, attempt: Sandbox, tests: Path, timeout: float, environment: Mapping[str, str] | None = None
     ) -> VerifierResult:
-        """Ends the attempt's processes, then judges the files it left; the attempt is still to be closed by its owner."""
+        """Ends the attempt's processes, then judges the files it left; closing the attempt is still its owner's."""
         try:
             await attempt.end()
             sandbox = await self.pool.open(attempt.files)
@@ -133,7 +133,7 @@ class Verifier:
         try:
             numbers = read_reward(sandbox)
             reward = choose_reward(numbers)
-        except RewardFault as fault:
+        except RewardError as fault:
             return VerifierResult(None, None, str(fault), said)
         return VerifierResult(reward, reward >= SUCCESS, "", said, numbers)
 

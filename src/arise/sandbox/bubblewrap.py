@@ -1,7 +1,7 @@
-"""One bubblewrap sandbox: how it is started, how a command is run in it, and how every process of it is ended for certain.
+"""One bubblewrap sandbox: how it starts, how a command runs in it, and how all its processes are ended for certain.
 
-Writable folders are sized memory file systems that exist only inside the sandbox; the host holds them by descriptor, so files
-outlive the processes, have an exact size cap, and vanish with this process whatever ends it. Nothing is written to the host's disk.
+Writable folders are sized memory file systems that exist only inside the sandbox; the host holds them by descriptor, so
+files outlive the processes, have an exact size cap, and vanish with ARISE whatever ends it. Nothing is written to disk.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ async def _dead(pidfd: int) -> None:
     if poller.poll(0):
         return
     loop = asyncio.get_running_loop()
-    died = loop.create_future()
-    loop.add_reader(pidfd, lambda: died.done() or died.set_result(None))
+    died = asyncio.Event()
+    loop.add_reader(pidfd, died.set)
     try:
         async with asyncio.timeout(DEATH_SECONDS):
-            await died
+            await died.wait()
     except TimeoutError:
         raise SandboxLost(f"a sandbox process did not die within {DEATH_SECONDS:g} s of SIGKILL") from None
     finally:
@@ -82,7 +82,7 @@ class BubblewrapSandbox:
 
     @property
     def files(self) -> Path:
-        """The working directory as the host can reach it until `close`; what it holds is the agent's, so follow no link in it."""
+        """The working directory as the host reaches it until `close`; it is the agent's, so follow no link in it."""
         return self.folder(self.workdir)
 
     @property
@@ -102,7 +102,7 @@ class BubblewrapSandbox:
         self.left_out += left_out
 
     def read(self, place: str, name: str, limit: int) -> bytes | None:
-        """A regular file directly in one of the writable folders, or None when it is absent, something else or too large."""
+        """A regular file directly in a writable folder, or None when it is absent, something else or too large."""
         return read_plain_file(self.folders[place], name, limit)
 
     async def run(self, command: str, timeout: float, alone: bool = False) -> CommandResult:
@@ -184,7 +184,7 @@ class BubblewrapSandbox:
 
 
 def _limit(pid: int, limits: Limits, grouped: bool) -> None:
-    """Sets the limits that are inherited by every command; without control groups, also the weaker ones by process and user."""
+    """Sets limits that every command inherits; without control groups, also the weaker ones by process and user."""
     values = {
         resource.RLIMIT_FSIZE: limits.disk_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
@@ -265,14 +265,12 @@ async def _take_hold(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> BubblewrapSandbox:
-    """Puts the limits on and opens what the host needs, while the server still waits and nothing of the agent's has run."""
+    """Puts the limits on and opens what the host needs, before anything of the agent's has run."""
     held: list[int] = []
     group = None
     try:
-        for owned in (pid, process.pid):
-            held.append(os.pidfd_open(owned))
-        for place in layout.places:
-            held.append(os.open(f"/proc/{pid}/root{place}", FOLDER))
+        held.extend(os.pidfd_open(owned) for owned in (pid, process.pid))
+        held.extend(os.open(f"/proc/{pid}/root{place}", FOLDER) for place in layout.places)
         _limit(pid, layout.limits, grouped=cgroups is not None)
         if cgroups is not None:
             group = cgroups.create(layout.limits)

@@ -1,6 +1,6 @@
 """Kernel limits on memory and processes, by control group version 1 or 2, one group a sandbox.
 
-Groups carry their owner's process id and start time in their name, so that the next start can remove those of a dead owner.
+A group's name holds its owner's process id and start time, so that the next start can remove those of a dead owner.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _serial = itertools.count()
 
 
 def _start_time(pid: int) -> str:
-    """The kernel's start time of a process, which tells a reused process id from its former owner; empty when it is gone."""
+    """The start time of a process, which tells a reused process id from its former owner; empty when it is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):

@@ -1,4 +1,4 @@
-"""What a sandbox looks like from inside, as a bwrap command line: a little of the host read-only, the rest made for it."""
+"""What a sandbox looks like from inside, as a bwrap command line: a little of the host, read-only, and the rest made."""
 
 import os
 import shutil
@@ -59,7 +59,7 @@ def _system() -> list[str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are — `Layout(Limits(), folders=("/tests",))`: `folders` are further writable places that the host fills."""
+    """Where things are — `Layout(Limits(), folders=("/tests",))`; `folders` are further places that the host fills."""
 
     limits: Limits
     workdir: str = "/app"
@@ -75,16 +75,8 @@ class Layout:
     def arguments(self) -> list[str]:
         """The bwrap command line, but for the descriptors that differ from start to start."""
         line = [find_bubblewrap(), "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000"]
-        line += [
-            "--hostname",
-            "sandbox",
-            "--cap-drop",
-            "ALL",
-            "--die-with-parent",
-            "--new-session",
-            "--as-pid-1",
-            "--clearenv",
-        ]
+        line += ["--hostname", "sandbox", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1"]
+        line.append("--clearenv")
         for name, value in _ENVIRONMENT.items():
             line += ["--setenv", name, value]
         line += _system()

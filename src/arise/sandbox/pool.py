@@ -19,14 +19,14 @@ STARTING_AT_ONCE = 2
 
 
 def _raise_open_files() -> None:
-    """Each sandbox holds some descriptors here, and the customary soft limit of 1024 would be reached by a few hundred."""
+    """Each sandbox holds some descriptors here, and a few hundred would reach the customary soft limit of 1024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class BubblewrapPool:
-    """Fresh sandboxes, `size` of them kept ready — `async with BubblewrapPool(8) as pool: box = await pool.open(files)`."""
+    """Fresh sandboxes, `size` kept ready — `async with BubblewrapPool(8) as pool: box = await pool.open(files)`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class BubblewrapPool:
         return tuple(notes)
 
     async def start(self) -> None:
-        """Removes what dead runs left behind and starts the pool; raises SandboxUnavailable, with the remedy, if it cannot."""
+        """Removes what dead runs left behind and starts the pool, or raises SandboxUnavailable with the remedy."""
         _raise_open_files()
         if self.cgroups is not None:
             self.cgroups.sweep()

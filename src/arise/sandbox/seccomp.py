@@ -1,7 +1,7 @@
 """The system-call filter of a sandbox, as the BPF program that `bwrap --seccomp` takes.
 
-Namespaces already keep the host out of reach; the filter closes what they leave open: the kernel keyring, tracing of the
-sandbox's own server, new namespaces, and interfaces with a long record of kernel faults. Refused calls fail with EPERM.
+Namespaces already keep the host out of reach; the filter closes what they leave open: the kernel keyring, tracing of
+the sandbox's own server, new namespaces, and interfaces with a long record of faults. Refused calls fail with EPERM.
 """
 
 import os

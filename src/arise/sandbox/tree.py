@@ -1,7 +1,7 @@
-"""Copies a folder that may be hostile: nothing is followed, nothing outside the source is read, and the work is bounded.
+"""Copies a folder that may be hostile: no link is followed, nothing outside the source is read, the work is bounded.
 
-Used to bring a task's files into a sandbox and an agent's files into the verifier's. Links are kept only where they stay inside
-the folder or lead to the read-only system, so that no file can turn into a window on the tests when it is read elsewhere.
+Brings a task's files into a sandbox, and an agent's files into the verifier's. Links are kept only where they stay inside
+the folder or lead to the read-only system, so that none can turn into a window on the tests when it is read there.
 """
 
 import errno
@@ -21,7 +21,7 @@ _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def stays_inside(link: str, depth: int, home: str) -> bool:
-    """Whether a link, `depth` folders below `home`, ends inside `home` or in the read-only system, whatever it passes through."""
+    """Whether a link `depth` folders below `home` leads into `home` or the read-only system, whatever it passes."""
     parts = [part for part in link.split("/") if part not in ("", ".")]
     climbs = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
     if (
@@ -55,7 +55,7 @@ def copy_data(reader: int, writer: int, size: int) -> None:
 
 @dataclass
 class Copy:
-    """One copy under way into the open folder `target`, which will be seen as `home`; `left_out` is what did not come along."""
+    """One copy under way into the open folder `target`, later seen as `home`; `left_out` did not come along."""
 
     target: int
     home: str
@@ -66,7 +66,7 @@ class Copy:
     def folder(self, source: int, target: int, at: str = "", depth: int = 0, skip: Collection[str] = ()) -> None:
         """Copies the content of one open folder, but for the names in `skip`."""
         with os.scandir(source) as entries:
-            found = sorted((entry.name for entry in entries if entry.name not in skip))
+            found = sorted(entry.name for entry in entries if entry.name not in skip)
         for name in found:
             self.entries += 1
             if self.entries > MAX_ENTRIES or depth >= MAX_DEPTH:
@@ -124,7 +124,7 @@ class Copy:
 
 
 def copy_tree(source: Path, target: int, home: str, skip: Collection[str] = ()) -> tuple[str, ...]:
-    """Copies the folder `source` into the open folder `target`, seen inside as `home`, and says what was left out and why."""
+    """Copies the folder `source` into the open folder `target`, seen inside as `home`; gives what was left out."""
     opened = os.open(source, FOLDER)
     try:
         copy = Copy(target, home)
@@ -135,7 +135,7 @@ def copy_tree(source: Path, target: int, home: str, skip: Collection[str] = ()) 
 
 
 def read_plain_file(folder: int, name: str, limit: int) -> bytes | None:
-    """The content of a regular file directly in an open folder, or None when there is none or it is larger than `limit`."""
+    """The content of a regular file directly in an open folder, or None when it is absent or larger than `limit`."""
     try:
         fd = os.open(name, _SOURCE, dir_fd=folder)
     except OSError:
