@@ -1,7 +1,7 @@
 """Whether an attempt succeeded: the task's own test.sh, run where the agent never was (paper: R_task of Sec. 3.1).
 
-The agent's processes are dead before it starts, its files are copied into a fresh sandbox, and /tests and /logs/verifier
-exist only there. A verifier that gives no valid reward gives none: a fault with its reason, never a 0.
+The agent's processes are dead before it starts, its files are copied into a fresh sandbox, and /tests and
+/logs/verifier exist only there. A verifier that gives no valid reward gives none: a fault with its reason, never a 0.
 """
 
 import json

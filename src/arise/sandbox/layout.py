@@ -1,4 +1,4 @@
-"""What a sandbox looks like from inside, as a bwrap command line: a little of the host, read-only, and the rest made."""
+"""What a sandbox looks like from inside, as a bwrap command line: some of the host, read-only, and the rest made."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 """The inside end of a sandbox: process 1 of its namespace, running one command after another for the host.
 
-Only ever executed inside, by whatever Python 3.9 or later is there, and never imported by ARISE. It imports nothing slow
-(no json, socket or signal), because each sandbox pays for its start. Process 1 cannot be signalled from inside.
+Only ever executed inside, by whatever Python 3.9 or later is there, and never imported by ARISE. It imports nothing
+slow (no json, socket or signal), because each sandbox pays for its start. Process 1 cannot be signalled from inside.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Copies a folder that may be hostile: no link is followed, nothing outside the source is read, the work is bounded.
 
-Brings a task's files into a sandbox, and an agent's files into the verifier's. Links are kept only where they stay inside
-the folder or lead to the read-only system, so that none can turn into a window on the tests when it is read there.
+Brings a task's files into a sandbox, and an agent's files into the verifier's. Links are kept only where they stay
+inside the folder or lead to the read-only system, so that none becomes a window on the tests when it is read there.
 """
 
 import errno
