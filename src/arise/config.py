@@ -3,7 +3,7 @@
 Must never read a file or the environment: `config_file` loads, this module only says what is valid.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -133,3 +133,15 @@ class Config(Section):
     pool: PoolLimits = PoolLimits()
     evidence: Evidence = Evidence()
     sampler: SamplerChoice = CapabilitySampling()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_kinds(cls, values: Any) -> Any:
+        """A section that sets a value without naming its kind changes the paper's variant."""
+        if not isinstance(values, dict):
+            return values
+        defaults = {name: field.default for name, field in cls.model_fields.items() if hasattr(field.default, "kind")}
+        return {
+            name: {"kind": defaults[name].kind} | value if name in defaults and isinstance(value, dict) else value
+            for name, value in values.items()
+        }

@@ -29,7 +29,7 @@ from arise.types import (
 
 
 class Sampler(Protocol):
-    """Chooses the tasks of a batch and can say why; learns from finished groups; its state saves and restores exactly."""
+    """Chooses the tasks of a batch, says why, and learns from finished groups; its state restores exactly."""
 
     def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]: ...
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None: ...
@@ -39,7 +39,7 @@ class Sampler(Protocol):
 
 
 class Judge(Protocol):
-    """Verdicts and uncovered behaviour for one rollout; with an empty pool, diagnostics only. Never raises for a bad reply."""
+    """Verdicts and uncovered behaviour of one rollout, diagnostics only while the pool is empty; never raises."""
 
     @property
     def identity(self) -> str: ...
@@ -56,7 +56,7 @@ class Reflector(Protocol):
 
 
 class Engine(Protocol):
-    """A policy that samples with exact token records and takes the paper's update; AReaL, verl or Tinker fit behind it."""
+    """A policy that samples with exact token records and takes the paper's update."""
 
     @property
     def version(self) -> int: ...
@@ -70,7 +70,7 @@ class Engine(Protocol):
 
 
 class Sandbox(Protocol):
-    """A confined place with a working directory; commands run one at a time, and closing it leaves no process behind."""
+    """A confined place with a working directory; commands run one at a time, closing leaves no process behind."""
 
     @property
     def workdir(self) -> Path: ...
@@ -79,7 +79,7 @@ class Sandbox(Protocol):
 
 
 class SandboxPool(Protocol):
-    """Hands out fresh sandboxes holding a copy of `files`; raises SandboxLost (an infrastructure fault) when it cannot."""
+    """Hands out fresh sandboxes holding a copy of `files`; raises SandboxLost, an infrastructure fault."""
 
     async def open(self, files: Path) -> Sandbox: ...
     async def close(self) -> None: ...

@@ -1,7 +1,7 @@
 """Separately normalised advantages of task rewards and rubric verdicts (Sec. "Advantage Estimation")."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from arise.method.arrays import Floats, finite, fraction, verdicts
 from arise.method.reward import EPSILON
@@ -15,12 +15,13 @@ def normalized(values: ArrayLike) -> Floats:
     # Rounding can leave a constant group a residue as large as its own deviation, which epsilon would not hide.
     if values.min() == values.max():
         return np.zeros_like(values)
-    centred = values - values.mean()
-    return centred / (np.sqrt(np.mean(centred * centred)) + EPSILON)
+    centred: Floats = values - values.mean()
+    deviation = float(np.sqrt(np.mean(centred * centred)))
+    return centred / (deviation + EPSILON)
 
 
 def rubric_advantages(verdict_IJ: ArrayLike) -> tuple[Floats, Floats]:
-    """Eq. 15 — A_ij over each rubric's applicable members, 0 where nan; and 1.0 for rubrics of I (verdicts that differ)."""
+    """Eq. 15 — A_ij over each rubric's applicable members, 0 elsewhere; and which rubrics are in I."""
     verdict_IJ = verdicts("verdict_IJ", verdict_IJ)
     applicable_IJ = verdict_IJ == verdict_IJ  # false exactly at nan
     pass_IJ = verdict_IJ == 1.0
@@ -35,17 +36,19 @@ def rubric_advantages(verdict_IJ: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def combined_advantages(reward_J: ArrayLike, verdict_IJ: ArrayLike, rubric_weight: float = 0.3) -> Floats:
-    """Eq. 16 — A_j from task reward and rubrics; a member with no applicable rubric of I keeps its full task advantage."""
+    """Eq. 16 — A_j from task and rubrics; with no applicable rubric of I, the full task advantage."""
     task_J, rubric_J, usable_J = advantage_parts(reward_J, verdict_IJ)
     fraction("rubric_weight", rubric_weight)
     return np.where(usable_J, (1.0 - rubric_weight) * task_J + rubric_weight * rubric_J, task_J)
 
 
-def advantage_parts(reward_J: ArrayLike, verdict_IJ: ArrayLike) -> tuple[Floats, Floats, np.ndarray]:
-    """Eq. 16 — its two terms before weighting, A_task and the mean of A_rub over I, and who has usable feedback from I."""
+def advantage_parts(reward_J: ArrayLike, verdict_IJ: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Eq. 16 — its two terms, A_task and the mean of A_rub over I, and who has usable feedback from I."""
     task_J = normalized(reward_J)
     advantage_IJ, informative_I = rubric_advantages(verdict_IJ)
     if advantage_IJ.shape[1] != task_J.shape[0]:
         raise ValueError(f"verdict_IJ has shape {advantage_IJ.shape}, but reward_J has {task_J.shape[0]} members")
-    usable_J = (advantage_IJ != 0.0).any(axis=0)
+    usable_J: NDArray[np.bool_] = np.any(
+        advantage_IJ, axis=0
+    )  # within I no verdict equals its mean, so a usable one is never 0
     return task_J, advantage_IJ.sum(axis=0) / max(informative_I.sum(), 1.0), usable_J

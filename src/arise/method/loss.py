@@ -29,8 +29,9 @@ def importance_ratio(
     logprob_U: NDArray[np.floating], behaviour_U: NDArray[np.floating], out: NDArray[np.floating] | None = None
 ) -> NDArray[np.floating]:
     """Eq. 18 — omega = pi_theta / pi_beh of each token, from log-probabilities."""
-    log_ratio_U = np.subtract(logprob_U, behaviour_U, out=out)
-    return np.exp(log_ratio_U, out=log_ratio_U)
+    log_ratio_U: NDArray[np.floating] = np.subtract(logprob_U, behaviour_U, out=out)
+    np.exp(log_ratio_U, out=log_ratio_U)
+    return log_ratio_U
 
 
 def policy_loss(
@@ -92,8 +93,15 @@ class _Tokens:
     generated_U: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, logprob_U: ArrayLike, behaviour_U: ArrayLike, advantage_U: ArrayLike, generated_U: ArrayLike) -> "_Tokens":
-        given = {"logprob_U": logprob_U, "behaviour_U": behaviour_U, "advantage_U": advantage_U, "generated_U": generated_U}
+    def of(
+        cls, logprob_U: ArrayLike, behaviour_U: ArrayLike, advantage_U: ArrayLike, generated_U: ArrayLike
+    ) -> "_Tokens":
+        given = {
+            "logprob_U": logprob_U,
+            "behaviour_U": behaviour_U,
+            "advantage_U": advantage_U,
+            "generated_U": generated_U,
+        }
         arrays = {name: np.asarray(values) for name, values in given.items()}
         for name, array in arrays.items():
             if array.ndim != 1:
@@ -103,7 +111,12 @@ class _Tokens:
         if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
             raise ValueError("generated_U must hold only 0 (context) and 1 (generated)")
         dtype = np.float32 if all(array.dtype == np.float32 for array in arrays.values()) else np.float64
-        return cls(*(array.astype(dtype, copy=False) for array in arrays.values()), mask.astype(np.bool_, copy=False))
+        return cls(
+            np.asarray(arrays["logprob_U"], dtype=dtype),
+            np.asarray(arrays["behaviour_U"], dtype=dtype),
+            np.asarray(arrays["advantage_U"], dtype=dtype),
+            np.asarray(mask, dtype=np.bool_),
+        )
 
     def block(self, start: int) -> "_Tokens":
         """The tokens start, start + 1, ... of one block."""
@@ -115,7 +128,9 @@ class _Tokens:
         for name in ("logprob_U", "behaviour_U", "advantage_U"):
             bad = np.flatnonzero(~np.isfinite(getattr(self, name)) & self.generated_U)
             if len(bad):
-                raise ValueError(f"{name}[{start + bad[0]}] = {getattr(self, name)[bad[0]]} of a generated token is not finite")
+                raise ValueError(
+                    f"{name}[{start + bad[0]}] = {getattr(self, name)[bad[0]]} of a generated token is not finite"
+                )
 
 
 def _denominator(generated_U: NDArray[np.bool_], token_count: int | None) -> int:
@@ -124,5 +139,7 @@ def _denominator(generated_U: NDArray[np.bool_], token_count: int | None) -> int
     if token_count is None:
         return max(local, 1)
     if token_count < max(local, 1):
-        raise ValueError(f"token_count = {token_count} is the whole batch's count, but this part alone has {local} generated tokens")
+        raise ValueError(
+            f"token_count = {token_count} is the whole batch's count, but this part alone has {local} generated tokens"
+        )
     return token_count

@@ -32,7 +32,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Example:
-    """One trajectory's rows with its advantage A_j; splitting it into more rows does not change its weight in the loss."""
+    """One trajectory's rows with its advantage A_j; more rows do not change its weight in the loss."""
 
     rows: tuple[Tokens, ...]
     advantage: float

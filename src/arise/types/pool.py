@@ -127,7 +127,7 @@ class Path(StrEnum):
 
 @dataclass(frozen=True)
 class Draw:
-    """One batch slot and why: path, its selection probability, and for adaptive slots the cell, p~, w and quota left."""
+    """One batch slot and why: path, selection probability, and for adaptive slots the cell, p~, w and quota left."""
 
     task_id: str
     path: Path

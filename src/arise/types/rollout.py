@@ -51,7 +51,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """(z_u, m_u, log pi_beh_u) of one row — ids [5, 9, 2], generated [F, T, T], logprob [0, -.1, -2.3], version [-1, 4, 4]."""
+    """(z_u, m_u, log pi_beh_u) of one row — ids [5, 9], generated [F, T], logprob [0, -.1], version [-1, 4]."""
 
     ids_U: NDArray[np.int64]
     generated_U: NDArray[np.bool_]
@@ -61,7 +61,9 @@ class Tokens:
     def __post_init__(self) -> None:
         shapes = {a.shape for a in (self.ids_U, self.generated_U, self.logprob_U, self.version_U)}
         if len(shapes) != 1 or self.ids_U.ndim != 1:
-            raise ValueError(f"Tokens: ids_U, generated_U, logprob_U and version_U must be 1-d of one length, got {shapes}")
+            raise ValueError(
+                f"Tokens: ids_U, generated_U, logprob_U and version_U must be 1-d of one length, got {shapes}"
+            )
 
     def __len__(self) -> int:
         return len(self.ids_U)
@@ -179,7 +181,7 @@ class Judgment:
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """One attempt with its reward R_task and judgment; `fault` names an infrastructure failure, and then reward is None."""
+    """One attempt with its reward R_task and judgment; `fault` names an infrastructure failure: no reward then."""
 
     trajectory: Trajectory
     reward: float | None

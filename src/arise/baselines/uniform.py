@@ -1,0 +1,65 @@
+"""Uniform task sampling: every task once an epoch, in shuffled order."""
+
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from arise.method.arrays import unique
+from arise.method.ledger import require_format
+from arise.types import Draw, Group, Path, Pool, Task
+
+FORMAT = 1
+
+
+class Uniform:
+    """Walks through a shuffled corpus and reshuffles at its end; a batch never holds a task twice."""
+
+    def __init__(self, tasks: Sequence[Task], random: np.random.Generator) -> None:
+        self.task_ids = unique("tasks", (task.id for task in tasks))
+        self.random = random
+        self._queue: deque[int] = deque()
+
+    def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]:  # noqa: ARG002
+        """The next `count` available tasks of the epoch, fewer when the corpus has fewer."""
+        blocked = set(unavailable)
+        slots = min(count, len(self.task_ids) - len(blocked))
+        draws: list[Draw] = []
+        passed_over: list[int] = []
+        while len(draws) < slots:
+            if not self._queue:
+                self._queue.extend(self.random.permutation(len(self.task_ids)).tolist())
+            x = self._queue.popleft()
+            if self.task_ids[x] in blocked:
+                passed_over.append(x)
+                continue
+            blocked.add(self.task_ids[x])
+            draws.append(Draw(self.task_ids[x], Path.UNIFORM, 1.0 / len(self.task_ids)))
+        self._queue.extendleft(reversed(passed_over))
+        return draws
+
+    def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:
+        """Uniform sampling learns nothing."""
+
+    def keep_only(self, pool: Pool) -> None:
+        """Uniform sampling does not look at the pool."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is left of the epoch, and the generator."""
+        return {
+            "format": FORMAT,
+            "kind": "uniform",
+            "generator": self.random.bit_generator.state,
+            "queue": [self.task_ids[x] for x in self._queue],
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue exactly where `to_dict` was taken."""
+        require_format("uniform sampler", saved, FORMAT)
+        position = {task_id: x for x, task_id in enumerate(self.task_ids)}
+        unknown = [task_id for task_id in saved["queue"] if task_id not in position]
+        if unknown:
+            raise ValueError(f"uniform sampler state names task {unknown[0]!r}, which is not among the training tasks")
+        self._queue = deque(position[task_id] for task_id in saved["queue"])
+        self.random.bit_generator.state = saved["generator"]

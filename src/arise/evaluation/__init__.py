@@ -1,0 +1,1 @@
+"""How good an agent is: attempts, pass rates, their spread."""

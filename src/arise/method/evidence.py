@@ -1,0 +1,89 @@
+"""B_k: the window of rollout evidence, and which of it generation and refinement see (App. "Rollout Evidence").
+
+What generation sees never carries a reward, a success or a task id: its type has no place for them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from arise.types import EvidenceRecord, GenerationRecord, Group, Outcome, RefinementRecord, ShownSkill, Verdict
+
+
+def records_of(iteration: int, groups: Sequence[Group]) -> list[EvidenceRecord]:
+    """One record for every judged rollout of an iteration."""
+    records = []
+    for g, group in enumerate(groups):
+        diagnosed = sum(
+            bool(r.judgment and r.judgment.diagnostic and r.judgment.diagnostic.has_items) for r in group.rollouts
+        )
+        for j, rollout in enumerate(group.rollouts):
+            if rollout.judgment is None:
+                continue
+            diagnostic = rollout.judgment.diagnostic
+            view = GenerationRecord(
+                evidence_id=f"e{iteration:04d}-{g:02d}-{j:02d}",
+                iteration=iteration,
+                pool_version=rollout.judgment.pool_version,
+                task_types=group.task.task_types,
+                domain=group.task.domain,
+                uncovered_issues=diagnostic.uncovered_issues if diagnostic else (),
+                positive_uncovered_strategies=diagnostic.positive_uncovered_strategies if diagnostic else (),
+                shown_skills=rollout.trajectory.shown_skills,
+                provided_skills=group.task.provided_skills,
+                group_size=group.size,
+                attempts_with_diagnostics=diagnosed,
+            )
+            known = rollout.reward is not None and rollout.success is not None
+            outcome = Outcome(bool(rollout.success), float(rollout.reward or 0.0)) if known else None
+            verdicts = tuple(sorted(rollout.judgment.verdicts.items()))
+            records.append(EvidenceRecord(view, group.task.id, rollout.trajectory.id, verdicts, outcome))
+    return records
+
+
+def within_window(records: Iterable[EvidenceRecord], iteration: int, window: int = 10) -> list[EvidenceRecord]:
+    """The records of the `window` iterations that end with `iteration`."""
+    if window < 1:
+        raise ValueError(f"window = {window} must be at least 1 iteration")
+    return [record for record in records if iteration - window < record.view.iteration <= iteration]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one generation call sees, with the counts its prompt states."""
+
+    chosen: tuple[GenerationRecord, ...]
+    total: int
+    with_diagnostics: int
+
+    @property
+    def omitted(self) -> int:
+        return self.with_diagnostics - len(self.chosen)
+
+
+def for_generation(
+    records: Sequence[EvidenceRecord], *, seed: int, update: int, round_number: int, limit: int = 256
+) -> Selection:
+    """Eq. 4 — at most `limit` records with diagnostics, by stable random order, not stratified by outcome."""
+    eligible = [record for record in records if record.has_diagnostics]
+    ordered = sorted(eligible, key=lambda record: _lot(seed, update, round_number, record.view.evidence_id))
+    return Selection(tuple(record.view for record in ordered[:limit]), len(records), len(eligible))
+
+
+def for_refinement(
+    records: Sequence[EvidenceRecord], skill: ShownSkill, *, seed: int, update: int, limit: int = 32
+) -> tuple[RefinementRecord, ...]:
+    """Eq. 8 — rollouts whose rubric failed although this revision of its skill was shown, failed tasks first."""
+    failed = (skill.rubric_id, Verdict.FAIL)
+    candidates = [record for record in records if skill in record.view.shown_skills and failed in record.verdicts]
+
+    def order(record: EvidenceRecord) -> tuple[bool, bytes]:
+        task_failed = record.outcome is not None and not record.outcome.success
+        return not task_failed, _lot(seed, update, skill.rubric_id, record.view.evidence_id)
+
+    return tuple(RefinementRecord(record.view, record.outcome) for record in sorted(candidates, key=order)[:limit])
+
+
+def _lot(*parts: object) -> bytes:
+    """A lot that depends on its parts only: the same on every machine, independent of record order."""
+    return blake2b("/".join(map(str, parts)).encode(), digest_size=16).digest()

@@ -1,0 +1,164 @@
+"""Success and failure mass per (task type, rubric), decayed by policy version (App. "Evidence Maintenance")."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arise.method.arrays import Floats, fraction, unique, verdicts
+from arise.method.columns import Columns
+from arise.types import Capability, Pool
+
+FORMAT = 1
+CAPABILITIES = tuple(Capability)
+_INDEX = {capability: c for c, capability in enumerate(CAPABILITIES)}
+_NEVER = -1
+
+
+def contributions(verdict_IJ: ArrayLike, capability_I: Sequence[Capability]) -> tuple[Floats, Floats]:
+    """Eqs. 9, 10 — each verdict's share 1 / |R_c(tau_j)| of u_c and 1 - u_c, summed over the group's trajectories."""
+    verdict_IJ = verdicts("verdict_IJ", verdict_IJ)
+    if len(capability_I) != len(verdict_IJ):
+        raise ValueError(f"verdict_IJ has {len(verdict_IJ)} rubrics, but capability_I names {len(capability_I)}")
+    applicable_IJ = (verdict_IJ == verdict_IJ).astype(np.float64)
+    index_I = np.array([_INDEX.get(capability, _NEVER) for capability in capability_I], dtype=np.intp)
+    if _NEVER in index_I:
+        raise ValueError(
+            f"capability_I = {list(capability_I)} must name capabilities of Table 3: {', '.join(CAPABILITIES)}"
+        )
+    peers_IJ = np.equal.outer(index_I, index_I).astype(np.float64) @ applicable_IJ
+    share_IJ = applicable_IJ / np.maximum(peers_IJ, 1.0)
+    passed_IJ = verdict_IJ == 1.0
+    return (share_IJ * passed_IJ).sum(axis=1), (share_IJ * ~passed_IJ).sum(axis=1)
+
+
+class Ledger:
+    """S_{d,i} and F_{d,i}; `observe` adds and decays, `cell` reads S_{d,c}, F_{d,c}, `keep_only` follows the pool."""
+
+    def __init__(self, observed_decay: float = 0.2, unobserved_decay: float = 0.999) -> None:
+        self.observed_decay = fraction("observed_decay", observed_decay)
+        self.unobserved_decay = fraction("unobserved_decay", unobserved_decay)
+        self._columns = Columns()
+        self._capability_of: dict[str, Capability] = {}
+        self._row_of: dict[str, int] = {}
+        self._passes_DI = np.zeros((0, 0))
+        self._fails_DI = np.zeros((0, 0))
+        self._version_DI = np.full((0, 0), _NEVER)
+
+    @property
+    def task_types(self) -> tuple[str, ...]:
+        """Every task type seen so far, in the row order of `cells`."""
+        return tuple(self._row_of)
+
+    def keep_only(self, pool: Pool) -> None:
+        """Forget what retired rubrics contributed, make place for new ones; what is kept is not renormalised."""
+        self._set_rubrics({rubric.id: rubric.capability for rubric in pool.rubrics})
+
+    def observe(
+        self, task_types: Sequence[str], rubric_ids: Sequence[str], verdict_IJ: ArrayLike, version: int
+    ) -> None:
+        """Eq. 20 — decay what is stored, then add a complete group's contributions in full to every tag of its task."""
+        columns = np.array(self._columns.of(unique("rubric_ids", rubric_ids)), dtype=np.intp)
+        new_pass_I, new_fail_I = contributions(verdict_IJ, [self._capability_of[i] for i in rubric_ids])
+        observed = np.flatnonzero(new_pass_I + new_fail_I)
+        rows = np.array([self._row(task_type) for task_type in unique("task_types", task_types)], dtype=np.intp)
+        if not (len(observed) and len(rows)):
+            return  # a rubric that applied to no trajectory was not observed, so nothing decays
+        place = np.ix_(rows, columns[observed])
+        factor = self._factor(self._version_DI[place], version, observing=True)
+        self._passes_DI[place] = self._passes_DI[place] * factor + new_pass_I[observed]
+        self._fails_DI[place] = self._fails_DI[place] * factor + new_fail_I[observed]
+        self._version_DI[place] = version
+
+    def cell(self, task_type: str, capability: Capability, version: int) -> tuple[float, float]:
+        """S_{d,c} and F_{d,c} as they count at `version`; reading changes nothing, and no evidence is (0, 0)."""
+        if task_type not in self._row_of:
+            return 0.0, 0.0
+        passes_DC, fails_DC = self.cells(version)
+        place = self._row_of[task_type], _INDEX[Capability(capability)]
+        return float(passes_DC[place]), float(fails_DC[place])
+
+    def cells(self, version: int) -> tuple[Floats, Floats]:
+        """S and F of every (task type, capability) at `version`, rows as in `task_types`, columns as in Table 3."""
+        factor_DI = self._factor(self._version_DI, version, observing=False)
+        member_IC = np.zeros((self._columns.width, len(CAPABILITIES)))
+        for rubric_id, capability in self._capability_of.items():
+            member_IC[self._columns.of([rubric_id])[0], _INDEX[capability]] = 1.0
+        return (self._passes_DI * factor_DI) @ member_IC, (self._fails_DI * factor_DI) @ member_IC
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values; Python writes floats so that they read back exactly."""
+        columns = dict(zip(self._columns.ids, self._columns.of(self._columns.ids), strict=True))
+        tallies = [
+            [task_type, i, self._passes_DI[d, n].item(), self._fails_DI[d, n].item(), self._version_DI[d, n].item()]
+            for task_type, d in self._row_of.items()
+            for i, n in columns.items()
+            if self._version_DI[d, n] != _NEVER
+        ]
+        return {
+            "format": FORMAT,
+            "observed_decay": self.observed_decay,
+            "unobserved_decay": self.unobserved_decay,
+            "task_types": list(self._row_of),
+            "rubrics": [[i, self._capability_of[i].value] for i in columns],
+            "tallies": tallies,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """The ledger that `to_dict` described; a state of another format version is refused."""
+        require_format("ledger", saved, FORMAT)
+        ledger = cls(saved["observed_decay"], saved["unobserved_decay"])
+        ledger._set_rubrics({i: Capability(capability) for i, capability in saved["rubrics"]})
+        for task_type in saved["task_types"]:
+            ledger._row(task_type)
+        for task_type, rubric_id, passes, fails, version in saved["tallies"]:
+            if passes < 0 or fails < 0 or version < 0:
+                raise ValueError(
+                    f"ledger state: negative entry for ({task_type!r}, {rubric_id!r}): {passes}, {fails}, {version}"
+                )
+            place = ledger._row(task_type), ledger._columns.of([rubric_id])[0]
+            ledger._passes_DI[place], ledger._fails_DI[place], ledger._version_DI[place] = passes, fails, version
+        return ledger
+
+    def _factor(self, last: NDArray[np.int64], version: int, *, observing: bool) -> Floats:
+        """Eq. 20 — the decay of entries last updated at `last`: 1 within a version, and for entries never observed."""
+        elapsed = np.where(last == _NEVER, 0, version - last)
+        if (elapsed < 0).any():
+            raise ValueError(
+                f"version = {version} is older than evidence of version {int(last.max())}: versions only grow"
+            )
+        if observing:
+            return np.where(
+                elapsed == 0, 1.0, self.observed_decay * self.unobserved_decay ** np.maximum(elapsed - 1, 0)
+            )
+        return self.unobserved_decay ** elapsed.astype(np.float64)
+
+    def _row(self, task_type: str) -> int:
+        row = self._row_of.setdefault(task_type, len(self._row_of))
+        self._fit(len(self._row_of), self._columns.width)
+        return row
+
+    def _set_rubrics(self, capability_of: Mapping[str, Capability]) -> None:
+        freed = self._columns.keep_only(tuple(capability_of))
+        self._passes_DI[:, freed], self._fails_DI[:, freed], self._version_DI[:, freed] = 0.0, 0.0, _NEVER
+        self._capability_of = dict(capability_of)
+        self._fit(len(self._row_of), self._columns.width)
+
+    def _fit(self, rows: int, width: int) -> None:
+        grow = max(0, rows - len(self._passes_DI)), max(0, width - self._passes_DI.shape[1])
+        if any(grow):
+            pad = ((0, grow[0]), (0, grow[1]))
+            self._passes_DI = np.pad(self._passes_DI, pad)
+            self._fails_DI = np.pad(self._fails_DI, pad)
+            self._version_DI = np.pad(self._version_DI, pad, constant_values=_NEVER)
+
+
+def require_format(what: str, saved: Mapping[str, Any], expected: int) -> None:
+    """A saved state of another version is refused by name, never guessed at."""
+    found = saved.get("format")
+    if found != expected:
+        raise ValueError(
+            f"{what} state has format {found!r}, this version reads {expected}: resume with the version that wrote it"
+        )

@@ -1,0 +1,124 @@
+"""The life of a rubric-skill pair: its skill is shown, refined or hidden by the pass rate; mastered, it retires."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from arise.config import PoolLimits
+from arise.method.pass_rate import pass_rate
+from arise.types import Fate, Pair, Pool, PoolEvent, Proposal, Rewrite, Rubric, Skill, Tally
+
+PAPER = PoolLimits()
+
+
+def fate(active: bool, passes: int, evaluations: int, activate_at: float = 0.3, retire_at: float = 0.9) -> Fate:
+    """Eqs. 5, 7 — what an update does with a pair; both thresholds are inclusive, no evidence changes nothing."""
+    if not 0.0 <= activate_at < retire_at <= 1.0:
+        raise ValueError(f"need 0 <= activate_at < retire_at <= 1, got {activate_at} and {retire_at}")
+    rate = pass_rate(Tally(passes, evaluations))
+    if rate is None:
+        return Fate.KEEP
+    if rate >= retire_at:
+        return Fate.RETIRE
+    if rate <= activate_at:
+        return Fate.REFINE if active else Fate.ACTIVATE
+    return Fate.HIDE if active else Fate.KEEP
+
+
+def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolLimits = PAPER) -> dict[str, Fate]:
+    """The fate of every pair; one with fewer than `min_evaluations` applicable verdicts is kept as it is."""
+    unknown = sorted(set(tallies) - {rubric.id for rubric in pool.rubrics})
+    if unknown:
+        pool.find(unknown[0])
+    decided = {}
+    for pair in pool.pairs:
+        passes, evaluations = tallies.get(pair.rubric.id, Tally())
+        enough = evaluations >= limits.min_evaluations
+        counted = Tally(passes, evaluations) if enough else Tally()
+        decided[pair.rubric.id] = fate(pair.skill.active, *counted, limits.activate_at, limits.retire_at)
+    return decided
+
+
+def room(pool: Pool, decided: Mapping[str, Fate], limits: PoolLimits = PAPER) -> int:
+    """How many new pairs this update may still add: at most `max_new_pairs`, and the pool stays within `max_pairs`."""
+    staying = sum(decided[rubric.id] is not Fate.RETIRE for rubric in pool.rubrics)
+    return max(0, min(limits.max_new_pairs, limits.max_pairs - staying))
+
+
+def refined(skill: Skill, text: str) -> Skill:
+    """Eq. 8 — s_i' in the place of s_i: new text, next revision, still active; the rubric is not touched."""
+    return replace(skill, text=text, revision=skill.revision + 1)
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """P_{k+1} and what happened on the way, in the algorithm's order."""
+
+    pool: Pool
+    events: tuple[PoolEvent, ...]
+
+
+def evolve(
+    pool: Pool,
+    tallies: Mapping[str, Tally],
+    *,
+    iteration: int,
+    rewrites: Mapping[str, Rewrite] | None = None,
+    proposals: Sequence[Proposal] = (),
+    limits: PoolLimits = PAPER,
+) -> Evolution:
+    """Eq. 6 — P_{k+1}: skills activated, refined and hidden, mastered pairs gone, new ones in with hidden skills."""
+    decided = fates(pool, tallies, limits)
+    rewrites = rewrites or {}
+    for rubric_id in rewrites:
+        if pool.find(rubric_id) and decided[rubric_id] is not Fate.REFINE:
+            raise ValueError(
+                f"rewrite for {rubric_id!r}, whose fate is {decided[rubric_id]}: only refined skills change"
+            )
+    if len(proposals) > room(pool, decided, limits):
+        raise ValueError(f"{len(proposals)} proposals, but this update has room for {room(pool, decided, limits)}")
+
+    events: dict[Fate, list[PoolEvent]] = {kind: [] for kind in Fate}
+    staying = []
+    for pair in pool.pairs:
+        kind = decided[pair.rubric.id]
+        after, note = _apply(pair, kind, rewrites.get(pair.rubric.id, Rewrite(None, "no rewrite was made")))
+        if kind is not Fate.RETIRE:
+            staying.append(after)
+        if kind is not Fate.KEEP:
+            tally = tallies[pair.rubric.id]
+            events[kind].append(PoolEvent(iteration, pair.rubric.id, kind, *tally, after.skill.revision, note))
+    new = [_new_pair(proposal, pool.born + n, iteration) for n, proposal in enumerate(proposals, start=1)]
+    born = [PoolEvent(iteration, pair.rubric.id, "born", note=pair.rubric.criteria_text) for pair in new]
+
+    pairs = (*staying, *new)
+    changed = pairs != pool.pairs
+    ordered = [event for kind in (Fate.ACTIVATE, Fate.REFINE, Fate.HIDE, Fate.RETIRE) for event in events[kind]]
+    return Evolution(Pool(pairs, pool.version + changed, pool.born + len(new)), (*ordered, *born))
+
+
+def _apply(pair: Pair, kind: Fate, rewrite: Rewrite) -> tuple[Pair, str]:
+    """The pair after its fate, and a note; a refinement without a valid rewrite keeps the old skill active."""
+    if kind is Fate.ACTIVATE:
+        return replace(pair, skill=replace(pair.skill, active=True)), ""
+    if kind is Fate.HIDE:
+        return replace(pair, skill=replace(pair.skill, active=False)), ""
+    if kind is Fate.REFINE:
+        if rewrite.text is None:
+            return pair, f"skill unchanged: {rewrite.reason}"
+        return replace(pair, skill=refined(pair.skill, rewrite.text)), ""
+    return pair, ""
+
+
+def _new_pair(proposal: Proposal, number: int, iteration: int) -> Pair:
+    rubric = Rubric(
+        id=f"r{number:03d}",
+        criteria_text=proposal.criteria_text,
+        issue_tag=proposal.issue_tag,
+        capability=proposal.capability,
+        applicability_condition=proposal.applicability_condition,
+        rule_text=proposal.rule_text,
+        born=iteration,
+        issue_refs=proposal.issue_refs,
+        contrast_refs=proposal.contrast_refs,
+    )
+    return Pair(rubric, Skill(proposal.skill_text))

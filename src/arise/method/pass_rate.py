@@ -1,0 +1,50 @@
+"""Verdicts of judged groups as arrays, and the pass rate of a rubric over a window of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arise.method.arrays import Floats
+from arise.types import EvidenceRecord, Group, Tally, Verdict
+
+_NOT_APPLICABLE = 2.0
+_CODE: Mapping[Verdict | None, float] = {
+    Verdict.PASS: 1.0,
+    Verdict.FAIL: 0.0,
+    Verdict.NOT_APPLICABLE: _NOT_APPLICABLE,
+    None: np.nan,
+}
+
+
+def pass_rate(tally: Tally) -> float | None:
+    """Eq. 2 — p^_i, the share of passes among the applicable verdicts; None where there were none."""
+    passes, evaluations = tally
+    if not 0 <= passes <= evaluations:
+        raise ValueError(f"tally {passes} of {evaluations}: passes must be between 0 and evaluations")
+    # Integer counts and one division reproduce a threshold such as 0.3 exactly; a running mean does not.
+    return passes / evaluations if evaluations else None
+
+
+def verdict_arrays(group: Group, rubric_ids: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+    """y_ij with nan for not applicable or absent, and which are valid: not applicable is, absent is not."""
+    nothing: Mapping[str, Verdict] = {}
+    rows = []
+    for rollout in group.rollouts:
+        given = rollout.judgment.verdicts if rollout.judgment else nothing
+        rows.append(list(map(_CODE.__getitem__, map(given.get, rubric_ids))))
+    code_IJ = np.array(rows, dtype=np.float64).reshape(len(group.rollouts), len(rubric_ids)).T
+    valid_IJ = code_IJ == code_IJ
+    return np.where(code_IJ == _NOT_APPLICABLE, np.nan, code_IJ), valid_IJ
+
+
+def window_tallies(records: Iterable[EvidenceRecord], rubric_ids: Iterable[str]) -> dict[str, Tally]:
+    """Eq. 2 — passes and N_i of each rubric over the window's records, from every valid applicable verdict."""
+    passes = dict.fromkeys(rubric_ids, 0)
+    evaluations = dict.fromkeys(passes, 0)
+    for record in records:
+        for rubric_id, verdict in record.verdicts:
+            if rubric_id in evaluations and verdict is not Verdict.NOT_APPLICABLE:
+                evaluations[rubric_id] += 1
+                passes[rubric_id] += verdict is Verdict.PASS
+    return {rubric_id: Tally(passes[rubric_id], evaluations[rubric_id]) for rubric_id in passes}
