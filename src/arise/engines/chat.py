@@ -33,7 +33,9 @@ class ChatFormat:
         for i, message in enumerate(messages):
             control, found, rest = rest.partition(_mark(i))
             if not found:
-                raise ValueError(f"the chat template drops message {i} (role {message['role']!r}): leave it out or rename it")
+                raise ValueError(
+                    f"the chat template drops message {i} (role {message['role']!r}): leave it out or rename it"
+                )
             ids += self._control(control) + self._content(message["content"])
         return ids + self._control(rest)
 
@@ -52,7 +54,9 @@ class ChatFormat:
             if not applied or _mark(2) not in text:
                 # Many templates know no tool role; what a tool says then comes from the user's side.
                 if role == "user":
-                    raise ValueError("the chat template cannot show a user message after an answer: set another template")
+                    raise ValueError(
+                        "the chat template cannot show a user message after an answer: set another template"
+                    )
                 self._between[role] = self._turn_change("user")
                 return self._between[role]
             before, after = text.split(_mark(1))[1].split(_mark(2))

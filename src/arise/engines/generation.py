@@ -135,7 +135,7 @@ class Generator:
         return len(self._waiting) >= enough or self._waited >= PATIENCE
 
     def _admit(self) -> list[Row]:
-        """Prefill waiting rows in waves: a row that would share more with this wave than with the store waits for it."""
+        """Prefill waiting rows in waves: a row that can share more with this wave than with the store waits for it."""
         self._waited = 0
         newcomers: list[Row] = []
         while self._waiting and len(newcomers) + len(self._active) < self._batch_rows:

@@ -64,7 +64,7 @@ class GenericDecoder:
             return None
         saved = copy.deepcopy(cache)
         if surplus:
-            saved.crop(length)
+            saved.crop(-surplus)
         return saved
 
     def move_row(self, source: int, target: int, length: int) -> None:  # noqa: ARG002 - a cache knows its own length

@@ -1,8 +1,8 @@
 """Matrix products whose rows do not depend on what else is in the batch.
 
-A BLAS picks its kernel, and with it the order of summation, by the number of rows. Here every product runs in blocks of
-row counts that were measured to agree bit by bit with blocks of ROW_BLOCK rows, so a conversation samples the same tokens
-alone or among others: exact resume rests on it.
+A BLAS picks its kernel, and with it the order of summation, by the number of rows. Here every product runs in blocks
+whose row counts were measured to agree bit by bit with blocks of ROW_BLOCK rows, so that a conversation samples the
+same tokens alone or among others: exact resume rests on it.
 """
 
 import torch

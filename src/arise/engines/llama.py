@@ -15,7 +15,7 @@ from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinea
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
 KEY_BLOCK = 64
 QUERY_BLOCK = 4
-"""Attention is bit-equal over any number of masked keys in blocks of 64, and over any number of queries in blocks of 4."""
+"""Attention is bit-equal over any number of masked keys in blocks of 64, and of other queries in blocks of 4."""
 
 
 def supports(config: Any) -> bool:
@@ -48,8 +48,8 @@ class _Placement:
     """Where the tokens of one forward stand: their rows, cache slots and rotations, and which keys each may see."""
 
     rows: slice
-    slot_N: Tensor
-    rotation_N: Tensor
+    slots: Tensor
+    rotation: Tensor
     mask: Tensor
 
 
@@ -74,7 +74,7 @@ class LlamaDecoder:
         self._cache = torch.zeros(config.num_hidden_layers, ROW_BLOCK, KEY_BLOCK, width, dtype=dtype, device=device)
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Take a snapshot of transformers-named weights; rotary pairs become neighbours so that rotation is one product."""
+        """Take a snapshot of transformers-named weights, rotary pairs made neighbours so that rotation is one product."""
         w = {name: tensor.detach().to(self._device, self._dtype) for name, tensor in weights.items()}
         self._embedding = w["model.embed_tokens.weight"].clone()
         self._norm = w["model.norm.weight"].clone()
@@ -131,8 +131,8 @@ class LlamaDecoder:
             mask = mask.expand(-1, -1, self._heads // self._kv_heads, -1)
         return _Placement(
             rows=slice(first, first + rows),
-            slot_N=(position_RT + row_R[:, None] * self._cache.shape[2]).flatten(),
-            rotation_N=self._rotation[position_RT.flatten()].unsqueeze(1),
+            slots=(position_RT + row_R[:, None] * self._cache.shape[2]).flatten(),
+            rotation=self._rotation[position_RT.flatten()].unsqueeze(1),
             mask=mask.reshape(rows, 1, -1, seen),
         )
 
@@ -144,10 +144,8 @@ class LlamaDecoder:
         if layer.qk_norm is not None:
             qk = rms_norm(qk, (head,), None, self._eps) * layer.qk_norm
         pairs = torch.view_as_complex(qk.float().unflatten(-1, (-1, 2)))
-        q, k = (
-            torch.view_as_real(pairs * batch.rotation_N).flatten(1).to(self._dtype).split((q_width, kv_width), dim=-1)
-        )
-        cache.view(-1, 2 * kv_width).index_copy_(0, batch.slot_N, torch.cat([k, v], dim=-1))
+        q, k = torch.view_as_real(pairs * batch.rotation).flatten(1).to(self._dtype).split((q_width, kv_width), dim=-1)
+        cache.view(-1, 2 * kv_width).index_copy_(0, batch.slots, torch.cat([k, v], dim=-1))
 
         rows = len(batch.mask)
         kept = cache[batch.rows, : batch.mask.shape[-1]].unflatten(-1, (2, kv_heads, head))

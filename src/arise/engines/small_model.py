@@ -22,7 +22,9 @@ def small_tokenizer(corpus: Iterable[str], vocabulary: int = 1024) -> Any:
     """Byte-level BPE learnt from `corpus`: compact for such texts, lossless for any other."""
     special = [PAD, END, *(f"<|{role}|>" for role in ROLES)]
     if vocabulary < 256 + len(special):
-        raise ValueError(f"small_tokenizer: vocabulary = {vocabulary} must hold 256 bytes and {len(special)} control tokens")
+        raise ValueError(
+            f"small_tokenizer: vocabulary = {vocabulary} must hold 256 bytes and {len(special)} control tokens"
+        )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

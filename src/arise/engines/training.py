@@ -1,6 +1,6 @@
 """One update of the policy: micro-batches within a token budget, the paper's loss back-propagated, AdamW.
 
-The loss is `method.loss` and nothing else: it gives the gradient of each token's log-prob, torch carries it to the weights.
+The loss is `method.loss` and nothing else: it gives the gradient of each log-prob, torch carries it to the weights.
 """
 
 import math
@@ -60,7 +60,7 @@ class Trainer:
         self.failures = 0
 
     def update(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
-        """Take one update, or none where the gradient is zero (nothing to learn) or not finite (counted as a failure)."""
+        """Take one update, or none where the gradient is zero (nothing to learn) or not finite (a failure)."""
         rows = training_rows(examples, self._context_length)
         rate = learning_rate(self.updates, optim.learning_rate, optim.warmup_updates)
         count = sum(row.generated_tokens for row in rows)
@@ -114,8 +114,8 @@ class Trainer:
         self.failures = self.failures + 1 if skipped and not math.isfinite(norm) else 0
         if self.failures >= MAX_FAILURES:
             raise EngineFault(
-                f"three updates in a row were skipped because {skipped}; the weights are those of update {self.updates}: "
-                "resume from the last checkpoint with a lower learning rate, or in fp32"
+                f"three updates in a row were skipped because {skipped}; "
+                f"the weights are those of update {self.updates}: resume from the last checkpoint with a lower learning rate, or in fp32"
             )
 
 
@@ -139,7 +139,7 @@ def training_rows(examples: Sequence[Example], context_length: int) -> list[Trai
 
 
 def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[TrainingRow]]:
-    """Rows of similar length together, each batch at most `token_budget` tokens with its padding (a longer row alone)."""
+    """Rows of similar length together, each batch within `token_budget` tokens, padding included (a longer row alone)."""
     batches: list[list[TrainingRow]] = []
     for row in sorted(rows, key=lambda row: -len(row.tokens)):
         if batches and len(batches[-1][0].tokens) * (len(batches[-1]) + 1) <= token_budget:
