@@ -56,7 +56,7 @@ async def rollouts(engine: EmbeddedEngine, count: int = 6, seed: int = 0) -> lis
 
 
 def moved(example: Example, by: float) -> Example:
-    """The same example as if an older policy had sampled it: behaviour log-probs shifted, pseudo-randomly, up to `by`."""
+    """The same example as if an older policy had sampled it: behaviour log-probs shifted by up to `by`."""
     rows = []
     for row in example.rows:
         shift = np.random.default_rng(len(row)).uniform(-by, by, len(row))
@@ -68,4 +68,5 @@ def full_logprobs(model: Any, row: Tokens) -> torch.Tensor:
     """log pi of the generated tokens by one plain forward over the whole row."""
     logits = model(torch.from_numpy(row.ids_U)[None]).logits[0, :-1]
     logprob = logits.log_softmax(-1).gather(1, torch.from_numpy(row.ids_U[1:])[:, None]).squeeze(1)
-    return logprob[torch.from_numpy(row.generated_U[1:])]
+    picked: torch.Tensor = logprob[torch.from_numpy(row.generated_U[1:])]
+    return picked

@@ -1,4 +1,4 @@
-"""A conversation's ids and log-probs are a function of the policy, its seed and its messages: bit by bit, in any company."""
+"""A conversation's ids and log-probs depend on policy, seed and messages only: bit by bit, in any company."""
 
 import asyncio
 import os
@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-
-from arise.types import Segment
 from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import converse
+
+from arise.types import Segment
 
 TEXTS = ["count", "read " * 30, "list " * 70, "write the answer", "", "0 1 2 3 " * 30]
 

@@ -4,12 +4,12 @@ import asyncio
 
 import numpy as np
 import pytest
+from tests.conformance.rollouts import row_of
 
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
 from arise.engines.small_model import small_model
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams
-from tests.conformance.rollouts import row_of
 
 CONTEXTS = ("red", "blue", "green", "white")
 GROUP = 16

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.conformance.conftest import EngineMaker
+from tests.conformance.rollouts import converse, full_logprobs, opening, row_of
 
 from arise.engines.weights import plain_model
 from arise.types import SamplingParams, Tokens
-from tests.conformance.conftest import EngineMaker
-from tests.conformance.rollouts import converse, full_logprobs, opening, row_of
 
 Reference = Callable[[Path], Any]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.conformance.conftest import EngineMaker
+from tests.conformance.rollouts import opening, rollouts
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from arise.engines.embedded import EmbeddedEngine
 from arise.types import LossSpec, OptimSpec, SamplingParams
-from tests.conformance.conftest import EngineMaker
-from tests.conformance.rollouts import opening, rollouts
 
 OPTIM = OptimSpec(learning_rate=3e-3, warmup_updates=4)
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.conformance.conftest import EngineMaker
+from tests.conformance.rollouts import full_logprobs, moved, rollouts
 
 from arise.engines.faults import EngineFault
 from arise.engines.weights import plain_model, trainable
 from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens
-from tests.conformance.conftest import EngineMaker
-from tests.conformance.rollouts import full_logprobs, moved, rollouts
 
 Reference = Callable[[Path], Any]
 FREE = OptimSpec(learning_rate=1e-3, warmup_updates=0, max_grad_norm=1e9)
@@ -53,7 +53,7 @@ def test_loss_and_gradient_norm_equal_an_independent_autograd(
     batch, stats = asyncio.run(run())
     model = reference(tmp_path / "before")
     loss = printed_loss(model, batch, LossSpec())
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     norm = torch.stack([p.grad.norm() for p in trainable(model).values() if p.grad is not None]).norm()
     assert stats.loss == pytest.approx(loss.item(), rel=1e-4, abs=1e-6)
     assert stats.grad_norm == pytest.approx(norm.item(), rel=1e-4)

@@ -1,4 +1,4 @@
-"""Chat messages to token ids, such that a conversation's ids only ever grow: generated ids are kept, never re-tokenised.
+"""Chat messages to token ids, such that a conversation only ever grows: generated ids are kept, never re-tokenised.
 
 Works from the tokenizer's own chat template, whatever its format. Text of messages can never become a control token.
 """

@@ -74,7 +74,7 @@ class LlamaDecoder:
         self._cache = torch.zeros(config.num_hidden_layers, ROW_BLOCK, KEY_BLOCK, width, dtype=dtype, device=device)
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Take a snapshot of transformers-named weights, rotary pairs made neighbours so that rotation is one product."""
+        """Take a snapshot of transformers-named weights; rotary pairs become neighbours: one product rotates."""
         w = {name: tensor.detach().to(self._device, self._dtype) for name, tensor in weights.items()}
         self._embedding = w["model.embed_tokens.weight"].clone()
         self._norm = w["model.norm.weight"].clone()

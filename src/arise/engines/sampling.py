@@ -26,7 +26,8 @@ def uniforms(keys: Sequence[int], positions: Sequence[int]) -> NDArray[np.float6
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
-    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    result: NDArray[np.float64] = (z >> np.uint64(11)) * 2.0**-53
+    return result
 
 
 def choose(

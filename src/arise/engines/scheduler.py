@@ -53,9 +53,8 @@ class Scheduler:
                         future.set_exception(error)
                 return
             for row in finished:
-                future = self._futures.get(row)
-                if future is not None and not future.done():
-                    future.set_result(row.segment(generator.rules))
+                if (waiting := self._futures.get(row)) and not waiting.done():
+                    waiting.set_result(row.segment(generator.rules))
 
     def close(self) -> None:
         """Let the thread end."""

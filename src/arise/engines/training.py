@@ -114,8 +114,8 @@ class Trainer:
         self.failures = self.failures + 1 if skipped and not math.isfinite(norm) else 0
         if self.failures >= MAX_FAILURES:
             raise EngineFault(
-                f"three updates in a row were skipped because {skipped}; "
-                f"the weights are those of update {self.updates}: resume from the last checkpoint with a lower learning rate, or in fp32"
+                f"three updates in a row were skipped because {skipped}; the weights are still those of update "
+                f"{self.updates}: resume from the last checkpoint with a lower learning rate, or in fp32"
             )
 
 
@@ -139,7 +139,7 @@ def training_rows(examples: Sequence[Example], context_length: int) -> list[Trai
 
 
 def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[TrainingRow]]:
-    """Rows of similar length together, each batch within `token_budget` tokens, padding included (a longer row alone)."""
+    """Rows of similar length together, within `token_budget` tokens a batch, padding included (a longer row alone)."""
     batches: list[list[TrainingRow]] = []
     for row in sorted(rows, key=lambda row: -len(row.tokens)):
         if batches and len(batches[-1][0].tokens) * (len(batches[-1]) + 1) <= token_budget:
