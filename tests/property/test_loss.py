@@ -39,7 +39,7 @@ def test_value_and_gradient_equal_autograd_of_the_printed_loss(seed: int) -> Non
     logprob_U, behaviour_U, advantage_U, generated_U = tokens(seed)
     leaf = torch.tensor(logprob_U, requires_grad=True)
     value = printed_loss(leaf, behaviour_U, advantage_U, generated_U)
-    value.backward()  # type: ignore[no-untyped-call]
+    value.backward()
     loss = policy_loss(logprob_U, behaviour_U, advantage_U, generated_U)
     close(loss.value, value.item(), tolerance=1e-12)
     # Where A = 0 both branches of the minimum are 0: autograd may split the tie, the derivative is 0 either way.

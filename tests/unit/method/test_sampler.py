@@ -248,3 +248,12 @@ def test_estimates_use_a_uniform_prior() -> None:
     np.testing.assert_array_equal(
         pass_estimates([0.0, 2.0], [0.0, 6.0], random), reference.beta([1.0, 3.0], [1.0, 7.0])
     )
+
+
+def test_no_lot_is_drawn_for_discovery_without_candidates() -> None:
+    made = covered()
+    same = np.random.default_rng()
+    same.bit_generator.state = made.random.bit_generator.state
+    draw = made.draw(1, version=0)[0]
+    # Cells in order: (d1, V), (d2, V), (d2, X); the very first random numbers are their Beta draws.
+    assert draw.estimate in same.beta([5.0, 5.0, 2.0], [5.0, 5.0, 1.0])
