@@ -54,28 +54,30 @@ def policy_loss(
     denominator = _denominator(tokens.generated_U, token_count)
     gradient_U = np.empty_like(tokens.logprob_U)
     kept_U = np.empty(gradient_U.shape, dtype=np.bool_)
-    ratio_of_block = np.empty(BLOCK, dtype=gradient_U.dtype)
+    ratio_of_block, mask_of_block = np.empty((2, BLOCK), dtype=gradient_U.dtype)
     total, dual_clipped_tokens = 0.0, 0
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(gradient_U), BLOCK):
             block = tokens.block(start)
             kept, term = kept_U[start : start + BLOCK], gradient_U[start : start + BLOCK]
             ratio = importance_ratio(block.logprob_U, block.behaviour_U, out=ratio_of_block[: len(term)])
-            np.greater(ratio, min_ratio, out=kept)
-            kept &= ratio < max_ratio
-            kept &= block.generated_U
+            lowest, highest = ratio.min(), ratio.max()  # nan where any ratio is nan, hence the negated tests below
+            kept[:] = block.generated_U
+            if not (lowest > min_ratio and highest < max_ratio):
+                kept &= (ratio > min_ratio) & (ratio < max_ratio)
+            mask = mask_of_block[: len(term)]
+            mask[:] = kept  # a mask of the same type multiplies faster than a boolean one
             # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
             np.multiply(ratio, block.advantage_U, out=term)
-            term *= kept
-            sum_of_terms = float(term.sum(dtype=np.float64))
-            if not (isfinite(sum_of_terms) and ratio.min() > 0.0):
+            term *= mask
+            sum_of_terms = float(term.sum())
+            if not (isfinite(sum_of_terms) and lowest > 0.0):
                 block.require_finite(start)
                 term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
-                sum_of_terms = float(term.sum(dtype=np.float64))
+                sum_of_terms = float(term.sum())
             total -= sum_of_terms
-            clipped = np.flatnonzero(ratio > dual_clip)
-            if len(clipped):
-                clipped = clipped[kept[clipped] & (block.advantage_U[clipped] < 0.0)]
+            if not highest <= dual_clip:
+                clipped = np.flatnonzero(kept & (ratio > dual_clip) & (block.advantage_U < 0.0))
                 total += float((term[clipped] + dual_clip * np.abs(block.advantage_U[clipped])).sum(dtype=np.float64))
                 term[clipped] = 0.0
                 dual_clipped_tokens += len(clipped)

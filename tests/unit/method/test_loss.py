@@ -85,8 +85,8 @@ def test_shapes() -> None:
 
 
 def test_mask_values() -> None:
-    with pytest.raises(ValueError, match=r"^generated_U\[1\] = 2 must be 0 \(context\) or 1 \(generated\)$"):
-        policy_loss([0, 0], [0, 0], [0, 0], [1, 2])
+    with pytest.raises(ValueError, match=r"^generated_U\[2\] = 2 must be 0 \(context\) or 1 \(generated\)$"):
+        policy_loss([0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 2])
 
 
 def test_not_numbers() -> None:
@@ -108,6 +108,7 @@ def test_dual_clip(bad: float) -> None:
 
 def test_token_count_below_what_is_there() -> None:
     assert policy_loss([0, 0], [0, 0], [1, 1], [1, 1], token_count=2).value == -1.0
+    assert policy_loss([0], [0], [1], [1], token_count=1).value == -1.0
     with pytest.raises(ValueError, match=r"^token_count = 1 is the whole batch's count, but this part alone has 2"):
         policy_loss([0, 0], [0, 0], [0, 0], [1, 1], token_count=1)
     with pytest.raises(ValueError, match=r"^token_count = -1 "):
