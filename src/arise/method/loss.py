@@ -58,27 +58,29 @@ def policy_loss(
     total, dual_clipped_tokens = 0.0, 0
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(gradient_U), BLOCK):
-            block = tokens.block(start)
-            kept, term = kept_U[start : start + BLOCK], gradient_U[start : start + BLOCK]
-            ratio = importance_ratio(block.logprob_U, block.behaviour_U, out=ratio_of_block[: len(term)])
+            block = slice(start, start + BLOCK)
+            kept, term, advantage = kept_U[block], gradient_U[block], tokens.advantage_U[block]
+            ratio = importance_ratio(
+                tokens.logprob_U[block], tokens.behaviour_U[block], out=ratio_of_block[: len(term)]
+            )
             lowest, highest = ratio.min(), ratio.max()  # nan where any ratio is nan, hence the negated tests below
-            kept[:] = block.generated_U
+            kept[:] = tokens.generated_U[block]
             if not (lowest > min_ratio and highest < max_ratio):
                 kept &= (ratio > min_ratio) & (ratio < max_ratio)
             mask = mask_of_block[: len(term)]
             mask[:] = kept  # a mask of the same type multiplies faster than a boolean one
             # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
-            np.multiply(ratio, block.advantage_U, out=term)
+            np.multiply(ratio, advantage, out=term)
             term *= mask
             sum_of_terms = float(term.sum())
             if not (isfinite(sum_of_terms) and lowest > 0.0):
-                block.require_finite(start)
+                tokens.require_finite(block)
                 term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
                 sum_of_terms = float(term.sum())
             total -= sum_of_terms
             if not highest <= dual_clip:
-                clipped = np.flatnonzero(kept & (ratio > dual_clip) & (block.advantage_U < 0.0))
-                total += float((term[clipped] + dual_clip * np.abs(block.advantage_U[clipped])).sum(dtype=np.float64))
+                clipped = np.flatnonzero(kept & (ratio > dual_clip) & (advantage < 0.0))
+                total += float((term[clipped] + dual_clip * np.abs(advantage[clipped])).sum())
                 term[clipped] = 0.0
                 dual_clipped_tokens += len(clipped)
             term *= -1.0 / denominator
@@ -124,19 +126,14 @@ class _Tokens:
             np.asarray(mask, dtype=np.bool_),
         )
 
-    def block(self, start: int) -> "_Tokens":
-        """The tokens start, start + 1, ... of one block."""
-        part = slice(start, start + BLOCK)
-        return _Tokens(self.logprob_U[part], self.behaviour_U[part], self.advantage_U[part], self.generated_U[part])
-
-    def require_finite(self, start: int) -> None:
+    def require_finite(self, block: slice) -> None:
         """Only context tokens may carry nan or infinity; the error names the token's place in the whole batch."""
         for name in ("logprob_U", "behaviour_U", "advantage_U"):
-            bad = np.flatnonzero(~np.isfinite(getattr(self, name)) & self.generated_U)
+            values = getattr(self, name)[block]
+            bad = np.flatnonzero(~np.isfinite(values) & self.generated_U[block])
             if len(bad):
-                raise ValueError(
-                    f"{name}[{start + bad[0]}] = {getattr(self, name)[bad[0]]} of a generated token is not finite"
-                )
+                place = block.start + bad[0]
+                raise ValueError(f"{name}[{place}] = {values[bad[0]]} of a generated token is not finite")
 
 
 def _denominator(generated_U: NDArray[np.bool_], token_count: int | None) -> int:
