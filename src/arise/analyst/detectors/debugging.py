@@ -1,0 +1,143 @@
+"""Detectors of Debugging: P04, P09, P10, P11."""
+
+import re
+
+from arise.analyst.brief import runnable_check
+from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
+from arise.analyst.operations import INSPECTIONS, Op
+from arise.analyst.trace import Call, Trace
+
+_WEAKENS = re.compile(
+    r"\|\| ?(?:true|:)(?:\s|$)|--no-verify|--no-check|--skip\b|--ignore-errors|\bset \+e\b|-k ['\"]?not |xfail"
+)
+_CHANGES = frozenset((Op.WRITE, Op.DELETE, Op.INSTALL))
+_WORKS = frozenset((Op.RUN, Op.CHECK, Op.USE))
+
+
+def _refused_calls(trace: Trace) -> list[Call]:
+    return [c for c in trace.calls if c.answer.refused and (trace.finished or c.at < len(trace.calls) - 1)]
+
+
+def _call_refused(trace: Trace) -> Opening | None:
+    refused = _refused_calls(trace)
+    return Opening(refused[0].first, turn=refused[0].turn) if refused else None
+
+
+def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
+    for call in _refused_calls(trace):
+        for later in trace.calls[call.at + 1 :]:
+            if later.ops & _CHANGES and later.text != call.text:
+                break  # something was changed: the same call may now be right
+            if later.program == call.program:
+                if later.text == call.text:
+                    return failed("repeated", f"turn {later.turn} repeated the call that turn {call.turn} saw rejected")
+                break
+    hint = " as the message said" if any(call.answer.hinted for call in _refused_calls(trace)) else ""
+    return passed(f"after the rejection at turn {opening.turn} the arguments were changed{hint} or the call was left")
+
+
+def _reported_broken(trace: Trace) -> Opening | None:
+    edits = trace.artifacts
+    runnable = trace.checks or any(call.ops & _WORKS for call in trace.calls)
+    return Opening(edits[0].seq, turn=edits[0].turn) if trace.brief.broken and edits and runnable else None
+
+
+def _reproduced_and_rerun(trace: Trace, opening: Opening) -> Finding:
+    last = trace.artifacts[-1].seq
+    runs = trace.of(Op.RUN, Op.CHECK)
+    before = {event.program: event.turn for event in runs if event.seq < opening.seq}
+    if not before:
+        return failed("unreproduced", f"turn {opening.turn} edited before anything had been run to see the failure")
+    after = [event for event in runs if event.seq > last and event.program in before]
+    if not after:
+        return failed("not_rerun", "what was run before the edit was not run again after the last one")
+    return passed(f"{after[0].program} ran before the edit and again at turn {after[0].turn}")
+
+
+def _failure_then_change(trace: Trace) -> Opening | None:
+    """A failing check or program, and a later act that changes something."""
+    for call in trace.calls:
+        if call.answer.failed and call.ops & _WORKS:
+            later = trace.calls[call.at + 1 :]
+            if any(c.ops & _CHANGES or c.ops & _WORKS for c in later):
+                return Opening(call.first, (call.program,), call.turn)
+            return None
+    return None
+
+
+def _cause_addressed(trace: Trace, opening: Opening) -> Finding:
+    for event in trace.of(Op.WRITE, Op.DELETE):
+        if event.seq > opening.seq and event.path and not event.failed:
+            own = any(e.path == event.path for e in trace.of(Op.WRITE) if e.seq < opening.seq)
+            if runnable_check(event.path) and not own:
+                return failed(
+                    "weakened", f"turn {event.turn} changed {event.path}, which checks the work, after a failure"
+                )
+    for call in trace.calls:
+        if call.first > opening.seq and _WEAKENS.search(call.text):
+            return failed("skipped", f"turn {call.turn} made the failure pass unseen instead of curing it")
+    return passed(f"after the failure at turn {opening.turn} the check itself was left as it was")
+
+
+def _failed_twice(trace: Trace) -> Opening | None:
+    """The second failure of the same program on the same files."""
+    count: dict[tuple[str, frozenset[str]], int] = {}
+    for call in trace.calls:
+        if not call.answer.failed or call.ops <= INSPECTIONS:
+            continue
+        key = (call.program, frozenset(e.path for e in trace.events[call.first : call.first + 16] if e.at == call.at))
+        count[key] = count.get(key, 0) + 1
+        if count[key] == 2 and (trace.finished or call.at < len(trace.calls) - 1):
+            return Opening(call.first, (call.program,), call.turn)
+    return None
+
+
+def _approach_changed(trace: Trace, opening: Opening) -> Finding:
+    second = next(call for call in trace.calls if call.turn == opening.turn and call.first == opening.seq)
+    tried = {
+        call.text for call in trace.calls[: second.at + 1] if call.answer.failed and call.program == second.program
+    }
+    for later in trace.calls[second.at + 1 :]:
+        if later.ops & _CHANGES and later.text not in tried:
+            break
+        if later.text in tried:
+            return failed(
+                "third", f"turn {later.turn} tried again what had failed, after two failures by turn {opening.turn}"
+            )
+    return passed(f"after the second failure at turn {opening.turn} no earlier attempt was repeated")
+
+
+DETECTORS = (
+    Detector(
+        "P04",
+        "a call failed with words of usage, unknown, invalid, expected or required, and the agent could still act",
+        "the next call of that program differs, or something was changed first, or it was not called again",
+        "whether the change was the right one",
+        _call_refused,
+        _arguments_changed,
+    ),
+    Detector(
+        "P09",
+        "the instruction reports something broken, the agent edits, and something can be run",
+        "a program ran before the first edit, and the same program ran again after the last",
+        "whether the run showed the reported failure",
+        _reported_broken,
+        _reproduced_and_rerun,
+    ),
+    Detector(
+        "P10",
+        "a check or program failed and the agent acted afterwards",
+        "no check that was there before is edited or removed, and no option or `|| true` hides the failure",
+        "special cases written into the work itself",
+        _failure_then_change,
+        _cause_addressed,
+    ),
+    Detector(
+        "P11",
+        "the same program failed twice on the same files and the agent could still act",
+        "no attempt that had failed is repeated before something was changed",
+        "attempts that differ in wording only",
+        _failed_twice,
+        _approach_changed,
+    ),
+)
