@@ -18,13 +18,14 @@ _READ_FAILED = re.compile(
     r"\s*(?:[\w./-]+: ){1,3}.{0,200}(?:no such file|permission denied|is a directory|not found|cannot)", re.IGNORECASE
 )
 _MISSING = re.compile(
-    r"command not found|no module named|modulenotfounderror|not installed|: not found\s*$|cannot find (?:package|module)"
-    r"|executable file not found|unable to locate package",
+    r"command not found|no module named|modulenotfounderror|not installed|: not found\s*$"
+    r"|cannot find (?:package|module)|executable file not found|unable to locate package",
     re.IGNORECASE | re.MULTILINE,
 )
 _CALL_SHAPE = (
     r"usage:|unrecogni[sz]ed|illegal option|unknown (?:option|argument|flag|command|parameter)"
-    r"|(?:missing|requires?) (?:an? |the |required )?(?:argument|operand|option|value|parameter)|too (?:few|many) arguments"
+    r"|(?:missing|requires?) (?:an? |the |required )?(?:argument|operand|option|value|parameter)"
+    r"|too (?:few|many) arguments"
 )
 _REFUSED_CHECK = re.compile(_CALL_SHAPE, re.IGNORECASE)
 _REFUSED = re.compile(

@@ -5,28 +5,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from arise.analyst.operations import check_like, path_like
+from arise.analyst.vocabulary import vocabulary
 
 _PIECE = re.compile(r"`([^`\n]{1,200})`|([\w./*-]+)|([.!?;:\n]+)")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,5}$")
-_OUT_WORDS = frozenset(
-    "write writes written create creates produce save saves store generate export output outputs emit make build "
-    "to into as put deliver".split()
-)
-_IN_WORDS = frozenset(
-    "from read using given of in with see follow follows convert per described according run check against reads use "
-    "open input inputs file files inside contains describes look fix edit update clean process by passes".split()
-)
+_OUT_WORDS = vocabulary("giving")
+_IN_WORDS = vocabulary("taking")
 _NOT_FILES = frozenset(("e.g", "i.e", "etc.", "vs.", "e.g.", "i.e."))
-_GUIDE_WORDS = frozenset(
-    "readme spec specs specification guide guideline guidelines instructions instruction notes note manual doc docs "
-    "policy policies rules rule schema format conventions convention contract template skill howto faq standard protocol "
-    "legend codebook dictionary requirements handbook runbook memo amendment addendum errata".split()
-)
+_GUIDE_WORDS = vocabulary("guide_words")
 _GUIDE_ENDINGS = frozenset(("", "md", "txt", "rst", "pdf", "html", "adoc", "docx", "json", "yaml", "yml", "toml"))
 _SCRIPT_ENDINGS = frozenset(("sh", "py", "pl", "rb", "js", "ts", "r", "exe", "bin", "mk", "c", "go", "rs", "java"))
 _CONSTRAINT = re.compile(
-    r"\b(?:must|shall|exactly|only|never|do not|don't|at least|at most|no more than|without|ensure|required|should|each|"
-    r"sorted|keep)\b",
+    r"\b(?:must|shall|exactly|only|never|do not|don't|at least|at most|no more than|without|ensure|required|should|"
+    r"each|sorted|keep)\b",
     re.IGNORECASE,
 )
 _LITERAL = re.compile(
@@ -38,7 +29,8 @@ _BROKEN = re.compile(
     re.IGNORECASE,
 )
 _FIGURE = re.compile(
-    r"\b(?:total|sum|average|mean|median|count|how many|number of|percentage|proportion|compute|calculate|maximum|minimum)\b",
+    r"\b(?:total|sum|average|mean|median|count|how many|number of|percentage|proportion|"
+    r"compute|calculate|maximum|minimum)\b",
     re.IGNORECASE,
 )
 _UNITS = re.compile(
@@ -51,7 +43,7 @@ _ALL_FILES = re.compile(r"\b(?:all|each|every|both|several|these)\b", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """An instruction, read — inputs `("in.csv",)`, outputs `("out.csv",)`, checks `("check",)`, guides `("spec.txt",)`."""
+    """An instruction, read — inputs `("in.csv",)`, outputs `("out.csv",)`, checks `("check",)`."""
 
     text: str
     inputs: tuple[str, ...] = ()

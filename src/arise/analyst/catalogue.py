@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from arise.analyst.vocabulary import vocabulary
 from arise.taxonomy import Pattern, patterns
 from arise.types import DiagnosticItem, Rubric
 
 NEAR = 0.25
 """Least weighted word overlap at which a foreign text is about a pattern: the paper's rubrics score 0.33 and more,
 unrelated ones 0.11 and less."""
-_STOP = frozenset(
-    "the a an and or of to in on at is are was were it its if that this with for by from as be not no when after before "
-    "once which than then them they their each any agent pass fail passes fails rubric task one does did do has have had "
-    "so such only into out up".split()
-)
+_STOP = vocabulary("common_words")
 _WORD = re.compile(r"[a-z]{3,}")
 
 

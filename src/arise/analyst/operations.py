@@ -1,5 +1,6 @@
-"""What a shell command does to files, in eleven generic operations; it knows common programs, no task and no world."""
+"""What a shell command does to files, in twelve generic operations; it knows common programs, no task and no world."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from arise.analyst.shell import SimpleCommand, parse
+from arise.analyst.vocabulary import vocabulary
 
 CACHED_LENGTH = 500  # rollouts repeat short commands all the time; long ones hold scripts and are not kept
 
@@ -41,25 +43,19 @@ class Act:
     text: str
 
 
-_VIEWERS = frozenset(
-    "cat head tail less more nl wc file od xxd hexdump strings tac bat zcat md5sum sha1sum sha256sum cksum column "
-    "view csvlook stat".split()
-)
-_SCRIPT_FILTERS = frozenset("sed awk gawk mawk jq yq tr".split())
-_FILTERS = frozenset("sort uniq cut paste join comm rev fold expand".split()) | _SCRIPT_FILTERS
+_VIEWERS = vocabulary("viewers")
+_SCRIPT_FILTERS = vocabulary("script_filters")
+_FILTERS = vocabulary("filters") | _SCRIPT_FILTERS
 _SHOWS = _VIEWERS | _FILTERS
-_LISTERS = frozenset("ls find tree dir du test [ [[ realpath".split())
-_SEARCHERS = frozenset("grep egrep fgrep rg ag ack zgrep".split())
-_NEUTRAL = frozenset("cd pwd mkdir echo printf export set true false : sleep clear date umask source . whoami".split())
-_INTERPRETERS = frozenset("python python3 perl ruby node Rscript bash sh zsh dash".split())
-_FINISHERS = frozenset("submit finish final_answer complete_task task_complete attempt_completion".split())
-_CHECK_WORDS = frozenset(
-    "check checks checker verify verifier validate validator test tests lint selftest selfcheck pytest unittest "
-    "tox compare".split()
-)
-_BUILDERS = frozenset("make npm yarn cargo go mvn gradle ninja just".split())
-_INSTALLERS = frozenset("pip pip3 apt apt-get conda mamba npm yarn brew gem cargo apk dnf yum uv poetry".split())
-_OUTPUT_OPTIONS = frozenset("-o --output --out --outfile --output-file --dest --destination --save --write-to".split())
+_LISTERS = vocabulary("listers")
+_SEARCHERS = vocabulary("searchers")
+_NEUTRAL = vocabulary("neutral")
+_INTERPRETERS = vocabulary("interpreters")
+_FINISHERS = vocabulary("finishers")
+_CHECK_WORDS = vocabulary("check_words")
+_BUILDERS = vocabulary("builders")
+_INSTALLERS = vocabulary("installers")
+_OUTPUT_OPTIONS = vocabulary("output_options")
 _BACKUP_NAME = re.compile(r"(?i)(?:[._-]?(?:bak|backup|orig|original|old|save|saved|copy)(?:\d*$|[._/-])|~$|^/tmp/)")
 _NUMBER = re.compile(r"[-+]?[\d.,:]+%?$")
 _SUBMIT_ECHO = re.compile(r"COMPLETE_TASK|SUBMIT_FINAL")
@@ -259,7 +255,7 @@ def _filtered(
 
 
 def _option_outputs(arguments: tuple[str, ...]) -> list[str]:
-    found = [value for option, value in zip(arguments, arguments[1:], strict=False) if option in _OUTPUT_OPTIONS]
+    found = [value for option, value in itertools.pairwise(arguments) if option in _OUTPUT_OPTIONS]
     for argument in arguments:
         option, _, value = argument.partition("=")
         if value and (option in _OUTPUT_OPTIONS or option == "of"):
@@ -271,7 +267,7 @@ def _runs(program: str, arguments: tuple[str, ...], command: SimpleCommand, text
     """Any other program: file arguments are used, `-o` and the like are written, inline code is looked through."""
     yield Act(Op.RUN, "", program, text)
     written = _option_outputs(arguments)
-    code = command.code or next((b for a, b in zip(arguments, arguments[1:], strict=False) if a in ("-c", "-e")), "")
+    code = command.code or next((b for a, b in itertools.pairwise(arguments) if a in ("-c", "-e")), "")
     if code and (program in _INTERPRETERS or not command.words):
         written += [next(filter(None, groups)) for groups in _CODE_WRITE.findall(code)]
         used = [path for path in _CODE_FILE.findall(code) if path not in written]

@@ -43,7 +43,7 @@ class OfflineReflector:
     async def propose(
         self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection:
-        """At most `max_items` pairs, most failures first, then most contrasts; `round_number` changes the evidence only."""
+        """At most `max_items` pairs, most failures first; a round differs from the last by its evidence only."""
         del round_number
         supports, unmatched = _gather(evidence)
         covered = {pattern_of_rubric(pair.rubric): pair.rubric.id for pair in avoid}

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from arise.analyst.vocabulary import vocabulary
+
 _TOKEN = re.compile(
     r"""
       (?P<space>[ \t\r\f\v]+|\\\n)
@@ -22,7 +24,7 @@ _TOKEN = re.compile(
 _QUOTED = re.compile(r"""'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.)""", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)([^}]*)\}|(\w+))")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_PREFIXES = frozenset("do then else elif if while until ! { time nohup exec sudo command".split())
+_PREFIXES = vocabulary("prefixes")
 _CLOSERS = frozenset(("done", "fi", "esac", "}"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _EXPANSION_LIMIT = 64

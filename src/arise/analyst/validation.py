@@ -27,7 +27,8 @@ _FORBIDDEN_IN_RULES = re.compile(
     re.IGNORECASE,
 )
 _FORBIDDEN_IN_SKILLS = re.compile(
-    r"\b(reward\w*|verifier\w*|grader|graded|scor(?:e|ed|ing)|hidden (?:tests?|state|checks?)|rubrics?|evidence id|advantage)\b",
+    r"\b(reward\w*|verifier\w*|grader|graded|scor(?:e|ed|ing)|hidden (?:tests?|state|checks?)|rubrics?"
+    r"|evidence id|advantage)\b",
     re.IGNORECASE,
 )
 _COMPLIANCE = re.compile(r"\b(?:verifier|reward|passed|succeeded|hidden)\b", re.IGNORECASE)

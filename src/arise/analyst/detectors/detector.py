@@ -26,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Detector:
-    """An executable pattern of the catalogue; `when` and `passes` say in one line what it looks at, `blind` what it cannot see."""
+    """An executable pattern: `when` and `passes` say in one line what it looks at, `blind` what it cannot see."""
 
     pattern_id: str
     when: str

@@ -30,9 +30,8 @@ def _first_processing(trace: Trace) -> Event | None:
     for event in trace.of(Op.USE, Op.WRITE):
         if event.op is Op.WRITE:
             made.add(event.path)
-        elif event.path in trace.seen and event.path not in made and data_like(event.path):
-            if event.path not in trace.brief.outputs:
-                return event
+        elif event.path in trace.seen and data_like(event.path) and event.path not in made | set(trace.brief.outputs):
+            return event
     return None
 
 
@@ -42,11 +41,11 @@ def _input_processed(trace: Trace) -> Opening | None:
 
 
 def _input_probed(trace: Trace, opening: Opening) -> Finding:
-    path, kind = opening.paths[0], ending(opening.paths[0])
+    path = opening.paths[0]
     for event in trace.of(Op.READ, Op.SEARCH):
-        if event.seq < opening.seq and not event.failed and (event.path == path or ending(event.path) == kind):
-            if data_like(event.path):
-                return passed(f"turn {event.turn} looked at {event.path} before turn {opening.turn} processed it")
+        alike = event.path == path or (ending(event.path) == ending(path) and data_like(event.path))
+        if event.seq < opening.seq and not event.failed and alike:
+            return passed(f"turn {event.turn} looked at {event.path} before turn {opening.turn} processed {path}")
     return failed("unseen", f"turn {opening.turn} processed {path} although nothing had looked into it")
 
 
@@ -104,7 +103,7 @@ def _sources_compared(trace: Trace, opening: Opening) -> Finding:
 DETECTORS = (
     Detector(
         "P01",
-        "the instruction has three or more sentences of obligation, two of them with a name, number or option, and work was done",
+        "three or more sentences of the instruction oblige, two of them with a name, number or option; work was done",
         "each of those names, numbers or options shows in the agent's words or commands",
         "constraints in plain words only; whether the work really meets a constraint",
         _constraints_stated,

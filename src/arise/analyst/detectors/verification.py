@@ -6,21 +6,23 @@ from arise.analyst.brief import data_like
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
 from arise.analyst.operations import INSPECTIONS, Op
 from arise.analyst.trace import Call, Event, Trace
+from arise.analyst.vocabulary import vocabulary
 
 _COMPARERS = frozenset(("diff", "cmp"))
 _REMARK = re.compile(
-    r"empty|truncat|partial|skipp|warning|missing|no (?:data|rows|output|records)|incomplete|not all|only \d+|test[- ]mode"
+    r"empty|truncat|partial|skipp|warning|missing|no (?:data|rows|output|records)|incomplete|not all|only \d+"
+    r"|test[- ]mode"
 )
-_COUNTERS = frozenset(
-    "wc awk gawk mawk bc expr python python3 perl datamash jq uniq sort grep rg node Rscript sqlite3 sum seq paste".split()
-)
+_COUNTERS = vocabulary("counters")
 _CLAIM = re.compile(
-    r"\b(?:done|complete[d]?|success(?:ful|fully)?|finished|verified|checked|validated|tested|fixed|written|created|saved|passes)\b"
+    r"\b(?:done|complete[d]?|success(?:ful|fully)?|finished|verified|checked|validated|tested|fixed|"
+    r"written|created|saved|passes)\b"
 )
 _CLAIMS_CHECK = re.compile(r"\b(?:verified|checked|validated|tested|passes|all tests)\b")
 _CLAIMS_SUCCESS = re.compile(r"\b(?:done|complete[d]?|success\w*|finished|verified|fixed|passes)\b")
 _ADMITS = re.compile(
-    r"\b(?:fail(?:ed|s)?|could not|couldn't|unable|not (?:verified|checked|finished|able)|remaining|incomplete|unfinished|except)\b"
+    r"\b(?:fail(?:ed|s)?|could not|couldn't|unable|not (?:verified|checked|finished|able)|remaining|"
+    r"incomplete|unfinished|except)\b"
 )
 _CLAIMED_FILE = re.compile(
     r"\b(?:wrote|written|created|saved|produced|generated)\b[^.\n]{0,40}?[`'\" ]([\w./-]+\.[a-z]\w{0,5})\b"
