@@ -44,9 +44,14 @@ _PARTIAL = re.compile(
     re.IGNORECASE,
 )
 _NEGATED_PARTIAL = re.compile(r"\b(?:no|0|without) (?:warnings?|skipped|errors?)\b|\bskipped[:= ]+0\b", re.IGNORECASE)
+_WROTE = re.compile(
+    r"\b(?:wrote|written|saved|created|generated|exported|overwrote|stored)(?: (?:to|as|in|into|file|the file))?"
+    r"[:\s]\s?[`'\"]?([\w./-]{1,200}\.[A-Za-z]\w{0,5})\b",
+    re.IGNORECASE,
+)
 _LONG_ROW = re.compile(r"[-dlbcps][rwxsStT-]{9}[.+@]?\s")
 _NAME = re.compile(r"[\w@+~%./-]+$")
-_EMPTY_MARKS = frozenset(("", "(no output)", "<empty>", "(empty)", "no output", "null", "none", "[]", "{}"))
+_EMPTY_MARKS = frozenset(("", "(no output)", "<empty>", "(empty)", "no output", "done", "null", "none", "[]", "{}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,11 @@ def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer
     mark = None if failed or Op.CHECK in ops else _PARTIAL.search(_NEGATED_PARTIAL.sub("", text))
     partial = mark.group().lower() if mark else "truncated" if truncated else ""
     return Answer(text, failed, refused, missing, bool(_HINT.search(text)), empty, partial)
+
+
+def files_reported_written(text: str) -> list[str]:
+    """Files that a program says it wrote."""
+    return _WROTE.findall(text[:_LOOKED_AT])[:64]
 
 
 def listed_files(text: str, folder: str, *, alone: bool) -> list[str]:

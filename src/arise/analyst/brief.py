@@ -7,7 +7,7 @@ from functools import lru_cache
 from arise.analyst.operations import check_like, path_like
 from arise.analyst.vocabulary import vocabulary
 
-_PIECE = re.compile(r"`([^`\n]{1,200})`|([\w./*-]+)|([.!?;:\n]+)")
+_PIECE = re.compile(r"`([^`\n]{1,200})`|([\w./*-]+)|([!?;:\n]+)")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,5}$")
 _OUT_WORDS = vocabulary("giving")
 _IN_WORDS = vocabulary("taking")
@@ -24,8 +24,8 @@ _LITERAL = re.compile(
     r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|([\w-]+\.[A-Za-z]\w{1,5})\b|(--?[A-Za-z][\w-]+)|\b(\d+(?:\.\d+)?)\b"
 )
 _BROKEN = re.compile(
-    r"\b(?:broken|bugs?|crash(?:es|ed|ing)?|fails|failing|fix|repair|debug|regression|"
-    r"(?:does not|doesn't|do not|don't) (?:work|run|build|pass|compile|start))\b",
+    r"\b(?:broken|bugs?|crash(?:es|ed|ing)?|fails|failing|debug|regression"
+    r"|(?:does not|doesn't) (?:work|run|build|compile|start)|(?:fix|repair)\b[^.\n]{0,40}\b(?:build|script|program|tests?|code|function|command|service|pipeline|error))\b",
     re.IGNORECASE,
 )
 _FIGURE = re.compile(
@@ -119,8 +119,8 @@ def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[st
     checks: dict[str, None] = {}
     giving = False
     for quoted, word, stop in _PIECE.findall(instruction[:20_000]):
-        if stop:
-            giving = giving and "\n" not in stop and stop[0] == ":"
+        if stop or word == ".":
+            giving = giving and stop[:1] == ":"
             continue
         for piece in quoted.split() if quoted else (word,):
             name = clean_path(piece.rstrip(".,"))
@@ -135,6 +135,8 @@ def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[st
                 giving = True
             elif name.lower() in _IN_WORDS:
                 giving = False
+            if piece.endswith(".") and not quoted:
+                giving = False  # the sentence ends here
     return tuple(inputs), tuple(outputs), tuple(checks)
 
 

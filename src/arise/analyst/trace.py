@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 
-from arise.analyst.answers import Answer, listed_files, read_answer
-from arise.analyst.brief import Brief, clean_path, guide_like, read_brief, runnable_check
+from arise.analyst.answers import Answer, files_reported_written, listed_files, read_answer
+from arise.analyst.brief import Brief, clean_path, ending, guide_like, read_brief, runnable_check
 from arise.analyst.operations import Act, Op, backup_like, path_like
 from arise.analyst.toolcalls import acts_of_call
-from arise.types import Observation, StopReason, Task, Trajectory
+from arise.types import Observation, StopReason, Task, Trajectory, Turn
 
 _NOTHING = Observation("")
 _GLOB_REACH = 256  # known files a pattern is tried on: keeps hostile traces linear
@@ -82,6 +82,13 @@ class Trace:
         return wanted or done
 
     @cached_property
+    def results(self) -> dict[str, Event]:
+        """The last write of each main result: the artifacts of the same kind as the first one named, or written."""
+        made = {event.path: event for event in self.artifacts}
+        first = next((path for path in (*self.brief.outputs, *made) if path in made), "")
+        return {path: event for path, event in made.items() if ending(path) == ending(first)}
+
+    @cached_property
     def guides(self) -> dict[str, int]:
         """Guidance files by the moment they became visible."""
         return {path: seq for path, seq in self.seen.items() if guide_like(path)}
@@ -109,6 +116,16 @@ def read_trace(task: Task, trajectory: Trajectory) -> Trace:
     return _Reader(read_brief(task.instruction)).read(task, trajectory)
 
 
+def _own_words(turn: Turn) -> str:
+    """What the agent said, without the calls that some harnesses repeat in its text."""
+    text = f"{turn.reasoning}\n{turn.text}"
+    for call in turn.calls[:8]:
+        for value in call.arguments.values() if isinstance(call.arguments, Mapping) else ():
+            if isinstance(value, str) and value:
+                text = text.replace(value, " ")
+    return text.strip(" \n$`")
+
+
 @dataclass
 class _Reader:
     """Collects events while it learns which files exist, so that different spellings of a path become one."""
@@ -119,6 +136,8 @@ class _Reader:
     events: list[Event] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     by_name: dict[str, list[str]] = field(default_factory=dict)
+    writers: dict[str, str] = field(default_factory=dict)
+    """The program that first wrote each file."""
 
     def read(self, task: Task, trajectory: Trajectory) -> Trace:
         for path in (*self.brief.inputs, *self.brief.outputs, *self.brief.guides, *self.brief.checks):
@@ -126,14 +145,13 @@ class _Reader:
             self.seen[path] = -1
         words = []
         for number, turn in enumerate(trajectory.turns, start=1):
-            if turn.text or turn.reasoning:
-                words.append((number, f"{turn.reasoning}\n{turn.text}" if turn.reasoning else turn.text))
+            if own := _own_words(turn):
+                words.append((number, own))
             answers = {o.call_id: o for o in turn.observations if o.call_id}
             for i, call in enumerate(turn.calls):
                 positional = turn.observations[i] if i < len(turn.observations) else _NOTHING
                 self._call(number, *acts_of_call(call), answers.get(call.id, positional) if call.id else positional)
-        ended = trajectory.turns and not trajectory.turns[-1].calls
-        finished = bool(ended) or trajectory.stop is StopReason.FINISHED or any(e.op is Op.FINISH for e in self.events)
+        finished = trajectory.stop is StopReason.FINISHED or any(e.op is Op.FINISH for e in self.events)
         return Trace(
             self.brief, task.provided_skills, tuple(self.calls), tuple(self.events), tuple(words), self.seen,
             self.listed, finished,
@@ -143,13 +161,31 @@ class _Reader:
         ops = frozenset(act.op for act in acts)
         answer = read_answer(observation, ops)
         working = next((act for act in acts if act.op in (Op.RUN, Op.CHECK)), acts[0] if acts else None)
-        at, first = len(self.calls), len(self.events)
+        first = len(self.events)
         for act in acts:
             for path in self._paths(act):
-                event = Event(len(self.events), at, turn, act.op, path, act.program, act.text, answer.failed)
-                self.events.append(event)
-        self.calls.append(Call(at, turn, text, working.program if working else "", ops, answer, first))
+                self._add(turn, self._really(act.op, path, act.program), path, act, answer)
+        if working and Op.RUN in ops and not answer.failed:
+            done = {event.path for event in self.events[first:] if event.op is Op.WRITE}
+            for path in dict.fromkeys(map(self._canonical, files_reported_written(answer.text))):
+                if path not in done:
+                    self._add(turn, Op.WRITE, path, working, answer)
+        happened = frozenset(event.op for event in self.events[first:])
+        self.calls.append(
+            Call(len(self.calls), turn, text, working.program if working else "", happened, answer, first)
+        )
         self._learn(acts, ops, answer)
+
+    def _add(self, turn: int, op: Op, path: str, act: Act, answer: Answer) -> None:
+        event = Event(len(self.events), len(self.calls), turn, op, path, act.program, act.text, answer.failed)
+        self.events.append(event)
+        if op is Op.WRITE:
+            self.writers.setdefault(path, act.program)
+
+    def _really(self, op: Op, path: str, program: str) -> Op:
+        """A requested output that is handed to a program before anything else wrote it is what that program writes."""
+        handed_over = op is Op.USE and path in self.brief.outputs
+        return Op.WRITE if handed_over and self.writers.get(path, program) == program else op
 
     def _paths(self, act: Act) -> Iterator[str]:
         """The files of an act: patterns become the known files they match, unknown plain words are no files."""

@@ -30,30 +30,38 @@ _CLAIMED_FILE = re.compile(
 
 
 def _last_write(trace: Trace) -> Event | None:
-    """The last artifact, if the agent still had a turn to look at it."""
-    last = trace.artifacts[-1] if trace.artifacts else None
+    """The last write of a result, if the agent still had a turn to look at it."""
+    last = max(trace.results.values(), key=lambda event: event.seq, default=None)
     return last if last and trace.had_a_turn_after(last) else None
+
+
+def _looked_at_last(trace: Trace, looks: list[Event]) -> Finding:
+    """Whether each result was looked at after its own last write; one look is enough, a failed check is not."""
+    proof = None
+    for path, write in trace.results.items():
+        own = [look for look in looks if look.path == path or (look.op is Op.CHECK and look.path not in trace.results)]
+        after = [look for look in own if look.seq > write.seq]
+        checks = [look for look in after if look.op is Op.CHECK]
+        if checks and checks[-1].failed:
+            return failed("unfixed", f"{checks[-1].program} failed at turn {checks[-1].turn}, nothing changed after it")
+        proof = next((look for look in after if not look.failed), None)
+        if proof is None and own:
+            return failed("stale", f"turn {own[-1].turn} looked at {path}, turn {write.turn} wrote it again")
+        if proof is None:
+            return failed("never", f"turn {write.turn} wrote {path}, nothing looked at it afterwards")
+    assert proof is not None, "an opening has at least one result"
+    return passed(f"turn {proof.turn} ran {proof.program} on the result after its last write")
 
 
 def _spec_and_artifact(trace: Trace) -> Opening | None:
     last = _last_write(trace)
     read_spec = any(e.path in trace.guides and not e.failed for e in trace.of(Op.READ, Op.SEARCH))
-    specified = read_spec or trace.brief.outputs or trace.brief.constraints
+    specified = read_spec or trace.brief.outputs or trace.brief.guides or trace.brief.constraints
     return Opening(last.seq, (last.path,), last.turn) if last and specified else None
 
 
-def _read_back(trace: Trace, opening: Opening) -> Finding:
-    path = opening.paths[0]
-    looks = [e for e in trace.of(Op.READ, Op.SEARCH, Op.CHECK) if e.path == path or e.op is Op.CHECK]
-    after = [e for e in looks if e.seq > opening.seq]
-    for event in after:
-        if not event.failed:
-            return passed(f"turn {event.turn} looked at {path} after turn {opening.turn} wrote it")
-    if after:
-        return failed("unfixed", f"the check at turn {after[-1].turn} failed and nothing was changed after it")
-    if looks:
-        return failed("stale", f"the last look came before the last write at turn {opening.turn}")
-    return failed("never", f"turn {opening.turn} wrote {path} and nothing looked at it afterwards")
+def _read_back(trace: Trace, _: Opening) -> Finding:
+    return _looked_at_last(trace, trace.of(Op.READ, Op.SEARCH, Op.CHECK))
 
 
 def _thin_answer(trace: Trace) -> Opening | None:
@@ -96,18 +104,8 @@ def _check_and_artifact(trace: Trace) -> Opening | None:
     return Opening(last.seq, tuple(trace.checks), last.turn) if last and trace.checks else None
 
 
-def _check_run_last(trace: Trace, opening: Opening) -> Finding:
-    runs = [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS]
-    after = [event for event in runs if event.seq > opening.seq]
-    if after and not after[-1].failed:
-        return passed(f"turn {after[-1].turn} ran {after[-1].program} after the last write at turn {opening.turn}")
-    if after:
-        return failed(
-            "ignored", f"{after[-1].program} failed at turn {after[-1].turn} and nothing was changed after it"
-        )
-    if runs:
-        return failed("stale", f"the check ran at turn {runs[-1].turn}, before the last write at turn {opening.turn}")
-    return failed("never", f"{opening.paths[0]} was visible and never run after turn {opening.turn} wrote the result")
+def _check_run_last(trace: Trace, _: Opening) -> Finding:
+    return _looked_at_last(trace, [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS])
 
 
 def _figure_computed(trace: Trace) -> Opening | None:
@@ -165,24 +163,24 @@ def _several_outputs(trace: Trace) -> Opening | None:
 
 
 def _inventory_taken(trace: Trace, opening: Opening) -> Finding:
-    looked: set[str] = set()
-    for event in trace.of(Op.LIST, Op.READ, Op.CHECK, Op.SEARCH):
-        if event.seq < opening.seq or event.failed:
-            continue
-        if event.op in (Op.LIST, Op.CHECK) and event.path not in opening.paths:
-            return passed(f"turn {event.turn} took stock after the last write at turn {opening.turn}")
-        looked.add(event.path)
-    left = [path for path in opening.paths if path not in looked]
-    if not left:
-        return passed(f"each of the {len(opening.paths)} outputs was looked at after the last write")
-    return failed("never", f"nothing confirmed {left[0]} after the last write at turn {opening.turn}")
+    made = {event.path for event in trace.of(Op.WRITE) if not event.failed}
+    listings = [call for call in trace.calls if Op.LIST in call.ops and call.first > opening.seq]
+    shown = {path for path in opening.paths for call in listings if path.rsplit("/", 1)[-1] in call.answer.text}
+    missing = [path for path in opening.paths if path not in made and path not in shown]
+    if not missing:
+        return passed(f"each of the {len(opening.paths)} outputs was visibly made or listed at the end")
+    if listings:
+        return failed(
+            "unfilled", f"the listing at turn {listings[-1].turn} does not show {missing[0]} and it was not made"
+        )
+    return failed("never", f"{missing[0]} was not made and nothing took stock after turn {opening.turn}")
 
 
 DETECTORS = (
     Detector(
         "P02",
         "a guide was read, or the instruction names outputs or constraints; a result was written; a turn was left",
-        "after the last write that result was read, searched or checked without failure",
+        "each main result was read, searched or checked after its own last write, and the last check did not fail",
         "whether the comparison was careful; results shown while they were written",
         _spec_and_artifact,
         _read_back,
@@ -198,7 +196,7 @@ DETECTORS = (
     Detector(
         "P12",
         "a runnable check (by its name) is named, listed or documented, a result was written, a turn was left",
-        "a check ran after the last write and did not fail",
+        "a check ran on each main result after its own last write, and the last one did not fail",
         "checks that nothing made visible; what the check covers",
         _check_and_artifact,
         _check_run_last,
@@ -222,8 +220,8 @@ DETECTORS = (
     Detector(
         "P20",
         "the instruction names two or more outputs, something was written, a turn was left",
-        "after the last write a listing or a check ran, or each output was looked at",
-        "outputs that are not named as files",
+        "each was visibly written, or a listing after the last write shows it",
+        "outputs that are not named as files; whether their content is right",
         _several_outputs,
         _inventory_taken,
     ),
