@@ -25,7 +25,8 @@ _LITERAL = re.compile(
 )
 _BROKEN = re.compile(
     r"\b(?:broken|bugs?|crash(?:es|ed|ing)?|fails|failing|debug|regression"
-    r"|(?:does not|doesn't) (?:work|run|build|compile|start)|(?:fix|repair)\b[^.\n]{0,40}\b(?:build|script|program|tests?|code|function|command|service|pipeline|error))\b",
+    r"|(?:does not|doesn't) (?:work|run|build|compile|start)"
+    r"|(?:fix|repair)\b[^.\n]{0,40}\b(?:build|script|program|tests?|code|function|command|service|pipeline|error))\b",
     re.IGNORECASE,
 )
 _FIGURE = re.compile(
@@ -38,7 +39,11 @@ _UNITS = re.compile(
     r"kilomet(?:re|er)s?|miles?|kilograms?|pounds?|celsius|fahrenheit|kelvin|euros?|dollars?|utc|gmt|litres?|gallons?)\b",
     re.IGNORECASE,
 )
-_ALL_FILES = re.compile(r"\b(?:all|each|every|both|several|these)\b", re.IGNORECASE)
+_ALL_FILES = re.compile(
+    r"\b(?:all|each|every|both|several)\b(?: of)?(?: the| these| your)?(?: [\w.*]+){0,2}? "
+    r"(?:files?|inputs?|documents?|tables?|logs?|datasets?|images?|parts)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

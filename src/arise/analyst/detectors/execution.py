@@ -41,10 +41,12 @@ def input_set(trace: Trace) -> tuple[str, ...]:
 def _several_inputs(trace: Trace) -> Opening | None:
     paths = input_set(trace)
     worked = any(call.ops - INSPECTIONS for call in trace.calls)
-    return Opening(paths=paths) if paths and worked else None
+    return Opening(paths=paths) if worked and (paths or trace.brief.all_files) else None
 
 
 def _all_covered(trace: Trace, opening: Opening) -> Finding:
+    if not opening.paths:
+        return _enumerated(trace)
     used = {event.path for event in trace.of(Op.USE, Op.WRITE) if not event.failed}
     if used.isdisjoint(opening.paths):  # the agent worked by reading, without a program
         used |= {event.path for event in trace.of(Op.READ) if not event.failed}
@@ -59,6 +61,14 @@ def _all_covered(trace: Trace, opening: Opening) -> Finding:
     if left:
         return failed("partial", f"{len(left)} of {len(opening.paths)} inputs never processed, first {left[0]}")
     return passed(f"all {len(opening.paths)} inputs were processed or named as excluded")
+
+
+def _enumerated(trace: Trace) -> Finding:
+    """All files were asked for and no listing shows several: they were listed or matched, or never looked for."""
+    for event in trace.events:
+        if event.op is Op.LIST or (event.op in (Op.USE, Op.READ) and "*" in event.text):
+            return passed(f"turn {event.turn} took the inputs from a listing or a pattern")
+    return failed("unlisted", "all inputs were asked for and nothing listed which there are")
 
 
 def _quantities_combined(trace: Trace) -> Opening | None:
@@ -156,8 +166,8 @@ def _prepared(trace: Trace, opening: Opening) -> Finding:
 DETECTORS = (
     Detector(
         "P07",
-        "the instruction names several inputs of one kind, or asks for all and a listing shows several",
-        "each was handed to a program (by name, pattern, loop or folder), changed, or named as excluded",
+        "the instruction names several inputs of one kind, or asks for all files; work was done",
+        "each named or listed one was handed to a program (by name, pattern, loop or folder) or named as excluded",
         "coverage of rows or pages inside one file; programs that find files by themselves",
         _several_inputs,
         _all_covered,
