@@ -56,8 +56,16 @@ _CHECK_WORDS = vocabulary("check_words")
 _BUILDERS = vocabulary("builders")
 _INSTALLERS = vocabulary("installers")
 _OUTPUT_OPTIONS = vocabulary("output_options")
-_BACKUP_NAME = re.compile(r"(?i)(?:[._-]?(?:bak|backup|orig|original|old|save|saved|copy)(?:\d*$|[._/-])|~$|^/tmp/)")
-_NUMBER = re.compile(r"[-+]?[\d.,:]+%?$")
+_BACKUP_NAME = re.compile(
+    r"(?:[._-](?:bak|backup|orig|original|old|saved?|copy)|(?:^|/)(?:bak|backups?))(?:\d*$|[._/-])|~$|^/tmp/",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[-+.,:]*\d[\d.,:]*%?$")
+_TAKES_VALUE = {
+    "head": ("-n", "-c"), "tail": ("-n", "-c"), "cut": ("-d", "-f", "-c", "-b"), "sort": ("-t", "-k"), "column": ("-s",),
+    "awk": ("-F", "-v", "-f"), "gawk": ("-F", "-v", "-f"), "mawk": ("-F", "-v", "-f"), "sed": ("-e", "-f"), "jq": ("-f",),
+    "grep": ("-A", "-B", "-C", "-m", "-e", "-f"), "rg": ("-A", "-B", "-C", "-m", "-e", "-g", "-t"),
+}  # fmt: skip
 _SUBMIT_ECHO = re.compile(r"COMPLETE_TASK|SUBMIT_FINAL")
 _CODE_WRITE = re.compile(
     r"""open\(\s*['"]([^'"\n]{1,200})['"]\s*,\s*(?:mode\s*=\s*)?['"][wax]|to_(?:csv|json|excel)\(\s*['"]([^'"\n]{1,200})['"]"""
@@ -151,7 +159,7 @@ def _acts(command: SimpleCommand, *, flows_on: bool) -> Iterator[Act]:
     elif program in _LISTERS:
         yield from make(Op.LIST, _places(program, arguments) or [""])
     elif program in _SEARCHERS:
-        yield from make(Op.USE if flows_on else Op.SEARCH, _plain(arguments)[1:] or [""])
+        yield from make(Op.USE if flows_on else Op.SEARCH, _operands(program, arguments) or [""])
     elif program in _SHOWS:
         yield from _filtered(program, arguments, command, read_as, text)
     elif program:
@@ -166,6 +174,15 @@ def _all_backups(paths: tuple[str, ...]) -> bool:
 def _plain(arguments: tuple[str, ...]) -> list[str]:
     """Arguments that are neither options nor numbers."""
     return [a for a in arguments if a and a[0] != "-" and not _NUMBER.match(a)]
+
+
+def _operands(program: str, arguments: tuple[str, ...]) -> list[str]:
+    """The files of a viewer, filter or search: no option values, and no script or expression in first place."""
+    valued = _TAKES_VALUE.get(program, ())
+    words = [w for before, w in itertools.pairwise(("", *arguments)) if w and w[0] != "-" and before not in valued]
+    scripted = program in _SCRIPT_FILTERS or program in _SEARCHERS
+    given = any(a in ("-e", "-f") for a in arguments)
+    return words[1:] if scripted and not given else words
 
 
 def _places(program: str, arguments: tuple[str, ...]) -> list[str]:
@@ -232,10 +249,7 @@ def _filtered(
     program: str, arguments: tuple[str, ...], command: SimpleCommand, read_as: Op, text: str
 ) -> Iterator[Act]:
     """Viewers and text filters: they show a file, or feed it on, or (`sed -i`, `sort -o`) change it in place."""
-    paths = _plain(arguments)
-    if program in _SCRIPT_FILTERS and not any(a in ("-e", "-f") for a in arguments):
-        paths = paths[1:]
-    paths += command.inputs
+    paths = [*_operands(program, arguments), *command.inputs]
     in_place = next((a for a in arguments if program == "sed" and (a.startswith("-i") or a == "--in-place")), "")
     if in_place:
         for path in paths:

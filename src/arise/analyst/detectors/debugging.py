@@ -2,10 +2,10 @@
 
 import re
 
-from arise.analyst.brief import runnable_check
+from arise.analyst.brief import data_like, runnable_check
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
-from arise.analyst.operations import INSPECTIONS, Op
-from arise.analyst.trace import Call, Trace
+from arise.analyst.operations import INSPECTIONS, Op, backup_like
+from arise.analyst.trace import Call, Event, Trace
 
 _WEAKENS = re.compile(
     r"\|\| ?(?:true|:)(?:\s|$)|--no-verify|--no-check|--skip\b|--ignore-errors|\bset \+e\b|-k ['\"]?not |xfail"
@@ -36,21 +36,25 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
     return passed(f"after the rejection at turn {opening.turn} the arguments were changed{hint} or the call was left")
 
 
+def _edits(trace: Trace) -> list[Event]:
+    """Changes to sources and settings; data files are results, not repairs."""
+    return [e for e in trace.of(Op.WRITE) if not e.failed and not backup_like(e.path) and not data_like(e.path)]
+
+
 def _reported_broken(trace: Trace) -> Opening | None:
-    edits = trace.artifacts
-    runnable = trace.checks or any(call.ops & _WORKS for call in trace.calls)
-    return Opening(edits[0].seq, turn=edits[0].turn) if trace.brief.broken and edits and runnable else None
+    edits = _edits(trace) if trace.brief.broken else []
+    return Opening(edits[0].seq, turn=edits[0].turn) if edits and trace.had_a_turn_after(edits[-1]) else None
 
 
 def _reproduced_and_rerun(trace: Trace, opening: Opening) -> Finding:
-    last = trace.artifacts[-1].seq
+    edits = _edits(trace)
     runs = trace.of(Op.RUN, Op.CHECK)
-    before = {event.program: event.turn for event in runs if event.seq < opening.seq}
+    before = {run.program for run in runs if run.seq < edits[0].seq and run.text != edits[0].text}
     if not before:
         return failed("unreproduced", f"turn {opening.turn} edited before anything had been run to see the failure")
-    after = [event for event in runs if event.seq > last and event.program in before]
+    after = [run for run in runs if run.seq > edits[-1].seq and run.program in before]
     if not after:
-        return failed("not_rerun", "what was run before the edit was not run again after the last one")
+        return failed("not_rerun", f"nothing run before was run again after the edit at turn {edits[-1].turn}")
     return passed(f"{after[0].program} ran before the edit and again at turn {after[0].turn}")
 
 
@@ -118,7 +122,7 @@ DETECTORS = (
     ),
     Detector(
         "P09",
-        "the instruction reports something broken, the agent edits, and something can be run",
+        "the instruction reports something broken, the agent edits a source or setting, a turn was left",
         "a program ran before the first edit, and the same program ran again after the last",
         "whether the run showed the reported failure",
         _reported_broken,
