@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from arise.analyst.operations import INSPECTIONS, Op
+from arise.analyst.acts import INSPECTIONS, Op
 from arise.types import Observation
 
 _LOOKED_AT = 20_000

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from arise.analyst.operations import check_like, path_like
+from arise.analyst.acts import check_like, path_like
 from arise.analyst.vocabulary import vocabulary
 
 _PIECE = re.compile(r"`([^`\n]{1,200})`|([\w./*-]+)|([!?;:\n]+)")

@@ -1,46 +1,15 @@
-"""What a shell command does to files, in twelve generic operations; it knows common programs, no task and no world."""
+"""What a shell command does to files: it knows common programs and conventions, no task and no world."""
 
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
+from arise.analyst.acts import NUMBER, Act, Op, backup_like, check_like, path_like
 from arise.analyst.shell import SimpleCommand, parse
 from arise.analyst.vocabulary import vocabulary
 
 CACHED_LENGTH = 500  # rollouts repeat short commands all the time; long ones hold scripts and are not kept
-
-
-class Op(StrEnum):
-    """One kind of act, e.g. `Op.READ`; `USE` hands a file to a program that works on it."""
-
-    READ = "read"
-    LIST = "list"
-    SEARCH = "search"
-    WRITE = "write"
-    BACKUP = "backup"
-    DELETE = "delete"
-    CHECK = "check"
-    USE = "use"
-    RUN = "run"
-    PROBE = "probe"
-    INSTALL = "install"
-    FINISH = "finish"
-
-
-INSPECTIONS = frozenset((Op.READ, Op.SEARCH, Op.LIST, Op.PROBE))
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """`Act(Op.WRITE, "out.csv", "sort", "sort in.csv > out.csv")`; the path is empty when none is known."""
-
-    op: Op
-    path: str
-    program: str
-    text: str
 
 
 _VIEWERS = vocabulary("viewers")
@@ -52,18 +21,13 @@ _SEARCHERS = vocabulary("searchers")
 _NEUTRAL = vocabulary("neutral")
 _INTERPRETERS = vocabulary("interpreters")
 _FINISHERS = vocabulary("finishers")
-_CHECK_WORDS = vocabulary("check_words")
 _BUILDERS = vocabulary("builders")
 _INSTALLERS = vocabulary("installers")
 _OUTPUT_OPTIONS = vocabulary("output_options")
-_BACKUP_NAME = re.compile(
-    r"(?:[._-](?:bak|backup|orig|original|old|saved?|copy)|(?:^|/)(?:bak|backups?))(?:\d*$|[._/-])|~$|^/tmp/",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"[-+.,:]*\d[\d.,:]*%?$")
 _TAKES_VALUE = {
-    "head": ("-n", "-c"), "tail": ("-n", "-c"), "cut": ("-d", "-f", "-c", "-b"), "sort": ("-t", "-k"), "column": ("-s",),
-    "awk": ("-F", "-v", "-f"), "gawk": ("-F", "-v", "-f"), "mawk": ("-F", "-v", "-f"), "sed": ("-e", "-f"), "jq": ("-f",),
+    "head": ("-n", "-c"), "tail": ("-n", "-c"), "cut": ("-d", "-f", "-c", "-b"), "sort": ("-t", "-k"),
+    "awk": ("-F", "-v", "-f"), "gawk": ("-F", "-v", "-f"), "mawk": ("-F", "-v", "-f"),
+    "column": ("-s",), "sed": ("-e", "-f"), "jq": ("-f",),
     "grep": ("-A", "-B", "-C", "-m", "-e", "-f"), "rg": ("-A", "-B", "-C", "-m", "-e", "-g", "-t"),
 }  # fmt: skip
 _SUBMIT_ECHO = re.compile(r"COMPLETE_TASK|SUBMIT_FINAL")
@@ -72,25 +36,6 @@ _CODE_WRITE = re.compile(
     r"""|['"]([^'"\n]{1,200})['"]\)\.write_(?:text|bytes)"""
 )
 _CODE_FILE = re.compile(r"""['"]([\w./*-]{1,200}\.[A-Za-z]\w{0,5})['"]""")
-
-
-@lru_cache(maxsize=8192)
-def check_like(program: str) -> bool:
-    """Whether a program's or file's name says that it checks something, e.g. `run_tests.sh`."""
-    words = re.split(r"[^A-Za-z]+", program.rsplit("/", 1)[-1].lower())
-    return any(word in _CHECK_WORDS for word in words)
-
-
-def backup_like(path: str) -> bool:
-    """Whether a path is named as a copy that is kept aside, e.g. `data.csv.bak`, `backup/data.csv`."""
-    return bool(_BACKUP_NAME.search(path))
-
-
-def path_like(word: str) -> bool:
-    """Whether a word could name a file: it has a dot or slash and is no number, option, address or sentence."""
-    if not word or len(word) > 300 or word[0] == "-" or "://" in word or _NUMBER.match(word):
-        return False
-    return ("." in word.strip(".") or "/" in word or "*" in word) and not any(c in word for c in " \n\t$(){};,")
 
 
 def acts_of_shell(command: str) -> tuple[Act, ...]:
@@ -173,7 +118,7 @@ def _all_backups(paths: tuple[str, ...]) -> bool:
 
 def _plain(arguments: tuple[str, ...]) -> list[str]:
     """Arguments that are neither options nor numbers."""
-    return [a for a in arguments if a and a[0] != "-" and not _NUMBER.match(a)]
+    return [a for a in arguments if a and a[0] != "-" and not NUMBER.match(a)]
 
 
 def _operands(program: str, arguments: tuple[str, ...]) -> list[str]:
@@ -289,7 +234,7 @@ def _runs(program: str, arguments: tuple[str, ...], command: SimpleCommand, text
         values = [a.partition("=")[2] if "=" in a else a for a in arguments if a != code]
         used = [value for value in values if value and value[0] != "-" and value not in written]
     for path in (*used, *command.inputs):
-        if not _NUMBER.match(path):
+        if not NUMBER.match(path):
             yield Act(Op.USE, path, program, text)
     if program == "perl" and any(a.startswith(("-pi", "-i")) for a in arguments):
         written += [path for path in used if path_like(path)]

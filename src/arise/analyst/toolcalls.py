@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from arise.analyst.operations import Act, Op, acts_of_shell, check_like, path_like
+from arise.analyst.acts import Act, Op, check_like, path_like
+from arise.analyst.operations import acts_of_shell
 from arise.types import ToolCall
 
 _SHELL_ARGUMENTS = ("command", "cmd", "script", "commands", "input")

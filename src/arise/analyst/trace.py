@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 
+from arise.analyst.acts import Act, Op, backup_like, path_like
 from arise.analyst.answers import Answer, files_reported_written, listed_files, read_answer
 from arise.analyst.brief import Brief, clean_path, ending, guide_like, read_brief, runnable_check
-from arise.analyst.operations import Act, Op, backup_like, path_like
 from arise.analyst.toolcalls import acts_of_call
 from arise.types import Observation, StopReason, Task, Trajectory, Turn
 

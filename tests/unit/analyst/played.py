@@ -1,4 +1,4 @@
-"""Traces written by hand: `"ls => in.csv check"` is a call and its answer, `"=> !text"` an answer marked as an error."""
+"""Traces written by hand: `"ls => in.csv check"` is a call and its answer, `"=> !text"` an answer that is an error."""
 
 from arise.types import Observation, Rollout, StopReason, Task, ToolCall, Trajectory, Turn
 

@@ -1,14 +1,14 @@
 """Every detector on hand-written traces: the opportunity, the verdict, and what must not count as either."""
 
 import pytest
+from tests.unit.analyst.cases import CASES, NONE, PASS, Case
+from tests.unit.analyst.played import play, task
 
 from arise.analyst.catalogue import wordings
 from arise.analyst.detectors import DETECTORS, find_all
 from arise.analyst.trace import read_trace
 from arise.taxonomy import patterns
 from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Turn
-from tests.unit.analyst.cases import CASES, NONE, PASS, Case
-from tests.unit.analyst.played import play, task
 
 
 @pytest.mark.parametrize("row", CASES, ids=lambda row: f"{row.pattern}-{row.expected}-{row.why}".replace(" ", "_"))

@@ -1,8 +1,8 @@
 """Detectors of Efficiency: P05, P19."""
 
+from arise.analyst.acts import INSPECTIONS, Op
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
 from arise.analyst.detectors.execution import input_set
-from arise.analyst.operations import INSPECTIONS, Op
 from arise.analyst.trace import Trace
 
 _MANY = 3

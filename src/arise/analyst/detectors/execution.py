@@ -2,9 +2,9 @@
 
 import re
 
+from arise.analyst.acts import INSPECTIONS, Op, backup_like
 from arise.analyst.brief import data_like, ending
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
-from arise.analyst.operations import INSPECTIONS, Op, backup_like
 from arise.analyst.trace import Event, Trace
 from arise.analyst.vocabulary import vocabulary
 

@@ -1,8 +1,8 @@
 """Detectors of Understanding: P01, P06, P08, P18."""
 
+from arise.analyst.acts import INSPECTIONS, Op
 from arise.analyst.brief import data_like, ending
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
-from arise.analyst.operations import INSPECTIONS, Op
 from arise.analyst.trace import Event, Trace
 
 _SEVERAL = 3

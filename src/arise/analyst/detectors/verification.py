@@ -2,9 +2,9 @@
 
 import re
 
+from arise.analyst.acts import INSPECTIONS, Op
 from arise.analyst.brief import data_like
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
-from arise.analyst.operations import INSPECTIONS, Op
 from arise.analyst.trace import Call, Event, Trace
 from arise.analyst.vocabulary import vocabulary
 
