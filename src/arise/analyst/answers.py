@@ -112,8 +112,8 @@ def listed_files(text: str, folder: str, *, alone: bool) -> list[str]:
         elif not alone and (len(names) != 1 or "." not in row):
             continue
         for name in names:
-            if _NAME.match(name) and name not in (".", ".."):
-                plain = name.rstrip("*")
+            plain = name.rstrip("*")  # the mark of `ls -F` for programs
+            if _NAME.match(plain) and plain not in (".", ".."):
                 inside = prefix and not plain.startswith((prefix, "/", "./"))
                 found.append(f"{prefix.rstrip('/')}/{plain}" if inside else plain)
     return found[:2000]

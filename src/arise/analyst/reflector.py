@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
+from arise.analyst.detectors import DETECTORS
 from arise.analyst.validation import problems_of_proposal, problems_of_skill
 from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite
 
@@ -102,8 +103,9 @@ def _gather(evidence: Sequence[GenerationRecord]) -> tuple[dict[str, _Support], 
 
 
 def _ranked(supports: Mapping[str, _Support]) -> list[tuple[str, _Support]]:
-    """Most failures first: that is where a rubric and its skill have most to give; contrasts break ties."""
-    return sorted(supports.items(), key=lambda kv: (-len(kv[1].issue_refs), -len(kv[1].contrast_refs), kv[0]))
+    """Most failures first: that is where a pair has most to give; then most contrasts, then the more specific pattern."""
+    rank = {pattern_id: place for place, pattern_id in enumerate(DETECTORS)}
+    return sorted(supports.items(), key=lambda kv: (-len(kv[1].issue_refs), -len(kv[1].contrast_refs), rank[kv[0]]))
 
 
 def _why_not(support: _Support, covered_by: str | None, *, full: bool) -> str:

@@ -38,8 +38,13 @@ def _last_write(trace: Trace) -> Event | None:
 def _looked_at_last(trace: Trace, looks: list[Event]) -> Finding:
     """Whether each result was looked at after its own last write; one look is enough, a failed check is not."""
     proof = None
+    by_path: dict[str, list[Event]] = {}
+    for look in looks:
+        if look.path in trace.results:
+            by_path.setdefault(look.path, []).append(look)
+    whole = [look for look in looks if look.op is Op.CHECK and look.path not in trace.results][-1:]
     for path, write in trace.results.items():
-        own = [look for look in looks if look.path == path or (look.op is Op.CHECK and look.path not in trace.results)]
+        own = sorted(by_path.get(path, []) + whole, key=lambda look: look.seq)
         after = [look for look in own if look.seq > write.seq]
         checks = [look for look in after if look.op is Op.CHECK]
         if checks and checks[-1].failed:
