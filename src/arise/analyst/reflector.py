@@ -103,7 +103,7 @@ def _gather(evidence: Sequence[GenerationRecord]) -> tuple[dict[str, _Support], 
 
 
 def _ranked(supports: Mapping[str, _Support]) -> list[tuple[str, _Support]]:
-    """Most failures first: that is where a pair has most to give; then most contrasts, then the more specific pattern."""
+    """Most failures first, where a pair has most to give; then most contrasts, then the more specific pattern."""
     rank = {pattern_id: place for place, pattern_id in enumerate(DETECTORS)}
     return sorted(supports.items(), key=lambda kv: (-len(kv[1].issue_refs), -len(kv[1].contrast_refs), rank[kv[0]]))
 
