@@ -198,13 +198,19 @@ def _limit(pid: int, limits: Limits, grouped: bool) -> None:
 
 def _spawn(layout: Layout, control: socket.socket, info: int, errors: int) -> "subprocess.Popen[bytes]":
     """Starts bwrap in a session of its own, so that an interrupt typed at the terminal reaches ARISE only."""
+    line, passed = [*layout.arguments, "--info-fd", str(info)], [control.fileno(), info]
     rules = open_filter()
-    passed = [control.fileno(), info, *([] if rules is None else [rules])]
-    line = [*layout.arguments(), "--info-fd", str(info), *([] if rules is None else ["--seccomp", str(rules)])]
-    line += [inner_python()[0], "-I", "-S", SERVER, str(control.fileno())]
+    if rules is not None:
+        line += ["--seccomp", str(rules)]
+        passed.append(rules)
     try:
         return subprocess.Popen(
-            line, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, pass_fds=passed, start_new_session=True
+            [*line, inner_python()[0], "-I", "-S", SERVER, str(control.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            pass_fds=passed,
+            start_new_session=True,
         )
     except OSError as error:
         raise SandboxLost(f"bubblewrap could not be started: {error}") from error
