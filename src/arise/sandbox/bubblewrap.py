@@ -36,9 +36,7 @@ _NOT_PERMITTED = ("namespace", "uid map", "Operation not permitted", "Permission
 
 async def _dead(pidfd: int) -> None:
     """Waits until the process behind a descriptor is dead."""
-    poller = select.poll()
-    poller.register(pidfd, select.POLLIN)
-    if poller.poll(0):
+    if _await_death(pidfd, 0):
         return
     loop = asyncio.get_running_loop()
     died = asyncio.Event()
@@ -50,6 +48,13 @@ async def _dead(pidfd: int) -> None:
         raise SandboxLost(f"a sandbox process did not die within {DEATH_SECONDS:g} s of SIGKILL") from None
     finally:
         loop.remove_reader(pidfd)
+
+
+def _await_death(pidfd: int, seconds: float = DEATH_SECONDS) -> bool:
+    """Whether the process behind a descriptor is dead, after waiting for it without yielding."""
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
 
 
 @dataclass(eq=False)
@@ -285,6 +290,8 @@ async def _take_hold(
         writer.close()
         process.kill()
         process.wait()
+        if held:  # bwrap's death ends process 1, and only then can the group be removed
+            _await_death(held[0])
         for fd in held:
             os.close(fd)
         if group is not None:

@@ -75,6 +75,8 @@ class BubblewrapPool:
 
     async def _add(self) -> None:
         async with self._slots:
+            if self._closed:
+                return
             try:
                 self._ready.put_nowait(await start(self.layout, self.cgroups))
             except SandboxLost as fault:
@@ -108,10 +110,7 @@ class BubblewrapPool:
     async def close(self) -> None:
         """Ends every sandbox, handed out or waiting, and returns when all their processes are dead."""
         self._closed = True
-        starting = tuple(self._starting)
-        for task in starting:
-            task.cancel()
-        await asyncio.gather(*starting, return_exceptions=True)
+        await asyncio.gather(*self._starting, return_exceptions=True)
         while not self._ready.empty():
             found = self._ready.get_nowait()
             if isinstance(found, BubblewrapSandbox):
