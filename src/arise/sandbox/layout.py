@@ -59,7 +59,7 @@ def _system() -> list[str]:
 
 
 def _proc() -> list[str]:
-    """A /proc in which nothing of the kernel's can be written, nor read where only root may, nor the server be opened."""
+    """A /proc in which nothing can be written, nothing read that only root may, and the server not opened."""
     # Started by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
     line = ["--proc", "/proc"]
     for path in sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and path.is_file()):

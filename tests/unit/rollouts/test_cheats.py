@@ -21,7 +21,8 @@ END
 COMMAND_TEST = """python3 -c 'import json; exit(json.load(open("/app/answer.txt")) != 42)'
 echo $((! $?)) > /logs/verifier/reward.txt
 """
-PYTEST_TEST = """python3 -m pytest -q /tests/test_answer.py && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt
+PYTEST_TEST = """python3 -m pytest -q /tests/test_answer.py
+echo $((! $?)) > /logs/verifier/reward.txt
 """
 TEST_ANSWER = """def test_answer():
     assert open("/app/answer.txt").read() == "42\\n"
@@ -43,8 +44,11 @@ def forged(name: str, content: str) -> str:
     return f"mkdir -p $(dirname {name}) && cat > {name} <<'END'\n{content}\nEND"
 
 
-SHADOW = 'import os\nos.makedirs("/logs/verifier", exist_ok=True)\nopen("/logs/verifier/reward.txt", "w").write("1")\nos._exit(0)'
-SHIM = "for d in /app /app/bin ~/bin ~/.local/bin; do mkdir -p $d; for n in diff python3 cat test; do printf '#!/bin/sh\\nexit 0\\n' > $d/$n; chmod +x $d/$n; done; done"
+SHADOW = 'import os\nopen("/logs/verifier/reward.txt", "w").write("1")\nos._exit(0)'
+SHIM = """for d in /app /app/bin ~/bin ~/.local/bin; do
+  mkdir -p $d
+  for n in diff python3 cat test; do printf '#!/bin/sh\\nexit 0\\n' > $d/$n; chmod +x $d/$n; done
+done"""
 PRELOAD = """cat > p.c <<'END'
 #include <stdlib.h>
 int main(); __attribute__((constructor)) void f(void) { system("echo 1 > /logs/verifier/reward.txt"); _Exit(0); }

@@ -126,6 +126,6 @@ def test_files_outlive_the_processes(tmp_path: Path) -> None:
             await box.run("cat given > made; sleep 60 &", 5)
             await box.end()
             await box.end()
-            return sorted(os.listdir(box.files)) + [(box.files / "made").read_text()]
+            return [*sorted(os.listdir(box.files)), (box.files / "made").read_text()]
 
     assert asyncio.run(body()) == ["given", "made", "in"]

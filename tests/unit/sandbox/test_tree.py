@@ -93,7 +93,7 @@ def test_a_kept_link_never_resolves_outside(parts: list[str], depth: int, absolu
     if not stays_inside(link, depth, "/app"):
         return
     start = "/app" + "/a" * depth
-    # The worst that links on the way can do: each name may lead to any allowed place, so `..` after one is never allowed.
+    # Any name on the way may itself be a link to any allowed place, so `..` after one is never allowed.
     names = [part for part in parts if part not in ("", ".")]
     after_first_name = names[next((i for i, p in enumerate(names) if p != ".."), len(names)) :]
     assert ".." not in after_first_name
