@@ -4,7 +4,7 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 
 from arise.rollouts.verifier import Verifier
@@ -16,10 +16,10 @@ SETTLE = 0.1  # until the pool is full again, so that its refilling is not measu
 TEST = "if [ -s answer.txt ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
 
 
-async def timed(action: Callable[[], Awaitable[object]]) -> float:
+async def timed(action: Awaitable[object]) -> float:
     """Milliseconds that one action takes."""
     begun = time.perf_counter()
-    await action()
+    await action
     return (time.perf_counter() - begun) * 1000
 
 
@@ -37,9 +37,9 @@ async def one_at_a_time(files: Path, tests: Path) -> list[str]:
             box = await pool.open(files)
             steps["open"].append((time.perf_counter() - begun) * 1000)
             await asyncio.sleep(SETTLE)
-            steps["run"] += [await timed(lambda box=box: box.run("echo 42 > answer.txt", 10)) for _ in range(5)]
-            steps["verify"].append(await timed(lambda box=box: verifier.verify(box, tests, 10)))
-            steps["close"].append(await timed(box.close))
+            steps["run"] += [await timed(box.run("echo 42 > answer.txt", 10)) for _ in range(5)]
+            steps["verify"].append(await timed(verifier.verify(box, tests, 10)))
+            steps["close"].append(await timed(box.close()))
             await asyncio.sleep(SETTLE)
             begun = time.perf_counter()
             cold = await start(pool.layout, pool.cgroups)
