@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
-from arise.sandbox.bubblewrap import start
+from arise.sandbox.launch import start
 
 ROUNDS = 40
 SETTLE = 0.1  # until the pool is full again, so that its refilling is not measured along

@@ -71,17 +71,20 @@ def _proc() -> list[str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are — `Layout(Limits(), folders=("/tests",))`; `folders` are further places that the host fills."""
+    """Where things are — `Layout(Limits(), folders=("/logs",), shown=("/tests",))`; the host can fill all of them."""
 
     limits: Limits
     workdir: str = "/app"
     folders: tuple[str, ...] = ()
+    """Further writable places."""
+    shown: tuple[str, ...] = ()
+    """Places that cannot be written from inside, each a temporary folder of the host."""
     read_only: tuple[str, ...] = ()
     """Host paths that are shown at the same place, e.g. a toolchain in /opt."""
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """Every folder that the host can fill."""
+    def writable(self) -> tuple[str, ...]:
+        """Every place with a file system of its own."""
         return (self.workdir, *self.folders)
 
     @cached_property
@@ -97,6 +100,6 @@ class Layout:
             line += ["--ro-bind", path, path]
         line += [*_proc(), "--dev", "/dev"]
         sizes = {"/tmp": self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
-        for place, size in (sizes | dict.fromkeys(self.places, self.limits.disk_bytes)).items():
+        for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]
-        return [*line, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.workdir]
+        return [*line, "--remount-ro", "/dev", "--chdir", self.workdir]

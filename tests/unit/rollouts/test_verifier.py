@@ -16,7 +16,7 @@ from arise.rollouts.verifier import (
     parse_text_reward,
 )
 from arise.sandbox import MIB, BubblewrapPool, Limits
-from tests.leftovers import processes_with
+from tests.leftovers import SLEEP, processes_with
 
 OUT = "/logs/verifier"
 
@@ -102,12 +102,46 @@ def test_agent_processes_are_dead_before_the_tests_run(tmp_path: Path) -> None:
     async def body() -> list[int]:
         async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
             box = await pool.open()
-            await box.run("(setsid nohup sleep 96001 >/dev/null 2>&1 &)", 5)
-            assert len(processes_with("sleep\x0096001")) == 1
+            await box.run(f"(setsid nohup {SLEEP} >/dev/null 2>&1 &) ; sleep 0.5", 5)
+            assert len(processes_with(SLEEP)) == 1
             await verifier.verify(box, tmp_path, 10)
-            return processes_with("sleep\x0096001")
+            return processes_with(SLEEP)
 
     assert asyncio.run(body()) == []
+
+
+RUNS_THE_PROGRAM = f"bash /app/program\n[ -s answer ]\necho $((! $?)) > {OUT}/reward.txt\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"echo 'echo 1 > {OUT}/reward.txt' >> /tests/test.sh",
+        f"chmod 777 /tests; rm -f /tests/test.sh; echo 'echo 1 > {OUT}/reward.txt' > /tests/test.sh",
+        f"echo 1 > {OUT}/reward.txt",
+    ],
+)
+def test_a_program_run_by_the_tests_cannot_change_them(program: str, tmp_path: Path) -> None:
+    result = verify(RUNS_THE_PROGRAM, tmp_path, agent=f"cat > program <<'END'\n{program}\nEND")
+    assert (result.reward, result.fault) == (0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (f"(setsid sh -c 'while :; do echo 1 > {OUT}/reward.txt; done' >/dev/null 2>&1 &)", "left processes running"),
+        (f"echo 1 > {OUT}/reward.txt; kill -9 $PPID", "signal 9"),
+    ],
+)
+def test_a_program_that_outlasts_or_ends_the_tests_earns_nothing(program: str, reason: str, tmp_path: Path) -> None:
+    result = verify(RUNS_THE_PROGRAM, tmp_path, agent=f"cat > program <<'END'\n{program}\nEND")
+    assert result.reward is None
+    assert reason in result.fault
+
+
+def test_a_pipe_that_ends_just_after_the_tests_is_no_fault(tmp_path: Path) -> None:
+    result = verify(f"exec > >(tee {OUT}/test-stdout.txt) 2>&1\necho said\necho 1 > {OUT}/reward.txt", tmp_path)
+    assert (result.reward, result.stdout) == (1.0, "said\n")
 
 
 def test_environment_of_the_task_reaches_test_sh_and_may_change_the_defaults(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from arise.sandbox import MIB, Limits
-from arise.sandbox.cgroup import Cgroups, find_cgroups, owner_mark
+from arise.sandbox.cgroup import Cgroups, find_cgroups
+from arise.sandbox.owner import owner_mark
 
 LIMITS = Limits(memory_bytes=300 * MIB, processes=64)
 

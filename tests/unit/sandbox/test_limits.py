@@ -1,6 +1,7 @@
 """F12, F13, F14, F16: what a command cannot use up."""
 
 import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from arise.sandbox import MIB, BubblewrapPool, Limits
 from arise.types import CommandResult
-from tests.leftovers import processes_with
+from tests.leftovers import SLEEP, processes_with
 
 SMALL = Limits(memory_bytes=256 * MIB, processes=64, disk_bytes=16 * MIB, tmp_bytes=8 * MIB, output_bytes=MIB)
 
@@ -22,7 +23,7 @@ def run(*commands: str, timeout: float = 20, limits: Limits = SMALL) -> list[Com
     return asyncio.run(body())
 
 
-FORKS = """python3 - arise-fork-marker <<'END'
+FORKS = f"""python3 - forks-of-{os.getpid()} <<'END'
 import os, time
 made = 0
 try:
@@ -50,9 +51,9 @@ def test_fork_bomb_is_stopped_and_others_go_on() -> None:
     assert (beside.output, beside.exit_code) == ("fine\n", 0)
     assert after.ended == "exit"
     deadline = time.monotonic() + 5
-    while processes_with("arise-fork-marker") and time.monotonic() < deadline:
+    while processes_with(f"forks-of-{os.getpid()}") and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert processes_with("arise-fork-marker") == []
+    assert processes_with(f"forks-of-{os.getpid()}") == []
 
 
 def test_a_bomb_that_fills_the_process_limit_is_cleared_by_the_next_command() -> None:
@@ -102,7 +103,8 @@ def test_endless_output_is_cut_and_everything_ended() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["sleep 98001", "trap '' TERM INT HUP; while :; do :; done", "(setsid nohup sleep 98001 &) ; sleep 98001"],
+    [SLEEP, "trap '' TERM INT HUP; while :; do :; done", f"(setsid nohup {SLEEP} &) ; {SLEEP}"],
+    ids=["plain", "deaf to signals", "in another session"],
 )
 def test_deadline_ends_the_whole_tree_within_two_seconds(command: str) -> None:
     async def body() -> tuple[float, CommandResult, CommandResult]:
@@ -111,7 +113,7 @@ def test_deadline_ends_the_whole_tree_within_two_seconds(command: str) -> None:
             started = time.monotonic()
             late = await box.run(command, 0.5)
             taken = time.monotonic() - started
-            assert processes_with("sleep\x0098001") == []
+            assert processes_with(SLEEP) == []
             return taken, late, await box.run("echo next", 5)
 
     taken, late, after = asyncio.run(body())

@@ -5,24 +5,24 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from arise.sandbox import BubblewrapPool, Limits, SandboxLost, SandboxUnavailable
-from arise.sandbox.cgroup import find_cgroups
-from tests.leftovers import groups, processes_with
+from tests.leftovers import SLEEP, groups, processes_with, temporary_files
 
 OWNER = """
 import asyncio, sys
 from arise.sandbox import BubblewrapPool
-from arise.sandbox.cgroup import owner_mark
+from arise.sandbox.owner import owner_mark
 
 async def main():
-    async with BubblewrapPool(2) as pool:
+    async with BubblewrapPool(2, shown=("/tests",)) as pool:
         box = await pool.open()
-        command = asyncio.create_task(box.run("(setsid sleep 97003 &) ; sleep 97003", 600))
+        command = asyncio.create_task(box.run(sys.argv[1], 600))
         await asyncio.sleep(0.3)
         print(owner_mark(), flush=True)
         await command
@@ -40,19 +40,29 @@ def wait_until_gone(text: str, seconds: float) -> list[int]:
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_the_owner(kind: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as owner:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, f"(setsid {SLEEP} &) ; {SLEEP}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as owner:
         assert owner.stdout is not None
         mark = owner.stdout.readline().decode().strip()
-        assert len(processes_with("sleep\x0097003")) >= 2
+        assert len(processes_with(SLEEP)) >= 2
         owner.send_signal(kind)
         owner.wait(10)
-        assert wait_until_gone("sleep\x0097003", 2) == []
-    if kind is signal.SIGINT:  # the only one that lets the owner tidy up itself
-        assert groups(mark) == []
-    cgroups = find_cgroups()
-    if cgroups is not None:
-        cgroups.sweep()
+        assert wait_until_gone(SLEEP, 2) == []
+    if (
+        kind is not signal.SIGINT
+    ):  # the only one that lets the owner tidy up itself; the next owner does it for the others
+        assert temporary_files(mark) != []
+        asyncio.run(open_and_close())
     assert groups(mark) == []
+    assert temporary_files(mark) == []
+
+
+async def open_and_close() -> None:
+    async with BubblewrapPool(1):
+        pass
 
 
 def test_sandboxes_are_fresh_and_apart(tmp_path: Path) -> None:
@@ -74,12 +84,12 @@ def test_pool_closes_what_was_not_closed_even_after_an_exception() -> None:
     async def body() -> None:
         async with BubblewrapPool(2) as pool:
             box = await pool.open()
-            await box.run("sleep 97004 &", 5)
+            await box.run(f"{SLEEP} &", 5)
             raise KeyError("a fault of the caller")
 
     with pytest.raises(KeyError):
         asyncio.run(body())
-    assert processes_with("sleep\x0097004") == []
+    assert processes_with(SLEEP) == []
 
 
 def test_a_sandbox_that_died_while_waiting_is_not_handed_out() -> None:
@@ -106,6 +116,19 @@ def test_open_gives_a_fault_for_files_that_do_not_fit(tmp_path: Path) -> None:
     asyncio.run(body())
 
 
+def test_what_the_host_lacks_is_a_fault_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        async with BubblewrapPool(1, shown=("/tests",)) as pool:
+            await pool.open()
+            monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+            await pool.open()
+            with pytest.raises(SandboxLost, match="could not be started"):
+                await pool.open()
+            monkeypatch.undo()
+
+    asyncio.run(body())
+
+
 def test_a_closed_pool_gives_no_sandbox() -> None:
     async def body() -> None:
         async with BubblewrapPool(1) as pool:
@@ -119,12 +142,8 @@ def test_a_closed_pool_gives_no_sandbox() -> None:
 def test_missing_bubblewrap_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    async def body() -> None:
-        async with BubblewrapPool(1):
-            pass
-
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
-        asyncio.run(body())
+        asyncio.run(open_and_close())
 
 
 @pytest.mark.parametrize(
@@ -143,12 +162,8 @@ def test_refusal_is_explained(
     refusing.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    async def body() -> None:
-        async with BubblewrapPool(1):
-            pass
-
     with pytest.raises(SandboxLost, match=words) as caught:
-        asyncio.run(body())
+        asyncio.run(open_and_close())
     assert caught.type is fault
 
 
