@@ -117,14 +117,15 @@ def test_open_gives_a_fault_for_files_that_do_not_fit(tmp_path: Path) -> None:
 
 
 def test_what_the_host_lacks_is_a_fault_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+
     async def body() -> None:
-        async with BubblewrapPool(1, shown=("/tests",)) as pool:
+        pool = BubblewrapPool(1, shown=("/tests",))
+        with pytest.raises(SandboxLost, match="could not be started"):
             await pool.open()
-            monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
-            await pool.open()
-            with pytest.raises(SandboxLost, match="could not be started"):
-                await pool.open()
-            monkeypatch.undo()
+        monkeypatch.undo()
+        assert (await (await pool.open()).run("echo mended", 5)).output == "mended\n"
+        await pool.close()
 
     asyncio.run(body())
 
