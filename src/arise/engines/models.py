@@ -62,12 +62,13 @@ def _from_transformers(name: str, source: str) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
         tokenizer = AutoTokenizer.from_pretrained(source)
     except Exception as error:  # transformers raises a dozen kinds; a user needs one sentence
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(f"{name} cannot be loaded as a causal language model: {reason}") from error
     # transformers fills what it does not find with random numbers and only warns.
+    model, report = loaded
     missing = sorted(report["missing_keys"])
     if missing:
         raise ValueError(f"{name} lacks {len(missing)} of the weights its config.json asks for, first {missing[0]}")
