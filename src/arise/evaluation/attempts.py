@@ -75,7 +75,9 @@ async def evaluate(
         head = (label, task.id, a, iteration, task.domain, kind, success, rollout.reward)
         rows.append((*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts)))
     store.save_attempts(rows)
-    valid = [(task.domain, bool(r.success)) for (task, _, _), r in zip(keys, rollouts, strict=True) if r.success is not None]
+    valid = [
+        (task.domain, bool(r.success)) for (task, _, _), r in zip(keys, rollouts, strict=True) if r.success is not None
+    ]
     by_domain: dict[str, tuple[int, int]] = {}
     for domain, success in valid:
         won, all_attempts = by_domain.get(domain, (0, 0))

@@ -104,7 +104,9 @@ class RunStore:
     def save_group(self, iteration: int, group: Group) -> None:
         """Keep a finished group, durable before the loop goes on."""
         with self._guarded():
-            self._db.execute("INSERT OR REPLACE INTO inflight VALUES (?, ?, ?)", (iteration, group.task.id, pack(group)))
+            self._db.execute(
+                "INSERT OR REPLACE INTO inflight VALUES (?, ?, ?)", (iteration, group.task.id, pack(group))
+            )
 
     def last_checkpoint(self) -> tuple[dict[str, Any], str] | None:
         """The newest state that a resume can start from, with its policy checkpoint."""
@@ -143,7 +145,16 @@ class RunStore:
                 t = rollout.trajectory
                 split = [float(part[j]) for part in advantages] if advantages else [None] * 3
                 success = None if rollout.success is None else int(rollout.success)
-                row = (t.id, record.k, group.task.id, rollout.reward, success, t.stop.value, rollout.fault, len(t.turns))
+                row = (
+                    t.id,
+                    record.k,
+                    group.task.id,
+                    rollout.reward,
+                    success,
+                    t.stop.value,
+                    rollout.fault,
+                    len(t.turns),
+                )
                 self._insert("rollouts", (*row, t.generated_tokens, *split, *next(remaining)))
                 judgment = rollout.judgment
                 if judgment is None:
