@@ -119,11 +119,9 @@ def _sum_up(
     write(f"  after  {after.rate:5.1f} %  (95 % {low:.1f}-{high:.1f})")
     write(
         f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {len(place.state.pool)} in the pool; "
-        f"skills: {kinds.get('activate', 0)} times shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined"
+        f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined"
     )
-    write(
-        f"all-fail groups an iteration: {_mean(all_fail[:tenth]):.1f} at first, {_mean(all_fail[-tenth:]):.1f} at last"
-    )
+    write(f"all-fail groups an iteration: {_mean(all_fail[:tenth]):.1f} first, {_mean(all_fail[-tenth:]):.1f} last")
     write(f"time: {seconds:.0f} s; of an iteration: {parts}")
     write(f"next: arise eval {place.run.store.folder}")
 
