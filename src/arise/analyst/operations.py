@@ -162,11 +162,8 @@ def _copies(program: str, arguments: tuple[str, ...], text: str) -> Iterator[Act
         return
     *sources, target = paths
     aside = backup_like(target)
-    for source in sources:
-        if program != "mv" or aside:
-            yield Act(Op.BACKUP, source, program, text)
-        else:
-            yield Act(Op.DELETE, source, program, text)
+    for source in sources:  # a moved file keeps its content under the new name
+        yield Act(Op.BACKUP, source, program, text)
     if not aside:
         folder = target.endswith("/") or len(sources) > 1
         names = [f"{target.rstrip('/')}/{source.rsplit('/', 1)[-1]}" for source in sources] if folder else [target]

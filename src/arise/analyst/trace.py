@@ -159,7 +159,7 @@ class _Reader:
 
     def _call(self, turn: int, text: str, acts: Sequence[Act], observation: Observation) -> None:
         ops = frozenset(act.op for act in acts)
-        answer = read_answer(observation, ops)
+        answer = read_answer(observation, ops) if observation is not _NOTHING else Answer()
         working = next((act for act in acts if act.op in (Op.RUN, Op.CHECK)), acts[0] if acts else None)
         first = len(self.events)
         for act in acts:

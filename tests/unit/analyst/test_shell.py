@@ -79,7 +79,7 @@ def acts(command: str) -> list[str]:
         ("cp in.csv in.csv.bak", "backup:in.csv"),
         ("cp in.csv out.csv", "backup:in.csv write:out.csv"),
         ("cp a.csv b.csv dir/", "backup:a.csv backup:b.csv write:dir/a.csv write:dir/b.csv"),
-        ("mv in.csv old/", "delete:in.csv write:old/in.csv"),
+        ("mv in.csv old/", "backup:in.csv write:old/in.csv"),
         ("mv in.csv in.csv.orig", "backup:in.csv"),
         ("rm -f in.csv", "delete:in.csv"),
         ("echo done", ""),

@@ -115,7 +115,8 @@ def _check_run_last(trace: Trace, _: Opening) -> Finding:
 
 def _figure_computed(trace: Trace) -> Opening | None:
     computing = [e for e in trace.of(Op.USE, Op.RUN) if not e.failed]
-    return Opening(computing[0].seq, turn=computing[0].turn) if trace.brief.figure and computing else None
+    asked = trace.brief.figure and trace.finished
+    return Opening(computing[0].seq, turn=computing[0].turn) if asked and computing else None
 
 
 def _cross_checked(trace: Trace, opening: Opening) -> Finding:
@@ -208,7 +209,7 @@ DETECTORS = (
     ),
     Detector(
         "P13",
-        "the instruction asks for a computed figure and a computation ran",
+        "the instruction asks for a computed figure, a computation ran, and the agent finished",
         "two different commands computed over the inputs, or a check was run",
         "whether both routes agree; checks done in the head",
         _figure_computed,
