@@ -30,7 +30,7 @@ def _first_processing(trace: Trace) -> Event | None:
     for event in trace.of(Op.USE, Op.WRITE):
         if event.op is Op.WRITE:
             made.add(event.path)
-        elif event.path in trace.seen and event.path not in made and data_like(event.path):
+        elif event.path not in made and data_like(event.path) and (event.path in trace.seen or trace.brief.all_files):
             return event
     return None
 
@@ -56,7 +56,8 @@ def _before_first_write(trace: Trace) -> int:
 def _guidance_offered(trace: Trace) -> Opening | None:
     """Guidance seen before work began; an agent cut off before its first write may still have meant to open it."""
     limit = _before_first_write(trace)
-    visible = tuple(path for path, seq in trace.guides.items() if seq <= limit)
+    listed = tuple(path for path, seq in trace.guides.items() if seq <= limit)
+    visible = trace.brief.guides or listed
     skills = trace.provided_skills
     came_to_it = bool(trace.artifacts) or (trace.finished and bool(trace.calls))
     return Opening(limit, visible + skills) if (visible or skills) and came_to_it else None
@@ -112,7 +113,7 @@ DETECTORS = (
     ),
     Detector(
         "P06",
-        "a program is given a data file that the instruction names or a listing showed",
+        "a program is given a data file that is named or listed, or any data file where all files are asked for",
         "that file, or another with the same extension, was read or searched before",
         "whether what was seen was understood; data read inside the program",
         _input_processed,
@@ -121,7 +122,7 @@ DETECTORS = (
     Detector(
         "P08",
         "before the first write or the end, a guidance file (by its name) is named or listed, or skills are provided",
-        "one of them was opened before the first write",
+        "one of the named ones (of the listed ones, if none is named) was opened before the first write",
         "guidance with an unusual name; whether it was followed",
         _guidance_offered,
         _guidance_opened,

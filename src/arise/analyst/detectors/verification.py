@@ -35,7 +35,7 @@ def _last_write(trace: Trace) -> Event | None:
     return last if last and trace.had_a_turn_after(last) else None
 
 
-def _looked_at_last(trace: Trace, looks: list[Event]) -> Finding:
+def _looked_at_last(trace: Trace, looks: list[Event], did: str) -> Finding:
     """Whether each result was looked at after its own last write; one look is enough, a failed check is not."""
     proof = None
     by_path: dict[str, list[Event]] = {}
@@ -51,9 +51,9 @@ def _looked_at_last(trace: Trace, looks: list[Event]) -> Finding:
             return failed("unfixed", f"{checks[-1].program} failed at turn {checks[-1].turn}, nothing changed after it")
         proof = next((look for look in after if not look.failed), None)
         if proof is None and own:
-            return failed("stale", f"turn {own[-1].turn} looked at {path}, turn {write.turn} wrote it again")
+            return failed("stale", f"turn {own[-1].turn} {did} {path}, turn {write.turn} wrote it again")
         if proof is None:
-            return failed("never", f"turn {write.turn} wrote {path}, nothing looked at it afterwards")
+            return failed("never", f"turn {write.turn} wrote {path}, nothing {did} it afterwards")
     assert proof is not None, "an opening has at least one result"
     return passed(f"turn {proof.turn} ran {proof.program} on the result after its last write")
 
@@ -66,7 +66,7 @@ def _spec_and_artifact(trace: Trace) -> Opening | None:
 
 
 def _read_back(trace: Trace, _: Opening) -> Finding:
-    return _looked_at_last(trace, trace.of(Op.READ, Op.SEARCH, Op.CHECK))
+    return _looked_at_last(trace, trace.of(Op.READ, Op.SEARCH, Op.CHECK), "looked at")
 
 
 def _thin_answer(trace: Trace) -> Opening | None:
@@ -110,7 +110,8 @@ def _check_and_artifact(trace: Trace) -> Opening | None:
 
 
 def _check_run_last(trace: Trace, _: Opening) -> Finding:
-    return _looked_at_last(trace, [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS])
+    checks = [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS]
+    return _looked_at_last(trace, checks, "checked")
 
 
 def _figure_computed(trace: Trace) -> Opening | None:
