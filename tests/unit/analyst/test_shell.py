@@ -77,6 +77,7 @@ def acts(command: str) -> list[str]:
         ("sed -i.bak 's/a/b/' in.csv", "backup:in.csv use:in.csv write:in.csv"),
         ("grep -n -e x in.csv", "search:in.csv"),
         ("cp in.csv in.csv.bak", "backup:in.csv"),
+        ("cat in.csv > in.csv.bak", "backup:in.csv write:in.csv.bak"),
         ("cp in.csv out.csv", "backup:in.csv write:out.csv"),
         ("cp a.csv b.csv dir/", "backup:a.csv backup:b.csv write:dir/a.csv write:dir/b.csv"),
         ("mv in.csv old/", "backup:in.csv write:old/in.csv"),
