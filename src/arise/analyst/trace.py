@@ -93,7 +93,7 @@ class Trace:
     @cached_property
     def guides(self) -> dict[str, int]:
         """Guidance files by the moment they became visible."""
-        return {path: seq for path, seq in self.seen.items() if guide_like(path)}
+        return {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
 
     @cached_property
     def checks(self) -> dict[str, int]:
