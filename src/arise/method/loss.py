@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arise.method.arrays import same_length
+from arise.types import LossSpec
 
 BLOCK = 32_768
 
@@ -52,39 +53,51 @@ def policy_loss(
     if not dual_clip > 0.0:
         raise ValueError(f"dual_clip = {dual_clip} must be positive")
     denominator = _denominator(tokens.generated_U, token_count)
+    bounds = LossSpec(min_ratio, max_ratio, dual_clip)
     gradient_U = np.empty_like(tokens.logprob_U)
     kept_U = np.empty(gradient_U.shape, dtype=np.bool_)
-    ratio_of_block, mask_of_block = np.empty((2, BLOCK), dtype=gradient_U.dtype)
+    scratch = np.empty((2, BLOCK), dtype=gradient_U.dtype)
     total, dual_clipped_tokens = 0.0, 0
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(gradient_U), BLOCK):
             block = slice(start, start + BLOCK)
-            kept, term, advantage = kept_U[block], gradient_U[block], tokens.advantage_U[block]
-            ratio = importance_ratio(
-                tokens.logprob_U[block], tokens.behaviour_U[block], out=ratio_of_block[: len(term)]
-            )
-            lowest, highest = ratio.min(), ratio.max()  # nan where any ratio is nan, hence the negated tests below
-            kept[:] = tokens.generated_U[block]
-            if not (lowest > min_ratio and highest < max_ratio):
-                kept &= (ratio > min_ratio) & (ratio < max_ratio)
-            mask = mask_of_block[: len(term)]
-            mask[:] = kept  # a mask of the same type multiplies faster than a boolean one
-            # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
-            np.multiply(ratio, advantage, out=term)
-            term *= mask
-            sum_of_terms = float(term.sum())
-            if not (isfinite(sum_of_terms) and lowest > 0.0):
-                tokens.require_finite(block)
-                term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
-                sum_of_terms = float(term.sum())
-            total -= sum_of_terms
-            if not highest <= dual_clip:
-                clipped = np.flatnonzero(kept & (ratio > dual_clip) & (advantage < 0.0))
-                total += float((term[clipped] + dual_clip * np.abs(advantage[clipped])).sum())
-                term[clipped] = 0.0
-                dual_clipped_tokens += len(clipped)
-            term *= -1.0 / denominator
+            loss, clipped = _block_loss(tokens, block, bounds, gradient_U[block], kept_U[block], scratch)
+            gradient_U[block] *= -1.0 / denominator
+            total, dual_clipped_tokens = total + loss, dual_clipped_tokens + clipped
     return PolicyLoss(total / denominator, gradient_U, kept_U, int(np.count_nonzero(kept_U)), dual_clipped_tokens)
+
+
+def _block_loss(
+    tokens: "_Tokens",
+    block: slice,
+    bounds: LossSpec,
+    term: NDArray[np.floating],
+    kept: NDArray[np.bool_],
+    scratch: NDArray[np.floating],
+) -> tuple[float, int]:
+    """The sum of one block's terms and how many were dual-clipped; fills `kept`, and `term` with minus the gradient."""
+    ratio, mask = scratch[:, : len(term)]
+    importance_ratio(tokens.logprob_U[block], tokens.behaviour_U[block], out=ratio)
+    advantage = tokens.advantage_U[block]
+    lowest, highest = ratio.min(), ratio.max()  # nan where any ratio is nan, hence the negated tests below
+    kept[:] = tokens.generated_U[block]
+    if not (lowest > bounds.min_ratio and highest < bounds.max_ratio):
+        kept &= (ratio > bounds.min_ratio) & (ratio < bounds.max_ratio)
+    mask[:] = kept  # a mask of the same type multiplies faster than a boolean one
+    # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
+    np.multiply(ratio, advantage, out=term)
+    term *= mask
+    loss = -float(term.sum())
+    if not (isfinite(loss) and lowest > 0.0):
+        tokens.require_finite(block)
+        term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
+        loss = -float(term.sum())
+    if highest <= bounds.dual_clip:
+        return loss, 0
+    clipped = np.flatnonzero(kept & (ratio > bounds.dual_clip) & (advantage < 0.0))
+    loss += float((term[clipped] + bounds.dual_clip * np.abs(advantage[clipped])).sum())
+    term[clipped] = 0.0
+    return loss, len(clipped)
 
 
 @dataclass(frozen=True, eq=False)
