@@ -161,6 +161,7 @@ def test_growth_of_the_pool_keeps_what_was_recorded() -> None:
 def test_a_restored_map_forgets_like_the_original() -> None:
     covered = map_of("x1", "x2", a=V, b=V)
     covered.observe("x1", ["a", "b"], [True, True], [True, True])
+    covered.observe("x2", ["a"], [True], [False])
     restored = map_of("x1", "x2")
     restored.restore(covered.to_dict())
     for each in (covered, restored):

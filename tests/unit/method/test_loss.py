@@ -4,6 +4,8 @@ import pytest
 from arise.method.loss import BLOCK, importance_ratio, policy_loss
 from tests.builders import NAN, close
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 
 def test_importance_ratio_in_place() -> None:
     out = np.empty(2)
@@ -49,7 +51,9 @@ def test_other_bounds() -> None:
 
 def test_clip_starts_above_kappa() -> None:
     ratio = float(np.exp(np.log(3.0)))
-    assert policy_loss([np.log(3.0)], [0], [-1], [1], dual_clip=ratio).dual_clipped_tokens == 0
+    loss = policy_loss(np.log([3.0, 4.0]), [0, 0], [-1, -1], [1, 1], dual_clip=ratio)
+    assert loss.dual_clipped_tokens == 1
+    close(loss.gradient_U, [1.5, 0.0])
 
 
 def test_context_tokens_may_hold_anything() -> None:

@@ -270,3 +270,13 @@ def test_no_lot_is_drawn_for_discovery_without_candidates() -> None:
     draw = made.draw(1, version=0)[0]
     # Cells in order: (d1, V), (d2, V), (d2, X); the very first random numbers are their Beta draws.
     assert draw.estimate in same.beta([5.0, 5.0, 2.0], [5.0, 5.0, 1.0])
+
+
+def test_groups_of_different_sizes_can_arrive_together() -> None:
+    groups = [a_group(TASKS[1], {"a": "10", "b": "nn"}), a_group(TASKS[3], {"a": "0nn-", "b": "1111"})]
+    together, apart = sampler(), sampler()
+    together.observe(groups, POOL, version=0)
+    for group in groups:
+        apart.observe([group], POOL, version=0)
+    assert together.to_dict() == apart.to_dict()
+    assert together.members == apart.members
