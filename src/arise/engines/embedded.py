@@ -55,8 +55,7 @@ class EmbeddedEngine:
         else:
             decoder = GenericDecoder(model, dtype)
         if gradient_checkpointing:
-            model.gradient_checkpointing_enable()
-            model.train()
+            _checkpoint_layers(model)
         self._model = with_adapters(model, lora, seed) if lora else model
         self._lora = lora is not None
         rules = StopRules(tokenizer, frozenset(end_ids or _end_ids(tokenizer, model)))
@@ -176,6 +175,14 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Let the engine's thread end."""
         self._scheduler.close()
+
+
+def _checkpoint_layers(model: Any) -> None:
+    """Recompute activations in the backward pass; only the layers that do so enter training mode, dropout never."""
+    model.gradient_checkpointing_enable()
+    for module in model.modules():
+        if getattr(module, "gradient_checkpointing", False):
+            module.training = True
 
 
 def _end_ids(tokenizer: Any, model: Any) -> set[int]:
