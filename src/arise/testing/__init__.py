@@ -1,0 +1,23 @@
+"""Test doubles that ship: a loopback server with OpenAI's interface, scripted faults, an expert that answers prompts.
+
+Nothing here is imported by a run unless its configuration asks for it.
+"""
+
+from arise.testing.fake_llm import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Script, Status
+from arise.testing.scripts import always, in_order, obeying, sometimes
+
+__all__ = [
+    "Action",
+    "Ask",
+    "CutOff",
+    "FakeLLM",
+    "Hang",
+    "RawBody",
+    "Say",
+    "Script",
+    "Status",
+    "always",
+    "in_order",
+    "obeying",
+    "sometimes",
+]
