@@ -15,8 +15,11 @@ help:
 
 setup: $(STAMP)
 
+# Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is said.
 # The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
 $(STAMP): pyproject.toml
+	command -v bwrap >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap) \
+	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev]"

@@ -1,0 +1,88 @@
+"""Chat messages to token ids, such that a conversation only ever grows: generated ids are kept, never re-tokenised.
+
+Works from the tokenizer's own chat template, whatever its format. Text of messages can never become a control token.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Message = Mapping[str, str]
+"""`{"role": "user", "content": "List the files."}`; roles are system, user, assistant and tool."""
+
+
+class ChatFormat:
+    """One tokenizer's conversation format; `end_ids` are the tokens with which the model ends its turn."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise ValueError(
+                "the tokenizer has no chat template: use an instruction-tuned model, "
+                "or put a chat_template.jinja into the model's folder"
+            )
+        self._tokenizer = tokenizer
+        self._between: dict[str, tuple[list[int], list[int]]] = {}
+        opening = [{"role": "user", "content": _mark(0)}, {"role": "assistant", "content": _mark(1)}]
+        after_answer = self._render(opening, answer=False)[1].split(_mark(1))[1]
+        end = self._control(after_answer)[:1]
+        self.end_ids = frozenset([*end, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])])
+
+    def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """The ids of a conversation, up to where the assistant speaks next."""
+        marked = [{**message, "content": _mark(i)} for i, message in enumerate(messages)]
+        rest, ids = self._render(marked, answer=True)[1], list[int]()
+        for i, message in enumerate(messages):
+            control, found, rest = rest.partition(_mark(i))
+            if not found:
+                raise ValueError(
+                    f"the chat template drops message {i} (role {message['role']!r}): leave it out or rename it"
+                )
+            ids += self._control(control) + self._content(message["content"])
+        return ids + self._control(rest)
+
+    def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]:
+        """The ids of the next turn's prompt: what stands so far, then one message, then the assistant's opening."""
+        before, after = self._turn_change(role)
+        if before and ids_so_far and before[0] == ids_so_far[-1]:
+            before = before[1:]  # the model itself ended its turn
+        return [*ids_so_far, *before, *self._content(text), *after]
+
+    def _turn_change(self, role: str) -> tuple[list[int], list[int]]:
+        """What stands between an answer and a following message of this role, and after that message."""
+        if role not in self._between:
+            roles = ("user", "assistant", role)
+            applied, text = self._render([{"role": r, "content": _mark(i)} for i, r in enumerate(roles)], answer=True)
+            if not applied or _mark(2) not in text:
+                # Many templates know no tool role; what a tool says then comes from the user's side.
+                if role == "user":
+                    raise ValueError(
+                        "the chat template cannot show a user message after an answer: set another template"
+                    )
+                self._between[role] = self._turn_change("user")
+                return self._between[role]
+            before, after = text.split(_mark(1))[1].split(_mark(2))
+            self._between[role] = self._control(before), self._control(after)
+        return self._between[role]
+
+    def _render(self, messages: Sequence[Message], answer: bool) -> tuple[bool, str]:
+        from jinja2 import TemplateError
+
+        try:
+            text = self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=answer)
+        except TemplateError:
+            return False, ""
+        return True, str(text)
+
+    def _control(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
+        return ids
+
+    def _content(self, text: str) -> list[int]:
+        if not text:
+            return []
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        return ids
+
+
+def _mark(number: int) -> str:
+    """A text that stands in for a message while the template is taken apart."""
+    return f"\ue000{number}\ue001"

@@ -1,0 +1,187 @@
+"""The engine that ships: any Hugging Face causal language model, sampled and trained in this process, on CPU or GPU."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from arise.engines import llama
+from arise.engines.checkpoint import read_state, swap_in, write_state
+from arise.engines.generation import Decoder, Generator, Row
+from arise.engines.generic import GenericDecoder
+from arise.engines.scheduler import Scheduler
+from arise.engines.stopping import StopRules
+from arise.engines.training import Trainer
+from arise.engines.weights import LoraSpec, merged_weights, plain_model, with_adapters
+from arise.types import Capabilities, Example, LossSpec, OptimSpec, PolicyRef, SamplingParams, Segment, StepStats
+
+WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
+
+
+class EmbeddedEngine:
+    """Satisfies `ports.Engine`; samples from published weights only, so training never shifts a running rollout."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        lora: LoraSpec | None = None,
+        precision: Literal["fp32", "bf16"] = "fp32",
+        token_budget: int = 8192,
+        batch_rows: int = 64,
+        cache_bytes: int = 2 << 30,
+        context_length: int | None = None,
+        end_ids: Collection[int] = (),
+        gradient_checkpointing: bool = False,
+        fast_decoder: bool = True,
+        device: str = "cpu",
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        config = model.config
+        self._device, self._tokenizer = torch.device(device), tokenizer
+        self._context_length = context_length or config.max_position_embeddings
+        model = model.float().to(self._device).eval()  # no dropout: an update must be a function of its batch
+        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        decoder: Decoder
+        if fast_decoder and llama.supports(config):
+            decoder = llama.LlamaDecoder(config, model.model.rotary_emb, self._context_length, dtype, self._device)
+        else:
+            decoder = GenericDecoder(model, dtype)
+        if gradient_checkpointing:
+            model.gradient_checkpointing_enable()
+            model.train()
+        self._model = with_adapters(model, lora, seed) if lora else model
+        self._lora = lora is not None
+        rules = StopRules(tokenizer, frozenset(end_ids or _end_ids(tokenizer, model)))
+        self._generator = Generator(decoder, rules, self._context_length, batch_rows, cache_bytes, self._device)
+        self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device)
+        self._scheduler = Scheduler(threads or torch.get_num_threads())
+        self._published = 0
+        self._generator.load_weights(merged_weights(self._model), version=0)
+
+    @property
+    def version(self) -> int:
+        """The version that sampling uses now."""
+        return self._generator.version
+
+    @property
+    def tokenizer(self) -> Any:
+        """What turns text into this policy's ids."""
+        return self._tokenizer
+
+    def capabilities(self) -> Capabilities:
+        """What this engine can do."""
+        return Capabilities(
+            full_parameter=not self._lora,
+            lora=self._lora,
+            endpoint=False,
+            exact_loss=True,
+            context_length=self._context_length,
+        )
+
+    async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
+        """Continue a prompt n times; call it from as many coroutines as there are conversations."""
+        self._check_request(prompt_ids, params)
+        if len(prompt_ids) == self._context_length:
+            return [Segment((), (), (), "", "context")] * n
+        prompt = np.array(prompt_ids, dtype=np.int64)
+        rows = [Row(prompt, params, index) for index in range(n)]
+        return await asyncio.gather(*(self._scheduler.turn(self._generator, row) for row in rows))
+
+    def _check_request(self, prompt_ids: Sequence[int], params: SamplingParams) -> None:
+        vocabulary = self._model.get_input_embeddings().num_embeddings
+        if not prompt_ids or not 0 <= min(prompt_ids) <= max(prompt_ids) < vocabulary:
+            raise ValueError(f"sample: prompt_ids must be one or more ids below {vocabulary}, the model's vocabulary")
+        if len(prompt_ids) > self._context_length:
+            raise ValueError(
+                f"sample: the prompt has {len(prompt_ids)} tokens, the model's window is {self._context_length}: "
+                "end the conversation before it overflows, or choose a model with a longer window"
+            )
+        if params.max_tokens < 1 or params.temperature <= 0.0 or not 0.0 < params.top_p <= 1.0 or "" in params.stop:
+            raise ValueError(
+                f"sample: need max_tokens >= 1, temperature > 0, 0 < top_p <= 1, no empty stop; got {params}"
+            )
+
+    async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
+        """One update of the trained weights (Eqs. 18-19); `publish` makes it sampleable."""
+        return await self._scheduler.run(lambda: self._trainer.update(examples, loss, optim))
+
+    async def publish(self) -> PolicyRef:
+        """Sample from the trained weights from now on; running turns continue under the new version."""
+        await self._scheduler.run(lambda: self._publish(self.version + 1))
+        return PolicyRef(self.version)
+
+    def _publish(self, version: int) -> None:
+        self._generator.load_weights(merged_weights(self._model), version)
+        self._published = self._trainer.updates
+
+    async def save_state(self, path: Path) -> str:
+        """Write all that a resume needs; gives the uri that `load_state` takes."""
+        await self._scheduler.run(lambda: self._save(Path(path)))
+        return str(path)
+
+    def _save(self, path: Path) -> None:
+        if self._published != self._trainer.updates:
+            raise ValueError("save_state: the weights were trained but not published: call publish() first")
+        trainer = self._trainer
+        moments = {
+            f"{kind}.{name}": tensor
+            for name, parameter in trainer.parameters.items()
+            for kind, tensor in trainer.optimizer.state[parameter].items()
+        }
+        facts = {"version": self.version, "updates": trainer.updates, "failures": trainer.failures}
+        write_state(path, {WEIGHTS: trainer.parameters, MOMENTS: moments}, facts)
+
+    async def load_state(self, uri: str) -> int:
+        """Continue exactly where `save_state` was called; gives the policy version."""
+        await self._scheduler.run(lambda: self._load(Path(uri)))
+        return self.version
+
+    def _load(self, path: Path) -> None:
+        files, facts = read_state(path)
+        weights, trainer = files[WEIGHTS], self._trainer
+        if {k: v.shape for k, v in weights.items()} != {k: v.shape for k, v in trainer.parameters.items()}:
+            raise ValueError(
+                f"{path} holds the state of another model or adapter: build the engine as the saved run did"
+            )
+        with torch.no_grad():
+            for name, parameter in trainer.parameters.items():
+                parameter.copy_(weights[name])
+        trainer.optimizer.state.clear()
+        for key, tensor in files[MOMENTS].items():
+            kind, name = key.split(".", 1)
+            place = "cpu" if kind == "step" else self._device
+            trainer.optimizer.state[trainer.parameters[name]][kind] = tensor.to(place)
+        trainer.updates, trainer.failures = int(facts["updates"]), int(facts["failures"])
+        self._publish(int(facts["version"]))
+
+    async def export_hf(self, path: Path) -> Path:
+        """Write a folder that plain transformers loads: merged weights, configuration, tokenizer."""
+        await self._scheduler.run(lambda: self._export(Path(path)))
+        return Path(path)
+
+    def _export(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        plain_model(self._model).save_pretrained(draft, state_dict=merged_weights(self._model))
+        self._tokenizer.save_pretrained(draft)
+        swap_in(draft, path)
+
+    def close(self) -> None:
+        """Let the engine's thread end."""
+        self._scheduler.close()
+
+
+def _end_ids(tokenizer: Any, model: Any) -> set[int]:
+    """Every id that the tokenizer or the model's generation settings call the end."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    listed = configured if isinstance(configured, list) else [configured]
+    return {i for i in (*listed, tokenizer.eos_token_id) if i is not None}

@@ -1,0 +1,78 @@
+"""The decoder for every other architecture: the model's own forward with its own cache, one conversation at a time.
+
+Slower than `llama`, but it assumes nothing about the model, and a conversation cannot see what else is in the batch.
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+
+class GenericDecoder:
+    """Holds a copy of the model, so that training does not move the weights being sampled before they are published."""
+
+    exact_prefix_only = True
+    row_block = 1
+    token_block = 1
+
+    def __init__(self, model: Any, dtype: torch.dtype) -> None:
+        self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+        self._rows: dict[int, Any] = {}
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Take a snapshot of transformers-named weights."""
+        self._model.load_state_dict(weights, strict=False)
+
+    def forward(self, first: int, ids_RT: Tensor, start_R: Tensor, last_R: Tensor) -> Tensor:
+        """Append tokens 0 ... `last_R` at position `start_R` of each row; gives the logits of each row's last one."""
+        return torch.stack(
+            [
+                self._forward_row(first + row, ids_RT[row, : int(last) + 1], int(start))
+                for row, (start, last) in enumerate(zip(start_R, last_R, strict=True))
+            ]
+        )
+
+    def _forward_row(self, row: int, ids_T: Tensor, start: int) -> Tensor:
+        if start == 0:
+            self._rows[row] = DynamicCache(config=self._model.config)
+        # The last token always goes alone, so that a row which took the rest from another row gets the same bits.
+        logits = torch.empty(0)
+        for part in (ids_T[:-1], ids_T[-1:]):
+            if len(part):
+                logits = self._model(part[None], past_key_values=self._rows[row], logits_to_keep=1).logits[0, -1]
+        return logits
+
+    def logits(self, hidden_RD: Tensor) -> Tensor:
+        """Next-token logits in float32."""
+        return hidden_RD.float()
+
+    def restore_row(self, row: int, saved: Any, length: int) -> None:
+        """Fill a row with a saved prefix."""
+        assert saved.get_seq_length() == length, "only whole prefixes are shared"
+        self._rows[row] = copy.deepcopy(saved)
+
+    def save_row(self, row: int, length: int) -> Any:
+        """A copy of a row's cache, or None where it cannot be cut to `length` (recurrent and sliding-window layers)."""
+        cache = self._rows[row]
+        surplus = cache.get_seq_length() - length
+        if surplus and not all(type(layer) is DynamicLayer for layer in cache.layers):
+            return None
+        saved = copy.deepcopy(cache)
+        if surplus:
+            saved.crop(-surplus)
+        return saved
+
+    def move_row(self, source: int, target: int, length: int) -> None:  # noqa: ARG002 - a cache knows its own length
+        """Close a gap that a finished row left."""
+        self._rows[target] = self._rows.pop(source)
+
+    def saved_bytes(self, saved: Any) -> int:
+        """Memory of a saved prefix."""
+        return sum(
+            value.nbytes for layer in saved.layers for value in vars(layer).values() if isinstance(value, Tensor)
+        )

@@ -1,0 +1,41 @@
+"""When a turn ends: an end-of-turn token, a stop string, the token limit, or a full context window."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+
+class StopRules:
+    """Answers for one tokenizer; pieces are decoded once, so that most tokens are ruled out by a set lookup."""
+
+    def __init__(self, tokenizer: Any, end_ids: frozenset[int]) -> None:
+        self._tokenizer, self.end_ids = tokenizer, end_ids
+        self._may_end: dict[tuple[str, ...], frozenset[int]] = {}
+
+    @cached_property
+    def _pieces(self) -> list[str]:
+        pieces: list[str] = self._tokenizer.batch_decode([[i] for i in range(len(self._tokenizer))])
+        return pieces
+
+    def ends_with_stop(self, generated: Sequence[int], stop: tuple[str, ...]) -> bool:
+        """Whether the last token completed one of the stop strings."""
+        if not stop or generated[-1] not in self._completing(stop):
+            return False
+        longest = max(map(len, stop))
+        # A token may hold less than one character, never more than four of them for one.
+        tail = self.text(generated[-4 * longest :])
+        before = len(self.text(generated[-4 * longest : -1]))
+        return any(tail.find(s, max(0, before - len(s) + 1)) >= 0 for s in stop)
+
+    def _completing(self, stop: tuple[str, ...]) -> frozenset[int]:
+        if stop not in self._may_end:
+            last = {s[-1] for s in stop}
+            plain = all(character.isascii() for character in last)
+            self._may_end[stop] = frozenset(
+                i for i, piece in enumerate(self._pieces) if not plain or any(c in last for c in piece)
+            )
+        return self._may_end[stop]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of generated ids, without the end-of-turn token."""
+        return str(self._tokenizer.decode([i for i in ids if i not in self.end_ids], skip_special_tokens=False))

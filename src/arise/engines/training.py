@@ -1,0 +1,187 @@
+"""One update of the policy: micro-batches within a token budget, the paper's loss back-propagated, AdamW.
+
+The loss is `method.loss` and nothing else: it gives the gradient of each log-prob, torch carries it to the weights.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from arise.engines.faults import EngineFault
+from arise.engines.weights import plain_model, trainable
+from arise.method.loss import policy_loss
+from arise.method.schedule import learning_rate
+from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens
+
+MAX_FAILURES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRow:
+    """One row of tokens with its trajectory's advantage."""
+
+    tokens: Tokens
+    advantage: float
+
+    @property
+    def generated_tokens(self) -> int:
+        return int(self.tokens.generated_U.sum())
+
+
+@dataclass
+class Totals:
+    """What the micro-batches of one update add up to."""
+
+    loss: float = 0.0
+    kept_tokens: int = 0
+    dual_clipped_tokens: int = 0
+    max_abs_log_ratio: float = 0.0
+
+
+class Trainer:
+    """Owns the optimizer; `updates` counts the updates taken, `failures` those skipped in a row for bad numbers."""
+
+    def __init__(
+        self, model: Any, token_budget: int, precision: str, context_length: int, device: torch.device
+    ) -> None:
+        self._model, self._token_budget, self._device = model, token_budget, device
+        self._bf16, self._context_length = precision == "bf16", context_length
+        self.parameters = trainable(model)
+        self.optimizer = torch.optim.AdamW(self.parameters.values(), fused=True)
+        self.updates = 0
+        self.failures = 0
+
+    def update(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
+        """Take one update, or none where the gradient is zero (nothing to learn) or not finite (a failure)."""
+        rows = training_rows(examples, self._context_length)
+        rate = learning_rate(self.updates, optim.learning_rate, optim.warmup_updates)
+        count = sum(row.generated_tokens for row in rows)
+        self.optimizer.zero_grad(set_to_none=True)
+        totals, norm = self.backward(rows, loss, count), math.nan
+        if math.isfinite(totals.loss):
+            norm = float(torch.nn.utils.clip_grad_norm_(self.parameters.values(), optim.max_grad_norm))
+        skipped = self._skip_reason(totals, norm)
+        if not skipped:
+            for group in self.optimizer.param_groups:
+                group.update(lr=rate, betas=optim.betas, weight_decay=optim.weight_decay)
+            self.optimizer.step()
+            self.updates += 1
+        self.optimizer.zero_grad(set_to_none=True)
+        self._count_failures(skipped, norm)
+        kept, clipped, ratio = totals.kept_tokens, totals.dual_clipped_tokens, totals.max_abs_log_ratio
+        return StepStats(totals.loss, norm, rate, count, kept, clipped, ratio, skipped)
+
+    def backward(self, rows: Sequence[TrainingRow], loss: LossSpec, token_count: int) -> Totals:
+        """Accumulate the gradient of Eq. 19 over all rows; stops where the policy's log-probs are no longer numbers."""
+        totals = Totals()
+        for batch in micro_batches(rows, self._token_budget):
+            with torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
+                logprob = token_logprobs(plain_model(self._model), [row.tokens for row in batch], self._device)
+            logprob_U = logprob.detach().cpu().numpy().astype(np.float64)
+            if not np.isfinite(logprob_U).all():
+                totals.loss = math.nan
+                return totals
+            behaviour_U = np.concatenate([row.tokens.logprob_U[row.tokens.generated_U] for row in batch])
+            advantage_U = np.concatenate([np.full(row.generated_tokens, row.advantage) for row in batch])
+            result = _loss(logprob_U, behaviour_U, advantage_U, loss, token_count)
+            gradient_U = torch.from_numpy(result.gradient_U).to(logprob)
+            if bool(gradient_U.any()):
+                logprob.backward(gradient_U)
+            totals.loss += result.value
+            totals.kept_tokens += result.kept_tokens
+            totals.dual_clipped_tokens += result.dual_clipped_tokens
+            worst = float(np.abs(logprob_U - behaviour_U).max())
+            totals.max_abs_log_ratio = max(totals.max_abs_log_ratio, worst)
+        return totals
+
+    def _skip_reason(self, totals: Totals, norm: float) -> str:
+        if not math.isfinite(totals.loss):
+            return "the loss is not finite"
+        if not math.isfinite(norm):
+            return "the gradient is not finite"
+        # AdamW would still move along its old momentum: a batch that teaches nothing must change nothing.
+        return "" if norm > 0.0 else "the gradient is zero"
+
+    def _count_failures(self, skipped: str, norm: float) -> None:
+        self.failures = self.failures + 1 if skipped and not math.isfinite(norm) else 0
+        if self.failures >= MAX_FAILURES:
+            raise EngineFault(
+                f"three updates in a row were skipped because {skipped}; the weights are still those of update "
+                f"{self.updates}: resume from the last checkpoint with a lower learning rate, or in fp32"
+            )
+
+
+def training_rows(examples: Sequence[Example], context_length: int) -> list[TrainingRow]:
+    """The rows of all examples that hold generated tokens, checked."""
+    rows = []
+    for number, example in enumerate(examples):
+        for tokens in example.rows:
+            generated_U = tokens.generated_U
+            if len(tokens) > context_length:
+                raise ValueError(f"example {number} has {len(tokens)} tokens, the model's window is {context_length}")
+            if len(tokens) and generated_U[0]:
+                raise ValueError(f"example {number} marks its first token as generated, but nothing stands before it")
+            if not (np.isfinite(tokens.logprob_U[generated_U]).all() and math.isfinite(example.advantage)):
+                raise ValueError(
+                    f"example {number} has a log-prob or advantage that is not finite: drop it from the batch"
+                )
+            if generated_U.any():
+                rows.append(TrainingRow(tokens, example.advantage))
+    return rows
+
+
+def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[TrainingRow]]:
+    """Rows of similar length together, within `token_budget` tokens a batch, padding included (a longer row alone)."""
+    batches: list[list[TrainingRow]] = []
+    for row in sorted(rows, key=lambda row: -len(row.tokens)):
+        if batches and len(batches[-1][0].tokens) * (len(batches[-1]) + 1) <= token_budget:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+def token_logprobs(model: Any, rows: Sequence[Tokens], device: torch.device) -> Tensor:
+    """log pi of every generated token, row after row; the vocabulary projection sees only the tokens before them."""
+    length = max(map(len, rows))
+    ids_BT = np.zeros((len(rows), length), dtype=np.int64)
+    before_BT: NDArray[np.bool_] = np.zeros((len(rows), length), dtype=np.bool_)
+    for ids_T, before_T, tokens in zip(ids_BT, before_BT, rows, strict=True):
+        ids_T[: len(tokens)] = tokens.ids_U
+        before_T[: len(tokens) - 1] = tokens.generated_U[1:]
+    picked_N = torch.from_numpy(before_BT.ravel().nonzero()[0]).to(device)
+    target_N = torch.from_numpy(np.concatenate([tokens.ids_U[tokens.generated_U] for tokens in rows])).to(device)
+    # Padding stands on the right, where a causal model cannot see it: no attention mask is needed.
+    narrow = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[picked_N],))
+    try:
+        logits_NV = model(input_ids=torch.from_numpy(ids_BT).to(device), use_cache=False).logits
+    finally:
+        narrow.remove()
+    return -cross_entropy(logits_NV.float(), target_N, reduction="none")
+
+
+def _loss(
+    logprob_U: NDArray[np.float64],
+    behaviour_U: NDArray[np.float64],
+    advantage_U: NDArray[np.float64],
+    spec: LossSpec,
+    token_count: int,
+) -> Any:
+    return policy_loss(
+        logprob_U,
+        behaviour_U,
+        advantage_U,
+        np.ones(len(logprob_U), dtype=np.bool_),
+        min_ratio=spec.min_ratio,
+        max_ratio=spec.max_ratio,
+        dual_clip=spec.dual_clip,
+        token_count=token_count,
+    )

@@ -1,0 +1,24 @@
+"""Evolved skills in the system prompt: which of them a rollout sees, and how they are written down."""
+
+from collections.abc import Sequence
+
+from arise.types import Pair, Pool, ShownSkill
+
+HEADING = "Guidance :"
+
+
+def active_pairs(pool: Pool) -> tuple[Pair, ...]:
+    """The pairs whose skill is shown now, oldest first."""
+    return tuple(pair for pair in pool.pairs if pair.skill.active)
+
+
+def system_prompt(base: str, shown: Sequence[Pair]) -> str:
+    """The base prompt with every shown skill below it; without one, the base prompt alone."""
+    if not shown:
+        return base
+    return "\n".join([base, HEADING, *(f"- {pair.skill.text}" for pair in shown)])
+
+
+def shown_skills(shown: Sequence[Pair]) -> tuple[ShownSkill, ...]:
+    """What a trajectory records of the skills it saw."""
+    return tuple(ShownSkill(pair.rubric.id, pair.skill.revision) for pair in shown)

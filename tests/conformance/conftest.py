@@ -1,0 +1,64 @@
+"""Every engine under test is made here; the suite itself only speaks `ports.Engine`."""
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arise.engines.embedded import EmbeddedEngine
+from arise.engines.models import LoadedModel
+from arise.engines.small_model import small_model
+from arise.engines.weights import LoraSpec, with_adapters
+
+CORPUS = [
+    "list the files, read each of them, then count the words and write the answer down " * 8,
+    "0 1 2 3 4 5 6 7 8 9 ",
+]
+LORA = LoraSpec(rank=4, alpha=8)
+EngineMaker = Callable[..., EmbeddedEngine]
+
+
+def tiny_model(seed: int = 0, context_length: int = 512) -> LoadedModel:
+    """A model that is quick to build and far from uniform, so that numerical slips show."""
+    loaded = small_model(CORPUS, vocabulary=320, hidden=64, layers=2, context_length=context_length, seed=seed)
+    for parameter in loaded.model.parameters():
+        parameter.data.mul_(4.0 if parameter.dim() == 2 else 1.0)
+    return loaded
+
+
+@pytest.fixture(params=["fast", "generic", "lora"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which engine a test runs against."""
+    return str(request.param)
+
+
+@pytest.fixture
+def make_engine(kind: str) -> Iterator[EngineMaker]:
+    """Builds engines of this kind; equal arguments give equal engines."""
+    made: list[EmbeddedEngine] = []
+
+    def make(*, seed: int = 0, context_length: int = 512, **options: Any) -> EmbeddedEngine:
+        loaded = tiny_model(seed, context_length=context_length)
+        lora = LORA if kind == "lora" else None
+        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=lora, fast_decoder=kind != "generic", **options)
+        made.append(engine)
+        return engine
+
+    yield make
+    for engine in made:
+        engine.close()
+
+
+@pytest.fixture
+def reference(kind: str) -> Callable[[Path], Any]:
+    """Loads an exported policy with plain transformers, with fresh adapters where the engine trains adapters."""
+
+    def load(folder: Path) -> Any:
+        from transformers import AutoModelForCausalLM
+
+        model = AutoModelForCausalLM.from_pretrained(folder).eval()
+        return with_adapters(copy.deepcopy(model), LORA, seed=0) if kind == "lora" else model
+
+    return load
