@@ -3,17 +3,20 @@
 Works on slices, never on copies of a whole trajectory, so that 100 MB of tool output costs no more than its excerpt.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arise.models.prompt import to_json
 from arise.types import Pool, Rollout, Task, Trajectory, Turn
 
 MASK = "[guidance shown to the agent, withheld from the judge]"
 _MIN_FIELD = 200
+_MAX_DEPTH = 6
 _TURN_OVERHEAD = 120
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -49,17 +52,17 @@ class _Excerpt:
             clean = clean.replace(skill, MASK)
         return clean
 
-    def value(self, value: object) -> object:
-        """An argument of a call; what is not a text is kept if it is short JSON."""
+    def value(self, value: object, depth: int = 0) -> object:
+        """An argument of a call, with every text inside it clipped and cleaned."""
         if isinstance(value, str):
             return self.text(value)
-        if value is None or isinstance(value, bool | int):
-            return value if len(repr(value)) < 100 else self.text(repr(value))
-        try:
-            encoded = to_json(value)
-        except (TypeError, ValueError, RecursionError):
-            encoded = repr(value)
-        return value if len(encoded) <= self.cap and _CONTROL.search(encoded) is None else self.text(encoded)
+        if depth < _MAX_DEPTH and isinstance(value, Mapping):
+            return {self.text(str(key), 200): self.value(inner, depth + 1) for key, inner in value.items()}
+        if depth < _MAX_DEPTH and isinstance(value, list | tuple):
+            return [self.value(inner, depth + 1) for inner in value]
+        if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+            return value
+        return self.text(repr(value))
 
 
 def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | str:
@@ -67,6 +70,8 @@ def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace
     allowance = budget
     for _ in range(8):
         trace = _render(task, rollout, pool, allowance)
+        if trace is None:
+            return f"not a single turn of the trace fits into {budget:,} characters"
         size = len(to_json(trace.sample))
         if size <= budget:
             return trace
@@ -74,7 +79,7 @@ def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace
     return f"the trace does not fit into {budget:,} characters"
 
 
-def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace:
+def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | None:
     trajectory = rollout.trajectory
     excerpt = _Excerpt(0, _shown_texts(trajectory, pool))
     instruction = excerpt.text(task.instruction, budget // 4)
@@ -84,6 +89,8 @@ def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace:
     sizes = np.array([sum(map(len, _texts(turn))) for turn in turns], dtype=np.int64)
     excerpt.cap = _field_cap(turns, sizes, left)
     first, last = _kept_turns(turns, sizes, excerpt.cap, left)
+    if turns and first == 0 and last == len(turns):
+        return None
     steps = [_turn(i, turns[i], excerpt) for i in range(first)]
     if first < last:
         omitted = int(sizes[first:last].sum())
@@ -141,13 +148,23 @@ def _texts(turn: Turn) -> Iterator[str]:
     yield turn.text
     yield turn.reasoning
     for call in turn.calls:
-        for value in call.arguments.values():
-            yield value if isinstance(value, str) else ""
+        yield from _leaves(call.arguments)
     for observation in turn.observations:
         yield observation.text
 
 
-def _field_cap(turns: Sequence[Turn], sizes: "np.ndarray[tuple[int], np.dtype[np.int64]]", budget: int) -> int:
+def _leaves(value: object, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth < _MAX_DEPTH and isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _leaves(inner, depth + 1)
+    elif depth < _MAX_DEPTH and isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, depth + 1)
+
+
+def _field_cap(turns: Sequence[Turn], sizes: NDArray[np.int64], budget: int) -> int:
     """The largest cap on a single text with which all turns fit, but never so small that a text says nothing."""
     room = budget - _TURN_OVERHEAD * len(turns)
     if int(sizes.sum()) <= room:
@@ -163,9 +180,7 @@ def _field_cap(turns: Sequence[Turn], sizes: "np.ndarray[tuple[int], np.dtype[np
     return low
 
 
-def _kept_turns(
-    turns: Sequence[Turn], sizes: "np.ndarray[tuple[int], np.dtype[np.int64]]", cap: int, budget: int
-) -> tuple[int, int]:
+def _kept_turns(turns: Sequence[Turn], sizes: NDArray[np.int64], cap: int, budget: int) -> tuple[int, int]:
     """Which turns stay: those before `first` (a third of the room) and those from `last` on."""
     costs = np.array(
         [
@@ -187,7 +202,11 @@ def _turn(index: int, turn: Turn, excerpt: _Excerpt) -> dict[str, object]:
         step["reasoning"] = excerpt.text(turn.reasoning)
     if turn.calls:
         step["calls"] = [
-            {"name": excerpt.text(call.name), "arguments": _arguments(call.arguments, excerpt), "id": call.id}
+            {
+                "name": excerpt.text(call.name, 200),
+                "arguments": excerpt.value(call.arguments),
+                "id": excerpt.text(call.id, 100),
+            }
             for call in turn.calls
         ]
     if turn.observations:
@@ -196,12 +215,8 @@ def _turn(index: int, turn: Turn, excerpt: _Excerpt) -> dict[str, object]:
                 "text": excerpt.text(observation.text),
                 "error": observation.error,
                 "truncated": observation.truncated,
-                "call_id": observation.call_id,
+                "call_id": excerpt.text(observation.call_id, 100),
             }
             for observation in turn.observations
         ]
     return step
-
-
-def _arguments(arguments: Mapping[str, object], excerpt: _Excerpt) -> dict[str, object]:
-    return {excerpt.text(str(name)): excerpt.value(value) for name, value in arguments.items()}

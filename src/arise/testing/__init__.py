@@ -3,13 +3,15 @@
 Nothing here is imported by a run unless its configuration asks for it.
 """
 
+from arise.testing.expert import Expert
 from arise.testing.fake_llm import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Script, Status
-from arise.testing.scripts import always, in_order, obeying, sometimes
+from arise.testing.scripts import always, honest, in_order, obeying, sometimes
 
 __all__ = [
     "Action",
     "Ask",
     "CutOff",
+    "Expert",
     "FakeLLM",
     "Hang",
     "RawBody",
@@ -17,6 +19,7 @@ __all__ = [
     "Script",
     "Status",
     "always",
+    "honest",
     "in_order",
     "obeying",
     "sometimes",
