@@ -41,8 +41,8 @@ def read_object(text: str) -> dict[str, Any] | Unreadable:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except _StrictError as error:
         return Unreadable(str(error))
-    except (ValueError, RecursionError) as error:
-        return Unreadable(f"not JSON: {str(error)[:80] or type(error).__name__}")
+    except (ValueError, RecursionError):
+        return Unreadable("not JSON")
     return value if isinstance(value, dict) else Unreadable(f"a JSON {type(value).__name__}, not an object")
 
 
