@@ -65,7 +65,7 @@ class LanguageModelJudge:
             return self._nothing(pool, f"refused: {trace}")
         turns = len(rollout.trajectory.turns)
         if not pool.pairs:
-            parts = [await self._analyse(trace, rollout.trajectory.id, pool)]
+            parts = [await self._analyse(trace, pool)]
         else:
             size = self._settings.rubrics_per_call
             batches = [pool.rubrics[i : i + size] for i in range(0, len(pool), size)]
@@ -91,11 +91,11 @@ class LanguageModelJudge:
         absent = {rubric.id: reason for rubric in pool.rubrics}
         return Judgment(pool.version, self.identity, absent=absent, diagnostic_absent=reason)
 
-    async def _analyse(self, trace: Trace, trajectory_id: str, pool: Pool) -> _Part:
+    async def _analyse(self, trace: Trace, pool: Pool) -> _Part:
         """The initial analysis; an unreadable reply is asked for again under another call number."""
         part = _Part()
         for attempt in range(self._settings.calls.format_attempts):
-            call = digest(to_json([self._salt, trajectory_id, attempt, trace.sample]))
+            call = digest(to_json([self._salt, attempt, trace.sample]))
             prompt = render(Template.INITIAL_ANALYSIS, {"call": call, "sample_result": trace.sample})
             reply = await self._client.ask(prompt, window=pool.version)
             if isinstance(reply, Unanswered):

@@ -72,11 +72,11 @@ def client(
 
 
 def judge(
-    fake: FakeLLM, through: Client | None = None, observe: Observe | None = None, **settings: int
+    fake: FakeLLM, through: Client | None = None, observe: Observe | None = None, salt: str = "test", per_call: int = 16
 ) -> LanguageModelJudge:
     asks = through or client(fake, observe=observe)
-    wanted = ModelJudge(endpoint=asks.endpoint, calls=asks.calls, **settings)  # type: ignore[arg-type]
-    return LanguageModelJudge(asks, wanted, observe=observe, salt="test")
+    settings = ModelJudge(endpoint=asks.endpoint, calls=asks.calls, rubrics_per_call=per_call)
+    return LanguageModelJudge(asks, settings, observe=observe, salt=salt)
 
 
 def reflector_settings(fake: FakeLLM, calls: Calls = QUICK) -> ModelReflector:
