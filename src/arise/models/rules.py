@@ -7,6 +7,7 @@ system prompt, so `skill_problems` is the gate against injection by way of refle
 import re
 import tomllib
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -121,16 +122,36 @@ def skill_problems(text: str, forbidden_ids: Collection[str] = ()) -> list[str]:
         problems.append("skill_text contains invisible characters")
     if _LONG_TOKEN.search(text):
         problems.append("skill_text contains an unbroken run of 60 characters")
-    problems += [f"skill_text contains {reason}" for reason, pattern in _forbidden() if pattern.search(text)]
+    problems += [f"skill_text contains {kind.reason}" for kind in _forbidden() if kind.found(text)]
     if any(known in text for known in forbidden_ids):
         problems.append("skill_text contains an id of the evidence or of a rubric")
     return problems
 
 
+@dataclass(frozen=True)
+class _Forbidden:
+    """A kind of text that may not stand in a skill, but for `allowed` ways of saying not to do it."""
+
+    reason: str
+    pattern: re.Pattern[str]
+    allowed: re.Pattern[str] | None
+
+    def found(self, text: str) -> bool:
+        return bool(self.pattern.search(self.allowed.sub("", text) if self.allowed else text))
+
+
 @cache
-def _forbidden() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _forbidden() -> tuple[_Forbidden, ...]:
     rows = tomllib.loads(files(__package__).joinpath("skill_lint.toml").read_text(encoding="utf-8"))["forbidden"]
-    return tuple((row["reason"], re.compile("|".join(row["patterns"]), re.IGNORECASE | re.MULTILINE)) for row in rows)
+    flags = re.IGNORECASE | re.MULTILINE
+    return tuple(
+        _Forbidden(
+            row["reason"],
+            re.compile("|".join(row["patterns"]), flags),
+            re.compile(row["allowed"], flags) if "allowed" in row else None,
+        )
+        for row in rows
+    )
 
 
 def _verification_problems(proposal: Proposal) -> list[str]:
