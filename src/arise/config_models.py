@@ -80,3 +80,11 @@ class ModelReflector(Section):
     similarity: Fraction = 0.45
     """Proposals at least this similar to a criterion are put to the model as possible duplicates."""
     chars_per_token: Positive = 3.0
+
+
+class Annotation(Section):
+    """A language model as annotator of task types."""
+
+    endpoint: Endpoint
+    calls: Calls = Calls()
+    tasks_per_call: Count = 4

@@ -4,7 +4,7 @@ Nothing here is imported by a run unless its configuration asks for it.
 """
 
 from arise.testing.expert import Expert
-from arise.testing.fake_llm import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Script, Status
+from arise.testing.fake_llm import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Script, Status, in_thread
 from arise.testing.scripts import always, honest, in_order, obeying, sometimes
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "always",
     "honest",
     "in_order",
+    "in_thread",
     "obeying",
     "sometimes",
 ]

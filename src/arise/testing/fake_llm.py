@@ -5,8 +5,10 @@ A real socket, so that time-outs, broken bodies and leaked connections are the r
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -157,6 +159,22 @@ class FakeLLM:
                 return False
         await writer.drain()
         return True
+
+
+@contextmanager
+def in_thread(fake: FakeLLM) -> Iterator[FakeLLM]:
+    """Serves from a thread of its own, for a client that blocks, such as a command run in-process."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(fake.__aenter__(), loop).result(10)
+    try:
+        yield fake
+    finally:
+        asyncio.run_coroutine_threadsafe(fake.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
 
 
 async def _read_request(reader: asyncio.StreamReader) -> bytes | None:
