@@ -65,9 +65,8 @@ class ModelJudge(Section):
     canaries: bool = True
     allow_change: tuple[str, ...] = ()
     """Models that may take over within a window; any other change stops the run."""
-    trace_share: Fraction = 0.75
-    """Part of the context that a trajectory may fill; the rest is for the prompt, the rubrics and the reply."""
     chars_per_token: Positive = 3.0
+    """Careful guess of how much text fits into the context; what is billed is never guessed."""
 
 
 class ModelReflector(Section):

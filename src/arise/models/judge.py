@@ -18,6 +18,8 @@ from arise.models.wire import VerdictReply, parse_diagnostics, parse_verdicts
 from arise.types import Diagnostic, Judgment, Pool, Rollout, Rubric, Task, Verdict
 
 NO_DIAGNOSTICS = "not asked for"
+PROMPT_CHARS = 20_000
+"""Room that the templates take, schemas included."""
 
 
 @dataclass
@@ -37,8 +39,6 @@ class LanguageModelJudge:
     def __init__(self, client: Client, settings: ModelJudge, *, observe: Observe | None = None, salt: str = "") -> None:
         self._client, self._settings, self._salt = client, settings, salt
         self._observe = observe or (lambda _name, _fields: None)
-        endpoint = settings.endpoint
-        self._trace_budget = int(endpoint.context_tokens * settings.chars_per_token * settings.trace_share)
 
     @property
     def identity(self) -> str:
@@ -60,7 +60,7 @@ class LanguageModelJudge:
     async def _judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment:
         if rollout.fault:
             return self._nothing(pool, f"not judged: {rollout.fault}")
-        trace = render_trace(task, rollout, pool, self._trace_budget)
+        trace = render_trace(task, rollout, pool, self._room(pool))
         if isinstance(trace, str):
             return self._nothing(pool, f"refused: {trace}")
         turns = len(rollout.trajectory.turns)
@@ -86,6 +86,13 @@ class LanguageModelJudge:
             diagnostic_absent=parts[0].diagnostic_absent,
             notes=tuple(merged.notes),
         )
+
+    def _room(self, pool: Pool) -> int:
+        """Characters left for the trace beside the prompt, the rubrics and the reply."""
+        endpoint = self._settings.endpoint
+        rubrics = sum(len(rubric.rule_text) + len(rubric.applicability_condition) + 250 for rubric in pool.rubrics)
+        free = int((endpoint.context_tokens - endpoint.max_tokens) * self._settings.chars_per_token)
+        return free - PROMPT_CHARS - rubrics
 
     def _nothing(self, pool: Pool, reason: str) -> Judgment:
         absent = {rubric.id: reason for rubric in pool.rubrics}

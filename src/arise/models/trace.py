@@ -17,6 +17,7 @@ from arise.types import Pool, Rollout, Task, Trajectory, Turn
 MASK = "[guidance shown to the agent, withheld from the judge]"
 _MIN_FIELD = 200
 _MAX_DEPTH = 6
+_LEAST = 3000
 _TURN_OVERHEAD = 120
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -67,6 +68,8 @@ class _Excerpt:
 
 def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | str:
     """The judged trace within `budget` characters of JSON, or the reason why it cannot be had."""
+    if budget < _LEAST:
+        return f"the context leaves {budget:,} characters for the trace, at least {_LEAST:,} are needed"
     allowance = budget
     for _ in range(8):
         trace = _render(task, rollout, pool, allowance)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import psutil
 import pytest
+from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
 
 from arise.config_models import Calls
 from arise.method.advantage import combined_advantages, normalized
@@ -14,7 +15,6 @@ from arise.models.prompt import Prompt, Template
 from arise.models.stops import ModelUnusable
 from arise.testing import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Status, always, honest, in_order, sometimes
 from arise.types import Judgment, Verdict
-from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
 
 
 def prompt(number: int = 0) -> Prompt:
@@ -183,8 +183,17 @@ def test_f3_retry_after_storm() -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [CutOff(), Status(500), Status(502, body="<html>bad gateway</html>"), RawBody(b"<html></html>", "text/html")]
-    + [RawBody(b"{}"), RawBody(b""), RawBody(b'{"choices": []}'), RawBody(b"\xff\xfe\x00"), RawBody(b"[1, 2]")],
+    [
+        CutOff(),
+        Status(500),
+        Status(502, body="<html>bad gateway</html>"),
+        RawBody(b"<html></html>", "text/html"),
+        RawBody(b"{}"),
+        RawBody(b""),
+        RawBody(b'{"choices": []}'),
+        RawBody(b"\xff\xfe\x00"),
+        RawBody(b"[1, 2]"),
+    ],
     ids=repr,
 )
 def test_a_broken_answer_is_asked_for_again(fault: Action) -> None:

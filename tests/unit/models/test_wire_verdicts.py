@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arise.models.wire import parse_verdicts
+from arise.testing.scripts import NOTHING_UNCOVERED
 from arise.types import Verdict
 
 IDS = ["r001-ab", "r002-ab", "r003-ab"]
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/models/verdict_replies.json").read_text("utf-8"))
-DIAGNOSTICS = '{"diagnostics":{"covered_by_active_rubrics":true,"rubric_gap_summary":"","uncovered_issues":[],"positive_uncovered_strategies":[]}}'
+DIAGNOSTICS = json.dumps({"diagnostics": NOTHING_UNCOVERED})
 LINES = {"pass": Verdict.PASS, "fail": Verdict.FAIL, None: Verdict.NOT_APPLICABLE}
 
 
@@ -39,12 +40,13 @@ def test_the_corpus_has_forty_cases() -> None:
 
 
 def literal(text: str, rubric_id: str) -> Verdict | None:
-    """An independent reading: the verdict of the only place that names the rubric as `rubric_id`, if it is a whole line."""
+    """An independent reading: the verdict of the only line that names the rubric as `rubric_id`."""
     verdicts = [
         Verdict.NOT_APPLICABLE if match["v"] == "null" else Verdict(match["v"].strip('"'))
         for match in re.finditer(
             r'^[ \t\ufeff]*\{\s*(?=[^\n]*"rubric_id"\s*:\s*"' + re.escape(rubric_id) + r'")'
-            r'(?=[^\n]*"applicable"\s*:\s*(?:true|false))(?=[^\n]*"verdict"\s*:\s*(?P<v>"pass"|"fail"|null))[^\n]*\}[ \t\r]*$',
+            r'(?=[^\n]*"applicable"\s*:\s*(?:true|false))'
+            r'(?=[^\n]*"verdict"\s*:\s*(?P<v>"pass"|"fail"|null))[^\n]*\}[ \t\r]*$',
             text,
             re.MULTILINE,
         )
