@@ -1,4 +1,4 @@
-"""Diagnostics, pairs, rewrites, duplicate decisions, annotations: each item stands alone or is dropped with a reason."""
+"""Diagnostics, pairs, rewrites, duplicate decisions, annotations: each item stands or is dropped with a reason."""
 
 import json
 from typing import Any
