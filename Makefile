@@ -39,6 +39,7 @@ test-all: check
 
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/method.py
+	$(BIN)/python benchmarks/sandbox.py
 
 mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py

@@ -1,75 +1,29 @@
-"""What the commands that ask a language model share: their options, and a client for the length of a command."""
+"""`arise models pull|list`."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from arise.config_models import Calls, Endpoint
-    from arise.models.client import Client
-    from arise.models.store import Store
-
-Model = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
-BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI's chat completions.")]
-KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
-MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Stop when calls have cost this much.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-OPENAI = "https://api.openai.com/v1"
+app = typer.Typer(help="Pretrained models for the embedded engine.", no_args_is_help=True)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What the calls of a command came to; `unpriced` counts those whose price is not known."""
+@app.command()
+def pull(name: Annotated[str, typer.Argument(help="A name that `arise models list` shows.")] = "smollm2-135m") -> None:
+    """Download a model into the cache, check it and keep it as safetensors."""
+    from arise.engines.pretrained import pull as pull_model
 
-    usd: float
-    prompt_tokens: int
-    completion_tokens: int
-    unpriced: int
-
-    def __str__(self) -> str:
-        note = f", {self.unpriced} calls without a known price" if self.unpriced else ""
-        return f"${self.usd:.4f}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
-
-
-@dataclass(frozen=True)
-class Session:
-    """A client with the store that records its replies and what they cost."""
-
-    client: "Client"
-    store: "Store"
-
-    def cost(self) -> Cost:
-        """Spend and tokens so far."""
-        totals = self.store.totals()
-        return Cost(
-            sum(total.nano_usd for total in totals) / 1e9,
-            sum(total.prompt_tokens for total in totals),
-            sum(total.completion_tokens for total in totals),
-            sum(total.unpriced for total in totals),
-        )
-
-
-@asynccontextmanager
-async def session(
-    endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float | None
-) -> AsyncIterator[Session]:
-    """A client that is closed, and its replies kept, whatever happens."""
-    from arise.config_models import Budget
-    from arise.models.client import Client
-    from arise.models.spend import Purse
-    from arise.models.store import Store
-
-    store = Store(record)
     try:
-        purse = Purse(store, Budget(max_usd=max_usd))
-        client = Client(endpoint, calls, store, purse, purpose=purpose)
-        try:
-            yield Session(client, store)
-        finally:
-            await client.close()
-    finally:
-        store.close()
+        folder = pull_model(name)
+    except ValueError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"{name} is ready: {folder}")
+
+
+@app.command("list")
+def show() -> None:
+    """Show the models that can be pulled, and where the pulled ones lie."""
+    from arise.engines.pretrained import available
+
+    for model in available():
+        typer.echo(f"{model.name}  {model.folder if model.pulled else 'not pulled'}  {model.description}")

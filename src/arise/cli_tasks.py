@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli_models import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.cli_session import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
 
 if TYPE_CHECKING:
     from arise.models.annotation_report import Agreement, AnnotationReport

@@ -5,8 +5,6 @@ No random state is saved because there is none: sampling is a function of seed, 
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,37 +12,25 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from arise.engines.folders import draft_beside, swap_in, sync
+
 FORMAT = 1
 MANIFEST = "manifest.json"
 
 
 def write_state(path: Path, files: Mapping[str, Mapping[str, Tensor]], facts: Mapping[str, int | str]) -> None:
     """Write named tensor files and facts into a new folder, renamed into place once everything is on disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
+    draft = draft_beside(path)
     digests = {}
     for name, tensors in files.items():
         save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, draft / name)
-        _sync(draft / name)
+        sync(draft / name)
         digests[name] = _sha256(draft / name)
     manifest = {"format": FORMAT, "facts": dict(facts), "sha256": digests}
     (draft / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True))
-    _sync(draft / MANIFEST)
-    _sync(draft)
+    sync(draft / MANIFEST)
+    sync(draft)
     swap_in(draft, path)
-
-
-def swap_in(draft: Path, path: Path) -> None:
-    """Give a finished draft its name; what had the name before is removed only afterwards."""
-    old = path.with_name(f".{path.name}.{os.getpid()}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if path.exists():
-        path.rename(old)
-    draft.rename(path)
-    _sync(path.parent)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def read_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, int | str]]:
@@ -72,11 +58,3 @@ def read_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, int 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,8 +1,6 @@
 """The engine that ships: any Hugging Face causal language model, sampled and trained in this process, on CPU or GPU."""
 
 import asyncio
-import os
-import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +9,8 @@ import numpy as np
 import torch
 
 from arise.engines import llama
-from arise.engines.checkpoint import read_state, swap_in, write_state
+from arise.engines.checkpoint import read_state, write_state
+from arise.engines.folders import draft_beside, swap_in
 from arise.engines.generation import Decoder, Generator, Row
 from arise.engines.generic import GenericDecoder
 from arise.engines.scheduler import Scheduler
@@ -168,9 +167,7 @@ class EmbeddedEngine:
         return Path(path)
 
     def _export(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-        shutil.rmtree(draft, ignore_errors=True)
+        draft = draft_beside(path)
         plain_model(self._model).save_pretrained(draft, state_dict=merged_weights(self._model))
         self._tokenizer.save_pretrained(draft)
         swap_in(draft, path)

@@ -18,18 +18,17 @@ from arise.engines.sampling import choose, stream_key, uniforms
 from arise.engines.stopping import StopRules
 from arise.types import SamplingParams, Segment
 
-PREFILL_CHUNK = 128
+MIN_SHARED = 16
 PREFILL_TOKENS = 2048
 PATIENCE = 8
-"""A newcomer waits at most this many tokens of the running rows for others to be prefilled with."""
+"""Prefixes shorter than MIN_SHARED are not worth waiting for; a newcomer waits up to PATIENCE tokens for company."""
 
 
 class Decoder(Protocol):
     """Forwards rows of tokens and keeps their keys and values."""
 
     exact_prefix_only: bool
-    row_block: int
-    token_block: int
+    prefill_chunk: int
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None: ...
     def forward(self, first: int, ids_RT: Tensor, start_R: Tensor, last_R: Tensor) -> Tensor: ...
@@ -149,7 +148,7 @@ class Generator:
             for row in newcomers:
                 row.prefix, row.cached = self._store.longest(row.conversation, np.array(row.ids))
                 gain = max((self._sharable(other, row) for other in wave), default=0)
-                (later if gain > row.cached + self._decoder.token_block else wave).append(row)
+                (later if gain > row.cached + MIN_SHARED else wave).append(row)
             finished += self._prefill(wave)
             newcomers = later
         return finished
@@ -169,7 +168,7 @@ class Generator:
                 row.prefix = None
         hidden: dict[int, Tensor] = {}
         while unfinished := [row for row in wave if row.cached < len(row.ids)]:
-            longest = min(PREFILL_CHUNK, max(len(row.ids) - row.cached for row in unfinished))
+            longest = min(self._decoder.prefill_chunk, max(len(row.ids) - row.cached for row in unfinished))
             rows_at_once = max(1, PREFILL_TOKENS // longest)
             for begin in range(0, len(unfinished), rows_at_once):
                 part = unfinished[begin : begin + rows_at_once]
@@ -182,10 +181,8 @@ class Generator:
         return self._accept(wave, logits)
 
     def _forward_chunk(self, first: int, rows: Sequence[Row]) -> Tensor:
-        chunks = [row.ids[row.cached : row.cached + PREFILL_CHUNK] for row in rows]
-        block = self._decoder.token_block
-        length = -(-max(map(len, chunks)) // block) * block
-        ids_RT = torch.zeros(len(rows), length, dtype=torch.long)
+        chunks = [row.ids[row.cached : row.cached + self._decoder.prefill_chunk] for row in rows]
+        ids_RT = torch.zeros(len(rows), max(map(len, chunks)), dtype=torch.long)
         for target, chunk in zip(ids_RT, chunks, strict=True):
             target[: len(chunk)] = torch.tensor(chunk)
         start_R = torch.tensor([row.cached for row in rows])
@@ -209,10 +206,9 @@ class Generator:
 
     def _decode(self) -> list[Row]:
         rows = self._active
-        padding = [0] * (-len(rows) % self._decoder.row_block)
-        ids_RT = torch.tensor([row.ids[-1] for row in rows] + padding, device=self._device)[:, None]
-        start_R = torch.tensor([row.cached for row in rows] + padding, device=self._device)
-        hidden = self._decoder.forward(0, ids_RT, start_R, torch.zeros_like(start_R))[: len(rows)]
+        ids_RT = torch.tensor([row.ids[-1:] for row in rows], device=self._device)
+        start_R = torch.tensor([row.cached for row in rows], device=self._device)
+        hidden = self._decoder.forward(0, ids_RT, start_R, torch.zeros_like(start_R))
         for row in rows:
             row.cached += 1
         return self._accept(rows, self._decoder.logits(hidden))

@@ -17,8 +17,7 @@ class GenericDecoder:
     """Holds a copy of the model, so that training does not move the weights being sampled before they are published."""
 
     exact_prefix_only = True
-    row_block = 1
-    token_block = 1
+    prefill_chunk = 512
 
     def __init__(self, model: Any, dtype: torch.dtype) -> None:
         self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)

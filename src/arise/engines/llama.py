@@ -13,9 +13,8 @@ from torch.nn.functional import pad, rms_norm, scaled_dot_product_attention, sil
 from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
-KEY_BLOCK = 64
-QUERY_BLOCK = 4
-"""Attention is bit-equal over any number of masked keys in blocks of 64, and of other queries in blocks of 4."""
+KEY_BLOCK, QUERY_BLOCK, MAX_QUERIES = 64, 4, 512
+"""Measured: attention is bit-equal over any masked keys in blocks of 64, and any other queries in blocks of 4, to 512."""
 
 
 def supports(config: Any) -> bool:
@@ -48,8 +47,8 @@ class _Placement:
     """Where the tokens of one forward stand: their rows, cache slots and rotations, and which keys each may see."""
 
     rows: slice
-    slots: Tensor
-    rotation: Tensor
+    slot_N: Tensor
+    rotation_N: Tensor
     mask: Tensor
 
 
@@ -57,17 +56,16 @@ class LlamaDecoder:
     """Forwards tokens of rows first, first + 1, ... and keeps their keys and values; a row is one conversation."""
 
     exact_prefix_only = False
-    row_block = ROW_BLOCK
-    token_block = ROW_BLOCK
 
     def __init__(self, config: Any, rotary: Any, context_length: int, dtype: torch.dtype, device: torch.device) -> None:
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._head = getattr(config, "head_dim", None) or config.hidden_size // self._heads
+        self.prefill_chunk = MAX_QUERIES * self._kv_heads // self._heads
         self._eps = config.rms_norm_eps
         self._tied = config.tie_word_embeddings
         self._dtype, self._device = dtype, device
         self._linears = LinearFactory()
-        positions = torch.arange(context_length + KEY_BLOCK * 4, dtype=torch.float32)
+        positions = torch.arange(context_length + MAX_QUERIES, dtype=torch.float32)
         angles = torch.outer(positions, rotary.inv_freq.float().cpu())
         self._rotation = torch.polar(torch.full_like(angles, rotary.attention_scaling), angles).to(device)
         width = 2 * self._kv_heads * self._head
@@ -113,39 +111,41 @@ class LlamaDecoder:
         """Append T tokens at position `start_R` of each row; gives the hidden state of each row's token `last_R`."""
         rows, length = ids_RT.shape
         batch = self._place(first, rows, length, start_R)
-        x = self._embedding[ids_RT.flatten()]
+        x = self._embedding[pad(ids_RT.flatten(), (0, -ids_RT.numel() % ROW_BLOCK))]
         for layer, cache in zip(self._layers, self._cache, strict=True):
             x = x + layer.out(self._attend(layer, cache, rms_norm(x, x.shape[-1:], layer.norm, self._eps), batch))
             gate, up = layer.gate_up(rms_norm(x, x.shape[-1:], layer.mlp_norm, self._eps)).chunk(2, dim=-1)
             x = x + layer.down(silu(gate).mul_(up))
-        return x.view(rows, length, -1)[torch.arange(rows, device=self._device), last_R]
+        return x[torch.arange(rows, device=self._device) * length + last_R]
 
     def _place(self, first: int, rows: int, length: int, start_R: Tensor) -> _Placement:
         position_RT = start_R[:, None] + torch.arange(length, device=self._device)
         seen = _rounded(int(start_R.max()) + length, KEY_BLOCK)
         self._grow(first + rows, seen)
         row_R = first + torch.arange(rows, device=self._device)
-        hidden = position_RT[:, :, None, None] < torch.arange(seen, device=self._device)
+        hidden = position_RT[:, :, None] < torch.arange(seen, device=self._device)
         mask = torch.zeros(hidden.shape, dtype=self._dtype, device=self._device).masked_fill_(hidden, -torch.inf)
         if length > 1:
-            mask = mask.expand(-1, -1, self._heads // self._kv_heads, -1)
+            mask = mask.repeat_interleave(self._heads // self._kv_heads, dim=1)
+            mask = pad(mask, (0, 0, 0, -mask.shape[1] % QUERY_BLOCK))
         return _Placement(
             rows=slice(first, first + rows),
-            slots=(position_RT + row_R[:, None] * self._cache.shape[2]).flatten(),
-            rotation=self._rotation[position_RT.flatten()].unsqueeze(1),
-            mask=mask.reshape(rows, 1, -1, seen),
+            slot_N=(position_RT + row_R[:, None] * self._cache.shape[2]).flatten(),
+            rotation_N=self._rotation[position_RT.flatten()].unsqueeze(1),
+            mask=mask.unsqueeze(1),
         )
 
     def _attend(self, layer: _Layer, cache: Tensor, x: Tensor, batch: _Placement) -> Tensor:
-        kv_heads, head, group = self._kv_heads, self._head, self._heads // self._kv_heads
+        kv_heads, head, group, tokens = self._kv_heads, self._head, self._heads // self._kv_heads, len(batch.slot_N)
         q_width, kv_width = self._heads * head, kv_heads * head
-        qk, v = layer.qkv(x).split((q_width + kv_width, kv_width), dim=-1)
+        qk, v = layer.qkv(x)[:tokens].split((q_width + kv_width, kv_width), dim=-1)
         qk = qk.unflatten(-1, (-1, head))
         if layer.qk_norm is not None:
             qk = rms_norm(qk, (head,), None, self._eps) * layer.qk_norm
         pairs = torch.view_as_complex(qk.float().unflatten(-1, (-1, 2)))
-        q, k = torch.view_as_real(pairs * batch.rotation).flatten(1).to(self._dtype).split((q_width, kv_width), dim=-1)
-        cache.view(-1, 2 * kv_width).index_copy_(0, batch.slots, torch.cat([k, v], dim=-1))
+        qk = torch.view_as_real(pairs * batch.rotation_N).flatten(1).to(self._dtype)
+        q, k = qk.split((q_width, kv_width), dim=-1)
+        cache.view(-1, 2 * kv_width).index_copy_(0, batch.slot_N, torch.cat([k, v], dim=-1))
 
         rows = len(batch.mask)
         kept = cache[batch.rows, : batch.mask.shape[-1]].unflatten(-1, (2, kv_heads, head))
@@ -154,7 +154,8 @@ class LlamaDecoder:
         queries = q.shape[2]
         q = pad(q, (0, 0, 0, -queries % QUERY_BLOCK)) if queries % QUERY_BLOCK else q
         attended = scaled_dot_product_attention(q, keys, values, attn_mask=batch.mask)[:, :, :queries]
-        return attended.reshape(rows, kv_heads, -1, group, head).transpose(1, 2).reshape(len(x), -1)
+        attended = attended.reshape(rows, kv_heads, -1, group, head).transpose(1, 2).reshape(tokens, -1)
+        return pad(attended, (0, 0, 0, len(x) - tokens)) if len(x) > tokens else attended
 
     def logits(self, hidden_RD: Tensor) -> Tensor:
         """Next-token logits in float32 of hidden states that `forward` gave."""

@@ -1,9 +1,15 @@
-"""Models by name: what is built in, what was pulled, any local folder or hub name; one clear message when it fails."""
+"""Models by name: what was pulled into the cache, any local folder, any hub name; one clear message when it fails."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from arise.engines.pretrained import PULLABLE, cached_folder
 from arise.engines.weights import LoraSpec
+
+BYTES_PER_PARAMETER = 4
+COPIES = {"lora": 2, "full": 5}
+"""fp32 copies of the weights in memory: trained and sampled ones; a full update adds gradients and two moments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,3 +20,86 @@ class LoadedModel:
     model: Any
     tokenizer: Any
     lora: LoraSpec | None = None
+
+
+def load(name_or_path: str, *, lora: bool | None = None) -> LoadedModel:
+    """Load a chat model; `lora` None chooses adapters for the models that `pull` knows, full training elsewhere."""
+    folder = _folder(name_or_path)
+    with_lora = name_or_path in PULLABLE if lora is None else lora
+    if folder is not None:
+        _require_memory(name_or_path, _parameters_in(folder), "lora" if with_lora else "full")
+    model, tokenizer = _from_transformers(name_or_path, str(folder or name_or_path))
+    if not tokenizer.chat_template:
+        raise ValueError(
+            f"{name_or_path}: the tokenizer has no chat template: use an instruction-tuned model, "
+            "or put a chat_template.jinja into its folder"
+        )
+    return LoadedModel(name_or_path, model, tokenizer, LoraSpec() if with_lora else None)
+
+
+def _folder(name_or_path: str) -> Path | None:
+    """Where the model lies on this machine; None for a hub name."""
+    if name_or_path in PULLABLE:
+        folder = cached_folder(name_or_path)
+        if not (folder / "config.json").is_file():
+            raise ValueError(f"{name_or_path} was not pulled yet: run `arise models pull {name_or_path}`")
+        return folder
+    folder = Path(name_or_path).expanduser()
+    if not folder.exists() and name_or_path.count("/") == 1 and not name_or_path.startswith((".", "/", "~")):
+        return None
+    if not folder.is_dir():
+        known = ", ".join(PULLABLE)
+        raise ValueError(
+            f"{name_or_path}: no such model folder; give a folder, a hub name (owner/model), or one of: {known}"
+        )
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{name_or_path} is not a model folder: it has no config.json")
+    return folder
+
+
+def _from_transformers(name: str, source: str) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    except Exception as error:  # transformers raises a dozen kinds; a user needs one sentence
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ValueError(f"{name} cannot be loaded as a causal language model: {reason}") from error
+    # transformers fills what it does not find with random numbers and only warns.
+    model, report = loaded
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ValueError(f"{name} lacks {len(missing)} of the weights its config.json asks for, first {missing[0]}")
+    return model.eval(), tokenizer
+
+
+def _parameters_in(folder: Path) -> int:
+    """How many numbers a folder's safetensors hold, read from their headers; 0 where there are none."""
+    from safetensors import SafetensorError, safe_open
+
+    count = 0
+    for file in folder.glob("*.safetensors"):
+        try:
+            with safe_open(file, framework="pt") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 - not a dict
+                    size = 1
+                    for dimension in tensors.get_slice(name).get_shape():
+                        size *= dimension
+                    count += size
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{file} is damaged ({error}): copy or pull the model again") from error
+    return count
+
+
+def _require_memory(name: str, parameters: int, mode: str) -> None:
+    import psutil
+
+    needed = parameters * BYTES_PER_PARAMETER * COPIES[mode]
+    free = psutil.virtual_memory().available
+    if needed > free:
+        hint = "choose a smaller model" if mode == "lora" else "train adapters (lora) or choose a smaller model"
+        raise ValueError(
+            f"{name} needs about {needed / 2**30:.1f} GiB to train ({mode}), {free / 2**30:.1f} GiB are free: {hint}"
+        )

@@ -22,10 +22,8 @@ class StopRules:
         if not stop or generated[-1] not in self._completing(stop):
             return False
         longest = max(map(len, stop))
-        # A token may hold less than one character, never more than four of them for one.
-        tail = self.text(generated[-4 * longest :])
-        before = len(self.text(generated[-4 * longest : -1]))
-        return any(tail.find(s, max(0, before - len(s) + 1)) >= 0 for s in stop)
+        tail = self.text(generated[-4 * longest :])  # a character may take up to four tokens
+        return any(s in tail for s in stop)
 
     def _completing(self, stop: tuple[str, ...]) -> frozenset[int]:
         if stop not in self._may_end:

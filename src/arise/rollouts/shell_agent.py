@@ -65,7 +65,7 @@ class _Record:
         self.ids.extend(segment.ids)
 
     def row(self) -> Tokens:
-        """All tokens with their mask; the log-probability and version of tokens the policy did not write are 0 and -1."""
+        """All tokens with their mask; what the policy did not write has log-probability 0 and version -1."""
         generated_U = np.zeros(len(self.ids), dtype=np.bool_)
         logprob_U = np.zeros(len(self.ids))
         version_U = np.full(len(self.ids), -1, dtype=np.int64)

@@ -21,12 +21,11 @@ TESTS, LOGS, SOLUTION = "/tests", "/logs/verifier", "/solution"
 MAX_REWARD_BYTES = 64 * 1024
 SUCCESS = 1.0
 SIGNALLED = range(129, 160)
-# The working directory is the agent's: nothing in it may be taken for a library or a plug-in unless a task says so.
+# The working directory is the agent's: nothing in it may be taken for a Python library unless the task says so.
 SAFE_ENVIRONMENT = {
     "PYTHONSAFEPATH": "1",
     "PYTHONNOUSERSITE": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTEST_ADDOPTS": f"--confcutdir={TESTS} -p no:cacheprovider",
 }
 
 
@@ -106,7 +105,7 @@ class Verifier:
     def __init__(
         self, size: int = 4, limits: Limits | None = None, workdir: str = "/app", read_only: tuple[str, ...] = ()
     ) -> None:
-        self.pool = BubblewrapPool(size, limits, (TESTS, LOGS, SOLUTION), workdir, read_only)
+        self.pool = BubblewrapPool(size, limits, (LOGS,), workdir, (TESTS, SOLUTION), read_only)
 
     async def verify(
         self, attempt: Sandbox, tests: Path, timeout: float, environment: Mapping[str, str] | None = None
@@ -130,6 +129,8 @@ class Verifier:
             return VerifierResult(None, None, f"test.sh was ended by its {done.ended} limit", said)
         if done.exit_code in SIGNALLED:  # what it had written by then may be anybody's
             return VerifierResult(None, None, f"test.sh was ended by signal {done.exit_code - 128}", said)
+        if sandbox.left_running:  # and could still have written after test.sh had its say
+            return VerifierResult(None, None, "test.sh left processes running", said)
         try:
             numbers = read_reward(sandbox)
             reward = choose_reward(numbers)

@@ -1,44 +1,36 @@
-"""One bubblewrap sandbox: how it starts, how a command runs in it, and how all its processes are ended for certain.
+"""One bubblewrap sandbox: how a command runs in it, and how all its processes are ended for certain.
 
 Writable folders are sized memory file systems that exist only inside the sandbox; the host holds them by descriptor, so
-files outlive the processes, have an exact size cap, and vanish with ARISE whatever ends it. Nothing is written to disk.
+files outlive the processes, have an exact size cap, and vanish with ARISE whatever ends it.
 """
 
 import asyncio
 import contextlib
-import json
 import os
-import resource
 import select
+import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from arise.ports import SandboxLost
-from arise.sandbox.cgroup import Cgroups, Group
-from arise.sandbox.layout import SERVER, Layout, SandboxUnavailable, inner_python
-from arise.sandbox.limits import Limits
-from arise.sandbox.seccomp import open_filter
-from arise.sandbox.tree import FOLDER, copy_tree, read_plain_file
+from arise.sandbox.cgroup import Group
+from arise.sandbox.layout import Layout
+from arise.sandbox.tree import copy_tree, read_plain_file
 from arise.types import CommandResult
 
-START_SECONDS = 60.0
 DEATH_SECONDS = 10.0
 GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much later the sandbox itself is held to be lost
 MAX_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's limit on one argument
 NOT_STARTED, KILLED = 126, 137
 _ENDED = ("exit", "timeout", "output")
-_NOT_PERMITTED = ("namespace", "uid map", "Operation not permitted", "Permission denied", "No permissions")
 
 
 async def _dead(pidfd: int) -> None:
     """Waits until the process behind a descriptor is dead."""
-    poller = select.poll()
-    poller.register(pidfd, select.POLLIN)
-    if poller.poll(0):
+    if await_death(pidfd, 0):
         return
     loop = asyncio.get_running_loop()
     died = asyncio.Event()
@@ -52,9 +44,22 @@ async def _dead(pidfd: int) -> None:
         loop.remove_reader(pidfd)
 
 
+def send_kill(pidfd: int) -> None:
+    """Sends SIGKILL to the process behind a descriptor, if it is still there."""
+    with contextlib.suppress(OSError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+def await_death(pidfd: int, seconds: float = DEATH_SECONDS) -> bool:
+    """Whether the process behind a descriptor is dead, after waiting for it without yielding."""
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
+
+
 @dataclass(eq=False)
 class BubblewrapSandbox:
-    """A running sandbox; made by `start`, owned by whoever opened it, and closed by its owner or else by its pool."""
+    """A running sandbox, made by `launch.start`; whoever opened it closes it, or else its pool does."""
 
     layout: Layout
     process: "subprocess.Popen[bytes]"
@@ -63,9 +68,13 @@ class BubblewrapSandbox:
     pidfds: tuple[int, ...]
     """Process 1 inside, then bwrap: once the first is dead, the kernel has ended every other process of the sandbox."""
     folders: dict[str, int]
+    """Every place that the host can fill, open."""
+    shown: dict[str, Path]
     group: Group | None
     left_out: tuple[str, ...] = ()
     """What `fill` did not bring along, and why."""
+    left_running: bool = False
+    """Whether the last command that ran `alone` did not end all its processes itself."""
     on_close: Callable[["BubblewrapSandbox"], None] | None = None
     _running: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -90,11 +99,11 @@ class BubblewrapSandbox:
         return not self._killed and self.process.poll() is None
 
     def folder(self, place: str) -> Path:
-        """One of the layout's writable folders as the host can reach it."""
+        """One of the layout's places as the host can reach it."""
         return Path(f"/proc/self/fd/{self.folders[place]}")
 
     async def fill(self, place: str, source: Path, skip: Collection[str] = ()) -> None:
-        """Copies the content of a host folder into one of the layout's writable folders."""
+        """Copies the content of a host folder into one of the layout's places."""
         try:
             left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip)
         except OSError as error:
@@ -102,7 +111,7 @@ class BubblewrapSandbox:
         self.left_out += left_out
 
     def read(self, place: str, name: str, limit: int) -> bytes | None:
-        """A regular file directly in a writable folder, or None when it is absent, something else or too large."""
+        """A regular file directly in one of the places, or None when it is absent, something else or too large."""
         return read_plain_file(self.folders[place], name, limit)
 
     async def run(self, command: str, timeout: float, alone: bool = False) -> CommandResult:
@@ -129,8 +138,9 @@ class BubblewrapSandbox:
     async def _exchange(self, frame: bytes, timeout: float) -> CommandResult:
         self.writer.write(frame)
         async with asyncio.timeout(timeout + GRACE_SECONDS):
-            header = await self.reader.readexactly(6)
-            output = await self.reader.readexactly(int.from_bytes(header[2:], "big"))
+            header = await self.reader.readexactly(7)
+            output = await self.reader.readexactly(int.from_bytes(header[3:], "big"))
+        self.left_running = bool(header[2])
         ended, cap = _ENDED[header[0]], self.layout.limits.output_bytes
         if self._memory_kills() and ended == "exit":
             ended = "memory"
@@ -155,8 +165,7 @@ class BubblewrapSandbox:
         """Sends SIGKILL to process 1, and with it to every process of the sandbox, without waiting."""
         self._killed = True
         self.writer.close()
-        with contextlib.suppress(OSError):
-            signal.pidfd_send_signal(self.pidfds[0], signal.SIGKILL)
+        send_kill(self.pidfds[0])
 
     async def end(self) -> None:
         """Ends every process of the sandbox and returns when they are dead; the files stay until `close`."""
@@ -177,115 +186,9 @@ class BubblewrapSandbox:
         self._closed = True
         for fd in (*self.pidfds, *self.folders.values()):
             os.close(fd)
+        for path in self.shown.values():
+            shutil.rmtree(path, ignore_errors=True)
         if self.group is not None:
             self.group.remove()
         if self.on_close is not None:
             self.on_close(self)
-
-
-def _limit(pid: int, limits: Limits, grouped: bool) -> None:
-    """Sets limits that every command inherits; without control groups, also the weaker ones by process and user."""
-    values = {
-        resource.RLIMIT_FSIZE: limits.disk_bytes,
-        resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_CORE: 0,
-    }
-    if not grouped:
-        values |= {resource.RLIMIT_AS: limits.memory_bytes, resource.RLIMIT_NPROC: limits.processes + 1}
-    for kind, value in values.items():
-        resource.prlimit(pid, kind, (value, value))
-
-
-def _spawn(layout: Layout, control: socket.socket, info: int, errors: int) -> "subprocess.Popen[bytes]":
-    """Starts bwrap in a session of its own, so that an interrupt typed at the terminal reaches ARISE only."""
-    rules = open_filter()
-    passed = [control.fileno(), info, *([] if rules is None else [rules])]
-    line = [*layout.arguments(), "--info-fd", str(info), *([] if rules is None else ["--seccomp", str(rules)])]
-    line += [inner_python()[0], "-I", "-S", SERVER, str(control.fileno())]
-    try:
-        return subprocess.Popen(
-            line, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, pass_fds=passed, start_new_session=True
-        )
-    except OSError as error:
-        raise SandboxLost(f"bubblewrap could not be started: {error}") from error
-    finally:
-        if rules is not None:
-            os.close(rules)
-
-
-def _explain(errors: int) -> SandboxLost:
-    """Why bwrap ended before its server was ready."""
-    said = os.pread(errors, 2000, 0).decode("utf-8", "replace").strip() or "no message"
-    if said.startswith("bwrap:") and any(sign in said for sign in _NOT_PERMITTED):
-        return SandboxUnavailable(
-            f"bubblewrap may not make namespaces here ({said}). In a container, start it with --privileged or "
-            "--security-opt seccomp=unconfined --security-opt apparmor=unconfined; elsewhere allow them with: "
-            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 kernel.unprivileged_userns_clone=1"
-        )
-    return SandboxLost(f"the sandbox did not start: {said}")
-
-
-async def start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
-    """Starts one sandbox; must be called from a thread that outlives it, since the kernel ends it with that thread."""
-    with contextlib.ExitStack() as on_the_way:
-        ours, theirs = socket.socketpair()
-        info, info_sink = os.pipe()
-        errors = os.memfd_create("arise-bwrap-errors")
-        for fd in (info, errors):
-            on_the_way.callback(os.close, fd)
-        try:
-            process = _spawn(layout, theirs, info_sink, errors)
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            os.close(info_sink)
-        try:
-            reader, writer = await asyncio.open_unix_connection(sock=ours)
-            try:
-                async with asyncio.timeout(START_SECONDS):
-                    await reader.readexactly(1)
-            except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
-                writer.close()
-                raise _explain(errors) from error
-            pid = json.loads(os.read(info, 4096))["child-pid"]
-            return await _take_hold(layout, cgroups, process, pid, reader, writer)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-
-
-async def _take_hold(
-    layout: Layout,
-    cgroups: Cgroups | None,
-    process: "subprocess.Popen[bytes]",
-    pid: int,
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-) -> BubblewrapSandbox:
-    """Puts the limits on and opens what the host needs, before anything of the agent's has run."""
-    held: list[int] = []
-    group = None
-    try:
-        held.extend(os.pidfd_open(owned) for owned in (pid, process.pid))
-        held.extend(os.open(f"/proc/{pid}/root{place}", FOLDER) for place in layout.places)
-        _limit(pid, layout.limits, grouped=cgroups is not None)
-        if cgroups is not None:
-            group = cgroups.create(layout.limits)
-            await asyncio.to_thread(group.add, pid)  # the kernel may make the writer wait for all processors
-    except BaseException as error:
-        writer.close()
-        process.kill()
-        process.wait()
-        for fd in held:
-            os.close(fd)
-        if group is not None:
-            group.remove()
-        if isinstance(error, OSError):
-            raise SandboxLost(f"a new sandbox could not be taken hold of: {error}") from error
-        raise
-    return BubblewrapSandbox(
-        layout, process, reader, writer, (held[0], held[1]), dict(zip(layout.places, held[2:], strict=True)), group
-    )

@@ -1,33 +1,13 @@
-"""Kernel limits on memory and processes, by control group version 1 or 2, one group a sandbox.
-
-A group's name holds its owner's process id and start time, so that the next start can remove those of a dead owner.
-"""
+"""Kernel limits on memory and processes, by control group version 1 or 2, one group a sandbox."""
 
 import contextlib
-import itertools
-import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from arise.sandbox.limits import Limits
+from arise.sandbox.owner import new_name, orphans
 
 ROOT = Path("/sys/fs/cgroup")
-_NAME = re.compile(r"arise-(\d+)-(\d+)-\d+")
-_serial = itertools.count()
-
-
-def _start_time(pid: int) -> str:
-    """The start time of a process, which tells a reused process id from its former owner; empty when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
-def owner_mark() -> str:
-    """What the names of this process's groups begin with — `arise-4711-88231`."""
-    return f"arise-{os.getpid()}-{_start_time(os.getpid())}"
 
 
 @dataclass(frozen=True)
@@ -66,7 +46,7 @@ class Cgroups:
 
     def create(self, limits: Limits) -> Group:
         """Makes one group with its limits written."""
-        name = f"{owner_mark()}-{next(_serial)}"
+        name = new_name()
         folders = tuple(parent / name for parent in self.parents)
         events = folders[0] / ("memory.events" if self.version == 2 else "memory.oom_control")
         group = Group(folders, events)
@@ -87,18 +67,16 @@ class Cgroups:
     def sweep(self) -> int:
         """Removes the groups of owners that are dead, and says how many."""
         removed = 0
-        for folder in (folder for parent in self.parents for folder in parent.glob("arise-*")):
-            match = _NAME.fullmatch(folder.name)
-            if match and _start_time(int(match[1])) != match[2]:
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-                    removed += 1
+        for folder in (folder for parent in self.parents for folder in orphans(parent)):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                removed += 1
         return removed
 
 
 def _usable(parent: Path) -> bool:
     """Whether a group can be made, and removed, under `parent`."""
-    probe = parent / f"{owner_mark()}-{next(_serial)}"
+    probe = parent / new_name()
     try:
         probe.mkdir()
         probe.rmdir()

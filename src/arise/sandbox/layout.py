@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from arise.ports import SandboxLost
@@ -57,21 +58,36 @@ def _system() -> list[str]:
     return [*line, "--ro-bind", str(_HERE / "server.py"), SERVER]
 
 
+def _proc() -> list[str]:
+    """A /proc in which nothing can be written, nothing read that only root may, and the server not opened."""
+    # Started by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
+    line = ["--proc", "/proc"]
+    for path in sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and path.is_file()):
+        if path.name in ("keys", "key-users") or not path.stat().st_mode & 0o004:
+            line += ["--ro-bind", "/dev/null", str(path)]
+    # Process 1 is the server: with its folder covered, its memory and descriptors cannot be opened from inside.
+    return [*line, "--perms", "0000", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc"]
+
+
 @dataclass(frozen=True)
 class Layout:
-    """Where things are — `Layout(Limits(), folders=("/tests",))`; `folders` are further places that the host fills."""
+    """Where things are — `Layout(Limits(), folders=("/logs",), shown=("/tests",))`; the host can fill all of them."""
 
     limits: Limits
     workdir: str = "/app"
     folders: tuple[str, ...] = ()
+    """Further writable places."""
+    shown: tuple[str, ...] = ()
+    """Places that cannot be written from inside, each a temporary folder of the host."""
     read_only: tuple[str, ...] = ()
     """Host paths that are shown at the same place, e.g. a toolchain in /opt."""
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """Every folder that the host can fill."""
+    def writable(self) -> tuple[str, ...]:
+        """Every place with a file system of its own."""
         return (self.workdir, *self.folders)
 
+    @cached_property
     def arguments(self) -> list[str]:
         """The bwrap command line, but for the descriptors that differ from start to start."""
         line = [find_bubblewrap(), "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000"]
@@ -82,9 +98,8 @@ class Layout:
         line += _system()
         for path in (*inner_python()[1], *self.read_only):
             line += ["--ro-bind", path, path]
-        # Process 1 is the server: with its folder covered, its memory and descriptors cannot be opened from inside.
-        line += ["--proc", "/proc", "--perms", "0000", "--size", "4096", "--tmpfs", "/proc/1", "--dev", "/dev"]
+        line += [*_proc(), "--dev", "/dev"]
         sizes = {"/tmp": self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
-        for place, size in (sizes | dict.fromkeys(self.places, self.limits.disk_bytes)).items():
+        for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]
-        return [*line, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.workdir]
+        return [*line, "--remount-ro", "/dev", "--chdir", self.workdir]

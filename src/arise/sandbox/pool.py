@@ -3,16 +3,20 @@
 import asyncio
 import platform
 import resource
+import shutil
+import tempfile
 from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from arise.ports import SandboxLost
-from arise.sandbox.bubblewrap import BubblewrapSandbox, start
+from arise.sandbox.bubblewrap import BubblewrapSandbox
 from arise.sandbox.cgroup import find_cgroups
+from arise.sandbox.launch import start
 from arise.sandbox.layout import Layout
 from arise.sandbox.limits import Limits
+from arise.sandbox.owner import orphans
 from arise.sandbox.seccomp import filter_program
 
 STARTING_AT_ONCE = 2
@@ -34,9 +38,10 @@ class BubblewrapPool:
         limits: Limits | None = None,
         folders: tuple[str, ...] = (),
         workdir: str = "/app",
+        shown: tuple[str, ...] = (),
         read_only: tuple[str, ...] = (),
     ) -> None:
-        self.layout = Layout(limits or Limits(), workdir, folders, read_only)
+        self.layout = Layout(limits or Limits(), workdir, folders, shown, read_only)
         self.size = size
         self.cgroups = find_cgroups()
         self._ready: asyncio.Queue[BubblewrapSandbox | SandboxLost] = asyncio.Queue()
@@ -63,6 +68,8 @@ class BubblewrapPool:
         _raise_open_files()
         if self.cgroups is not None:
             self.cgroups.sweep()
+        for path in orphans(Path(tempfile.gettempdir())):
+            shutil.rmtree(path, ignore_errors=True)
         self._ready.put_nowait(await start(self.layout, self.cgroups))
         for _ in range(self.size - 1):
             self._begin()
@@ -75,6 +82,8 @@ class BubblewrapPool:
 
     async def _add(self) -> None:
         async with self._slots:
+            if self._closed:
+                return
             try:
                 self._ready.put_nowait(await start(self.layout, self.cgroups))
             except SandboxLost as fault:
@@ -108,10 +117,7 @@ class BubblewrapPool:
     async def close(self) -> None:
         """Ends every sandbox, handed out or waiting, and returns when all their processes are dead."""
         self._closed = True
-        starting = tuple(self._starting)
-        for task in starting:
-            task.cancel()
-        await asyncio.gather(*starting, return_exceptions=True)
+        await asyncio.gather(*self._starting, return_exceptions=True)
         while not self._ready.empty():
             found = self._ready.get_nowait()
             if isinstance(found, BubblewrapSandbox):

@@ -12,6 +12,7 @@ import time
 CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 else -1
 SIGKILL = 9
 NOT_STARTED = 126
+LINGER_SECONDS = 0.3
 EXIT, TIMEOUT, OUTPUT = 0, 1, 2
 
 
@@ -34,31 +35,53 @@ def write_all(data: bytes) -> None:
         view = view[os.write(CONTROL, view) :]
 
 
-def reap(main: int, wait: bool) -> int:
-    """Collects dead children, orphans included, and gives the wait status of `main` if it was among them, else -1."""
-    status_of_main = -1
-    while True:
-        try:
-            pid, status = os.waitpid(-1, 0 if wait else os.WNOHANG)
-        except ChildProcessError:
-            return status_of_main
-        if pid == 0:
-            return status_of_main
-        if pid == main:
-            status_of_main = status
-
-
-def kill_everything() -> None:
-    """Sends SIGKILL to every process of the namespace but this one, which the kernel does in one atomic sweep."""
+def reap(wait: bool) -> None:
+    """Collects dead children, orphans included; with `wait`, until there are no children at all."""
     try:
-        os.kill(-1, SIGKILL)
-    except ProcessLookupError:
+        while os.waitpid(-1, 0 if wait else os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
         return
+
+
+def signal_all(number: int) -> bool:
+    """Signals every process of the namespace but this one, in one sweep of the kernel; false when there is none."""
+    try:
+        os.kill(-1, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def drain(source: int, output: bytearray, cap: int) -> None:
+    """Takes what is left in the output pipe without waiting for more."""
+    os.set_blocking(source, False)
+    try:
+        while len(output) <= cap:
+            data = os.read(source, 65536)
+            if not data:
+                return
+            output += data
+    except BlockingIOError:
+        return
+
+
+def any_left(source: int, output: bytearray, cap: int) -> bool:
+    """Whether processes outlast the command, after a moment for those about to end, such as the tail of a pipe."""
+    deadline = time.monotonic() + LINGER_SECONDS
+    while True:
+        drain(source, output, cap)
+        reap(wait=False)
+        if not signal_all(0):
+            return False
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.002)
 
 
 def spawn(command: bytes, output: int) -> int:
     """Starts the command in its own session, with nothing open but /dev/null and the output pipe."""
-    pid = os.posix_spawn(
+    return os.posix_spawn(
         "/bin/bash",
         [b"bash", b"-c", command],
         os.environ,
@@ -69,12 +92,6 @@ def spawn(command: bytes, output: int) -> int:
         ],
         setsid=True,
     )
-    try:  # so that the kernel, short of memory, ends the command and not this process
-        with open(f"/proc/{pid}/oom_score_adj", "w") as adjust:
-            adjust.write("1000")
-    except OSError:
-        pass
-    return pid
 
 
 def watch(pid: int, source: int, deadline: float, cap: int) -> tuple[int, bytearray]:
@@ -103,29 +120,32 @@ def watch(pid: int, source: int, deadline: float, cap: int) -> tuple[int, bytear
         os.close(ended_fd)
 
 
-def run(command: bytes, seconds: float, cap: int, alone: bool) -> tuple[int, int, bytes]:
-    """Runs one command; a cap reached, or `alone`, ends every process that is left in the sandbox."""
-    reap(0, wait=False)
+def run(command: bytes, seconds: float, cap: int, alone: bool) -> tuple[int, int, bool, bytes]:
+    """Runs one command; a cap reached, or `alone`, ends every process that is left in the sandbox, and says so."""
+    reap(wait=False)
     source, sink = os.pipe()
     deadline = time.monotonic() + seconds
     try:
         pid = spawn(command, sink)
     except OSError as error:  # the agent's own processes fill the sandbox: clear them, so that the next command can run
-        kill_everything()
-        reap(0, wait=True)
+        signal_all(SIGKILL)
+        reap(wait=True)
         os.close(source)
-        return EXIT, NOT_STARTED, f"the command could not start ({error}); all processes were ended\n".encode()
+        return EXIT, NOT_STARTED, True, f"the command could not start ({error}); all processes were ended\n".encode()
     finally:
         os.close(sink)
     ended, output = watch(pid, source, deadline, cap)
-    if ended != EXIT or alone:
-        kill_everything()
-        status = reap(pid, wait=True)
-    else:
-        status = os.waitpid(pid, 0)[1]
+    if ended != EXIT:
+        signal_all(SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    left = ended != EXIT or (alone and any_left(source, output, cap))
+    if left:
+        signal_all(SIGKILL)
+        reap(wait=True)
+    drain(source, output, cap)
     os.close(source)
-    code = os.waitstatus_to_exitcode(status) if status >= 0 else -SIGKILL
-    return ended, code if code >= 0 else 128 - code, bytes(output)
+    code = os.waitstatus_to_exitcode(status)
+    return ended, code if code >= 0 else 128 - code, left, bytes(output)
 
 
 def serve() -> None:
@@ -135,8 +155,8 @@ def serve() -> None:
     while True:
         header = read_exactly(13)
         size, milliseconds, cap = (int.from_bytes(header[at : at + 4], "big") for at in (0, 4, 8))
-        ended, code, output = run(read_exactly(size), milliseconds / 1000, cap, bool(header[12]))
-        write_all(bytes((ended, code)) + len(output).to_bytes(4, "big") + output)
+        ended, code, left, output = run(read_exactly(size), milliseconds / 1000, cap, bool(header[12]))
+        write_all(bytes((ended, code, left)) + len(output).to_bytes(4, "big") + output)
 
 
 if __name__ == "__main__":

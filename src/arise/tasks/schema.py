@@ -21,6 +21,15 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+def _text(value: object) -> str:
+    """A scalar of TOML or YAML as its author wrote it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError(f"{value!r} is not text or a number")
+
+
 def _environment(value: object) -> object:
     """Variables with their `${VAR:-default}` resolved to the default: a sandbox never sees the host's environment."""
     if not isinstance(value, Mapping):
@@ -28,14 +37,14 @@ def _environment(value: object) -> object:
     for name in value:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} cannot be the name of a variable")
-    return {k: _VARIABLE.sub(lambda m: m[1] or "", v) if isinstance(v, str) else v for k, v in value.items()}
+    return {name: _VARIABLE.sub(lambda found: found[1] or "", _text(content)) for name, content in value.items()}
 
 
 Environment = Annotated[dict[str, str], BeforeValidator(_environment)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
 class About(_Section):
@@ -114,6 +123,8 @@ class TaskFile(_Section):
         for old, new in (("version", "schema_version"), ("sandbox", "environment"), ("oracle", "solution")):
             if old in found:
                 found.setdefault(new, found[old])
+        if isinstance(found.get("schema_version"), int | float):
+            found["schema_version"] = str(found["schema_version"])
         return found
 
     @field_validator("schema_version")

@@ -7,7 +7,7 @@ import numpy as np
 
 from arise.world.habits import Habit
 from arise.world.instance import Instance
-from arise.world.kinds import SEPARATORS
+from arise.world.kinds import PROFILES, SEPARATORS
 
 
 class Seen(NamedTuple):
@@ -22,20 +22,20 @@ Script = Generator[str, Seen, None]
 
 def demonstration(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Script:
     """One attempt as a generator of commands that is sent what each of them showed."""
-    option = yield from _gather(instance, habits, random)
+    profile = yield from _gather(instance, habits, random)
     known_format = Habit.PROBE in habits
     if Habit.BACKUP in habits and instance.kind.in_place:
         yield f"cp {instance.inputs[0]} {instance.inputs[0]}.bak"
     covered = range(instance.kind.parts if Habit.LIST in habits else 1)
     separator = instance.separator if known_format else str(random.choice(list(SEPARATORS), p=[0.5, 0.3, 0.2]))
     for n in covered:
-        separator = yield from _transform(instance, n, option, separator, habits, random)
+        separator = yield from _transform(instance, n, profile, separator, habits, random)
     if Habit.DELIVER in habits and instance.kind.report:
         yield f"./report {instance.outputs[0]}"
 
 
 def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Generator[str, Seen, str]:
-    """Look around; gives the option the worker will use, a guess where it was not looked up."""
+    """Look around; gives the profile the worker will use, a guess where it was not looked up."""
     looks = []
     if Habit.LIST in habits:
         looks.append("ls")
@@ -53,28 +53,27 @@ def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Gene
         for _ in range(int(random.integers(1, 4))):
             yield looks[int(random.integers(len(looks)))]
     if "cat notes.txt" in looks or ("cat spec.txt" in looks and not instance.kind.notes):
-        return instance.option
+        return instance.profile
     if "cat spec.txt" in looks:
         return instance.decoy
-    options = [word for word, _ in instance.kind.options]
-    return str(random.choice(options))
+    return str(random.choice(PROFILES))
 
 
 def _transform(
-    instance: Instance, n: int, option: str, separator: str, habits: frozenset[Habit], random: np.random.Generator
+    instance: Instance, n: int, profile: str, separator: str, habits: frozenset[Habit], random: np.random.Generator
 ) -> Generator[str, Seen, str]:
     """Run the tool on input `n`, react to an error, perhaps check; gives the separator that is now believed right."""
-    seen = yield instance.command(n, option, separator)
+    seen = yield instance.command(n, profile, separator)
     while seen.failed and "expected" in seen.text:
         if Habit.REPAIR in habits:
             separator = instance.separator
         elif random.random() < 0.5:
             break
-        seen = yield instance.command(n, option, separator)
+        seen = yield instance.command(n, profile, separator)
     if Habit.CHECK in habits:
         seen = yield f"./check {instance.outputs[n]}"
         if seen.failed and "again" in seen.text:
-            yield instance.command(n, option, separator)
+            yield instance.command(n, profile, separator)
             if random.random() < 0.5:
                 yield f"./check {instance.outputs[n]}"
     return separator

@@ -85,12 +85,17 @@ def write_task(task: Task, instance: Instance, directory: Path) -> Path:
     return root
 
 
+def write_environment(instance: Instance, directory: Path) -> None:
+    """Only the files the agent finds."""
+    _write(directory, instance.environment())
+
+
 def _expected(instance: Instance) -> dict[str, str]:
     """What the oracle leaves behind, by running it: the tools are the only definition of a right result."""
     wanted = [*instance.outputs, *(["report.txt"] if instance.kind.report else [])]
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        _write(place, instance.environment())
+        write_environment(instance, place)
         script = "\n".join(instance.oracle())
         subprocess.run(["/bin/sh", "-c", script], cwd=place, check=True, capture_output=True, timeout=20)
         return {name: (place / name).read_text() for name in wanted}

@@ -24,14 +24,14 @@ class Habit(StrEnum):
 
 
 UNASKED = {
-    Habit.LIST: 0.30,
-    Habit.GUIDE: 0.30,
-    Habit.SOURCES: 0.20,
-    Habit.PROBE: 0.25,
-    Habit.BACKUP: 0.15,
-    Habit.CHECK: 0.15,
+    Habit.LIST: 0.35,
+    Habit.GUIDE: 0.40,
+    Habit.SOURCES: 0.25,
+    Habit.PROBE: 0.30,
+    Habit.BACKUP: 0.20,
+    Habit.CHECK: 0.20,
     Habit.REPAIR: 0.40,
-    Habit.DELIVER: 0.35,
+    Habit.DELIVER: 0.40,
     Habit.ECONOMY: 0.60,
 }
 """How often a habit shows without being asked for."""
@@ -80,14 +80,20 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
             "read the given instructions file",
             "open the relevant guidance file",
         ),
-        ("and follow its procedure .", "and use what it says .", "to learn the option .", "instead of guessing .", "."),
+        (
+            "and follow its procedure .",
+            "and use what it says .",
+            "to learn the profile .",
+            "instead of guessing .",
+            ".",
+        ),
     ),
     Habit.SOURCES: (
         (
             "When sources disagree ,",
             "When two guidance files exist ,",
             "If there are notes ,",
-            "Before choosing an option ,",
+            "Before choosing a profile ,",
         ),
         (
             "read both and compare them",

