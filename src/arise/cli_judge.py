@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from arise.cli_session import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.errors import Exit
 
 if TYPE_CHECKING:
     from arise.config_models import Endpoint
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
 
 CasesPath = Annotated[Path | None, typer.Argument(help="Recorded rollouts (JSON Lines); the shipped ones without.")]
-UNUSABLE = 7
 
 
 @app.callback()
@@ -50,13 +50,13 @@ def check(
         report, cost = asyncio.run(_check(found, endpoint, repeat, limit, max_usd))
     except CasesError as error:
         typer.echo(f"error[cases]  {error}", err=True)
-        raise typer.Exit(2) from None
+        raise typer.Exit(Exit.CONFIG) from None
     except RunStop as stop:
-        typer.echo(f"stopped  {stop}", err=True)
+        typer.echo(str(stop), err=True)
         raise typer.Exit(stop.exit_code) from None
     typer.echo(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
     if report.verdicts == 0:
-        raise typer.Exit(UNUSABLE)
+        raise typer.Exit(Exit.JUDGE)
 
 
 async def _check(
@@ -80,12 +80,9 @@ async def _check(
         return report, opened.cost()
 
 
-def _analyst() -> "Judge | None":
-    """The offline analyst, where it is installed."""
-    try:
-        from arise.analyst.judge import OfflineJudge
-    except ImportError:
-        return None
+def _analyst() -> "Judge":
+    from arise.analyst.judge import OfflineJudge
+
     return OfflineJudge()
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from arise.cli_session import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.errors import Exit
 
 if TYPE_CHECKING:
     from arise.models.annotation_report import Agreement, AnnotationReport
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 app = typer.Typer(name="tasks", help="Look at a folder of tasks.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="A folder of task directories.")]
-TASKS_ERROR = 3
 RECORD_FILE = ".tags.calls.db"
 
 
@@ -46,14 +46,14 @@ def tag(
     corpus = read_corpus(folder)
     if not corpus.tasks:
         typer.echo("\n".join(map(str, corpus.problems)), err=True)
-        raise typer.Exit(TASKS_ERROR)
+        raise typer.Exit(Exit.TASKS)
     cards = [card_of(found) for found in corpus.tasks]
     try:
         found, agreement, cost = asyncio.run(
             _tag(cards, model, base_url, api_key_env, repeat, folder / RECORD_FILE, max_usd)
         )
     except RunStop as stop:
-        typer.echo(f"stopped  {stop}", err=True)
+        typer.echo(str(stop), err=True)
         raise typer.Exit(stop.exit_code) from None
     if not dry_run:
         _write(folder, found)

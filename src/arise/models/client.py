@@ -147,8 +147,7 @@ class Client:
             return
         if known and model not in self._allowed:
             raise JudgeChanged(
-                f"the {self.purpose} model was {known!r} and is now {model!r} ({role}) within window {window}; "
-                f"go back to {known!r}, or allow {model!r} by name in allow_change"
+                f"the {self.purpose} model was {known!r} and is now {model!r} ({role}) within window {window}"
             )
         self._store.set_judge(window, slot, model)
         if known:

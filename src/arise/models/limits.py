@@ -70,7 +70,7 @@ class Breaker:
                 return False
             waited = time.monotonic() - started
             if self._policy == "stop" or waited > self._max_pause:
-                raise ModelUnusable(f"the endpoint does not answer (waited {waited:.0f} s); check it and resume")
+                raise ModelUnusable(f"the endpoint does not answer (waited {waited:.0f} s)")
             await asyncio.sleep(min(1.0, self._cooldown / 4))
         return True
 

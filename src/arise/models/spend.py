@@ -61,8 +61,7 @@ class Purse:
         mean = self.spent_nano // self._calls if self._calls else 0
         if self._cap is not None and self.spent_nano + self._in_flight * mean >= self._cap:
             raise BudgetExhausted(
-                f"the budget is used up: ${self.spent:.2f} of ${self._cap / 1e9:.2f} spent, "
-                f"{self._in_flight} calls in flight; raise budget.max_usd and resume"
+                f"${self.spent:.2f} of ${self._cap / 1e9:.2f} are spent, {self._in_flight} calls are in flight"
             )
         self._in_flight += 1
 

@@ -5,7 +5,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.unit.models.builders import client
 
 from arise.config_models import Budget, Calls, Price
 from arise.models.client import Reply
@@ -14,6 +13,7 @@ from arise.models.spend import Purse, cost
 from arise.models.stops import BudgetExhausted, StoreUnusable
 from arise.models.store import Recorded, Store, Usage
 from arise.testing import FakeLLM, Say, always
+from tests.unit.models.builders import client
 
 CENT = Price(input=0.0, output=100.0)
 """With 100 completion tokens, exactly one cent a call."""

@@ -6,7 +6,6 @@ import time
 import numpy as np
 import psutil
 import pytest
-from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
 
 from arise.config_models import Calls
 from arise.method.advantage import combined_advantages, normalized
@@ -15,6 +14,7 @@ from arise.models.prompt import Prompt, Template
 from arise.models.stops import ModelUnusable
 from arise.testing import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Status, always, honest, in_order, sometimes
 from arise.types import Judgment, Verdict
+from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
 
 
 def prompt(number: int = 0) -> Prompt:
