@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from arise.config_models import Calls, Endpoint
-from arise.models.endpoint import CallFailed, Connection, RateLimited, Transient
+from arise.models.endpoint import CallFailed, Connection, Denied, RateLimited, Transient
 from arise.models.limits import Breaker, Pace, State
 from arise.models.prompt import CONTRACT, Prompt, to_json
 from arise.models.spend import Purse
-from arise.models.stops import JudgeChanged
+from arise.models.stops import JudgeChanged, ModelUnusable
 from arise.models.store import Recorded, Store
 
 Observe = Callable[[str, Mapping[str, object]], None]
@@ -110,25 +110,36 @@ class Client:
         return sha256(content.encode()).hexdigest()
 
     async def _fetch(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
+        """One call from its slot to its answer; with the policy `pause`, as often as the endpoint comes back."""
         async with self._pace.slot():
-            if not await self._breaker.admit():
-                return Unanswered("breaker_open", "the endpoint is down, calls are skipped until it answers")
-            self._purse.reserve()
-            nano_usd, answered = None, False
-            started = time.monotonic()
-            ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls)
-            try:
-                recorded = await ladder.climb(prompt)
-                if isinstance(recorded, Recorded):
-                    nano_usd, answered = self._purse.price(self.endpoint, recorded.usage), True
-                    self._record(key, recorded, nano_usd, window)
-            finally:
-                self._purse.settle(nano_usd, answered)
-            seconds = time.monotonic() - started
+            while await self._breaker.admit():
+                reply = await self._try(key, prompt, window)
+                paused = self.calls.when_down == "pause" and self._breaker.state is not State.CLOSED
+                if isinstance(reply, Unanswered) and reply.reason == Transient.kind and paused:
+                    continue
+                return reply
+            return Unanswered("breaker_open", "the endpoint is down, calls are skipped until it answers")
+
+    async def _try(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
+        """The ladder once, paid for and recorded."""
+        self._purse.reserve()
+        nano_usd, answered = None, False
+        started = time.monotonic()
+        ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls)
+        try:
+            recorded = await ladder.climb(prompt)
             if isinstance(recorded, Recorded):
-                return _reply(recorded, cached=False, nano_usd=nano_usd, seconds=seconds, requests=ladder.requests)
-            self._observe(f"{self.purpose}.unanswered", {"reason": recorded.kind, "detail": str(recorded)})
-            return Unanswered(recorded.kind, str(recorded), ladder.requests, seconds)
+                nano_usd, answered = self._purse.price(self.endpoint, recorded.usage), True
+                self._record(key, recorded, nano_usd, window)
+        finally:
+            self._purse.settle(nano_usd, answered)
+        seconds = time.monotonic() - started
+        if isinstance(recorded, Recorded):
+            return _reply(recorded, cached=False, nano_usd=nano_usd, seconds=seconds, requests=ladder.requests)
+        self._observe(f"{self.purpose}.unanswered", {"reason": recorded.kind, "detail": str(recorded)})
+        if isinstance(recorded, Denied) and self.calls.when_down != "task_only":
+            raise ModelUnusable(f"{self.endpoint.base_url} denies {self.endpoint.model!r}: {recorded}")
+        return Unanswered(recorded.kind, str(recorded), ladder.requests, seconds)
 
     def _record(self, key: str, recorded: Recorded, nano_usd: int | None, window: int | None) -> None:
         try:

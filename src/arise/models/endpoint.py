@@ -60,13 +60,16 @@ class Connection:
     endpoint: Endpoint
 
     def __post_init__(self) -> None:
+        # Importing the SDK takes seconds: here, where a run is built, and not in the middle of its first iteration.
+        import openai
+
+        self._openai = openai
         self._key = os.environ.get(self.endpoint.api_key_env, "")
         self._sdk: AsyncOpenAI | None = None
 
     async def send(self, prompt: Prompt, timeout: float) -> Recorded:
         """The reply of one request, body included, within `timeout` seconds; raises CallFailed."""
-        import openai
-
+        openai = self._openai
         try:
             async with asyncio.timeout(timeout):
                 completion = await self._client().chat.completions.create(**self._body(prompt), timeout=timeout)
@@ -85,8 +88,7 @@ class Connection:
 
     def _client(self) -> "AsyncOpenAI":
         if self._sdk is None:
-            import openai
-
+            openai = self._openai
             own = own_host(self.endpoint.base_url)
             if not self._key and not own:
                 raise Denied(f"the environment variable {self.endpoint.api_key_env} holds no key")

@@ -55,22 +55,22 @@ class Breaker:
         self._after, self._cooldown, self._policy, self._max_pause = after, cooldown, policy, max_pause
         self._changed = changed
         self._failures = 0
-        self._probe_at = 0.0
+        self._probe_at = self._down_since = 0.0
+        self._reason = ""
         self.state = State.CLOSED
 
     async def admit(self) -> bool:
         """Whether a call may go ahead now; by policy it waits, is turned away, or the run stops."""
-        started = time.monotonic()
         while self.state is not State.CLOSED:
-            if time.monotonic() >= self._probe_at:
-                self._probe_at = time.monotonic() + self._cooldown
+            now = time.monotonic()
+            if self._policy == "stop" or now - self._down_since > self._max_pause:
+                raise ModelUnusable(f"the endpoint has not answered for {now - self._down_since:.0f} s: {self._reason}")
+            if now >= self._probe_at:
+                self._probe_at = now + self._cooldown
                 self._become(State.PROBING, "one call tries again")
                 return True
             if self._policy == "task_only":
                 return False
-            waited = time.monotonic() - started
-            if self._policy == "stop" or waited > self._max_pause:
-                raise ModelUnusable(f"the endpoint does not answer (waited {waited:.0f} s)")
             await asyncio.sleep(min(1.0, self._cooldown / 4))
         return True
 
@@ -81,8 +81,11 @@ class Breaker:
 
     def failed(self, reason: str) -> None:
         self._failures += 1
+        self._reason = reason
         if self.state is State.PROBING or (self.state is State.CLOSED and self._failures >= self._after):
             self._probe_at = time.monotonic() + self._cooldown
+            if self.state is State.CLOSED:
+                self._down_since = time.monotonic()
             self._become(State.OPEN, f"{self._failures} failures in a row, last: {reason}")
 
     def _become(self, state: State, reason: str) -> None:

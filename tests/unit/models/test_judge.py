@@ -4,13 +4,12 @@ import asyncio
 import json
 from typing import Any
 
-from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
-
 from arise.config_models import Endpoint, ModelJudge
 from arise.models.judge import LanguageModelJudge
 from arise.models.store import Store
 from arise.testing import Action, Ask, FakeLLM, Say, Script, always, honest
 from arise.types import Judgment, Pool, Rollout, StopReason, Trajectory, Verdict
+from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
 
 GAP = {
     "kind": "failure_gap",

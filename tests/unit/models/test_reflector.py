@@ -6,10 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.unit.models.builders import QUICK, pool, reflector_settings
-from tests.unit.models.test_rules import PROPOSAL, SKILLS
-from tests.unit.models.test_wire_objects import PAIR
-
 from arise.config_models import ModelReflector
 from arise.method.evidence import Selection
 from arise.models.client import Client
@@ -29,6 +25,9 @@ from arise.types import (
     ShownSkill,
     Skill,
 )
+from tests.unit.models.builders import QUICK, pool, reflector_settings
+from tests.unit.models.test_rules import PROPOSAL, SKILLS
+from tests.unit.models.test_wire_objects import PAIR
 
 ITEM = DiagnosticItem(DiagnosticKind.FAILURE_GAP, "error_response", "When a call fails, ...", ("equal next call",))
 

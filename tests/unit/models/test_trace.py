@@ -8,7 +8,6 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.models.builders import TASK, pool, rollout, rubric
 
 from arise.models.prompt import to_json
 from arise.models.trace import MASK, Trace, render_trace
@@ -25,6 +24,7 @@ from arise.types import (
     Trajectory,
     Turn,
 )
+from tests.unit.models.builders import TASK, pool, rollout, rubric
 
 BUDGET = 60_000
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.models.test_rules import SKILL
 
 from arise.models.wire import (
     parse_annotations,
@@ -17,6 +16,7 @@ from arise.models.wire import (
     parse_verdicts,
 )
 from arise.types import Capability
+from tests.unit.models.test_rules import SKILL
 
 ITEM = {
     "kind": "failure_gap",
