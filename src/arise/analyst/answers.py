@@ -7,9 +7,11 @@ from functools import lru_cache
 from arise.analyst.acts import INSPECTIONS, Op
 from arise.types import Observation
 
-_LOOKED_AT = 20_000
+_HEAD, _TAIL = 15_000, 5_000
+"""Of a long answer the beginning and the end are read: programs complain last."""
 _FAILED = re.compile(
-    r"^(?:[\w./+\[\]-]+:\s+){0,3}(?:error|fatal|usage|exception|traceback \(most recent|failed|fail|failure)\b"
+    r"^(?:[\w./+\[\]-]+:\s+){0,3}"
+    r"(?:error|fatal|usage|exception|traceback \(most recent|fail(?:ed|ure)?)\b(?!\W{0,3}0\b)"
     r"|command not found|no such file or directory|permission denied"
     r"|(?:exit(?:ed)?(?: with)?(?: code| status)?|return ?code)[\"'=:>\s]{1,4}[1-9]",
     re.IGNORECASE | re.MULTILINE,
@@ -69,7 +71,10 @@ class Answer:
 
 def read_answer(observation: Observation, ops: frozenset[Op]) -> Answer:
     """Reads an observation in the light of what the call did: a log that was read may speak of errors freely."""
-    return _read(observation.text[:_LOOKED_AT], observation.error, observation.truncated, ops)
+    text = observation.text
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    return _read(text, observation.error, observation.truncated, ops)
 
 
 @lru_cache(maxsize=1024)
@@ -92,14 +97,14 @@ def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer
 
 def files_reported_written(text: str) -> list[str]:
     """Files that a program says it wrote."""
-    return _WROTE.findall(text[:_LOOKED_AT])[:64]
+    return _WROTE.findall(text)[:64]
 
 
 def listed_files(text: str, folder: str, *, alone: bool) -> list[str]:
     """The paths a listing shows; when other output is mixed in, only lines that are a single file name count."""
     found: list[str] = []
     prefix = folder
-    for line in text[:_LOOKED_AT].splitlines():
+    for line in text.splitlines():
         row = line.strip().lstrip("│├└─ ").strip()
         if row.endswith(":") and " " not in row:
             prefix = row[:-1]

@@ -10,6 +10,7 @@ from arise.analyst.vocabulary import vocabulary
 _PIECE = re.compile(r"`([^`\n]{1,200})`|([\w./*-]+)|([!?;:\n]+)")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,5}$")
 _OUT_WORDS = vocabulary("giving")
+_OUT_PARTICLES = vocabulary("giving_to")
 _IN_WORDS = vocabulary("taking")
 _NOT_FILES = frozenset(("e.g", "i.e", "etc.", "vs.", "e.g.", "i.e."))
 _GUIDE_WORDS = vocabulary("guide_words")
@@ -101,13 +102,11 @@ def data_like(path: str) -> bool:
 def read_brief(instruction: str) -> Brief:
     """Reads one instruction; what plain reading cannot tell stays empty."""
     inputs, outputs, checks = _files(instruction)
-    named = (*inputs, *outputs)
-    outputs = tuple(path for path in outputs if not guide_like(path))
     return Brief(
         text=instruction,
         inputs=tuple(path for path in inputs if data_like(path) and path not in outputs),
         outputs=outputs,
-        guides=tuple(dict.fromkeys(path for path in named if guide_like(path))),
+        guides=tuple(path for path in inputs if guide_like(path) and path not in outputs),
         checks=checks,
         constraints=_constraints(instruction),
         broken=bool(_BROKEN.search(instruction)),
@@ -122,10 +121,10 @@ def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[st
     inputs: dict[str, None] = {}
     outputs: dict[str, None] = {}
     checks: dict[str, None] = {}
-    giving = False
+    giving = 0  # 2 after a verb ("write"), 1 after a mere particle ("according to"), which makes no guide an output
     for quoted, word, stop in _PIECE.findall(instruction[:20_000]):
         if stop or word == ".":
-            giving = giving and stop[:1] == ":"
+            giving *= stop[:1] == ":"
             continue
         for piece in quoted.split() if quoted else (word,):
             name = clean_path(piece.rstrip(".,"))
@@ -135,13 +134,15 @@ def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[st
                 if runnable_check(name):
                     checks[name] = None
                 else:
-                    (outputs if giving else inputs)[name] = None
+                    (outputs if giving > guide_like(name) else inputs)[name] = None
             elif name.lower() in _OUT_WORDS:
-                giving = True
+                giving = 2
+            elif name.lower() in _OUT_PARTICLES:
+                giving = max(giving, 1)
             elif name.lower() in _IN_WORDS:
-                giving = False
+                giving = 0
             if piece.endswith(".") and not quoted:
-                giving = False  # the sentence ends here
+                giving = 0  # the sentence ends here
     return tuple(inputs), tuple(outputs), tuple(checks)
 
 

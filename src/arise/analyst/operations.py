@@ -10,8 +10,6 @@ from arise.analyst.shell import SimpleCommand, parse
 from arise.analyst.vocabulary import vocabulary
 
 CACHED_LENGTH = 500  # rollouts repeat short commands all the time; long ones hold scripts and are not kept
-
-
 _VIEWERS = vocabulary("viewers")
 _SCRIPT_FILTERS = vocabulary("script_filters")
 _FILTERS = vocabulary("filters") | _SCRIPT_FILTERS
@@ -105,15 +103,13 @@ def _acts(command: SimpleCommand, *, flows_on: bool) -> Iterator[Act]:
         yield from make(Op.LIST, _places(program, arguments) or [""])
     elif program in _SEARCHERS:
         yield from make(Op.USE if flows_on else Op.SEARCH, _operands(program, arguments) or [""])
+    elif program in _VIEWERS and command.outputs and all(map(backup_like, command.outputs)):
+        yield from make(Op.BACKUP, _operands(program, arguments))
     elif program in _SHOWS:
         yield from _filtered(program, arguments, command, read_as, text)
     elif program:
         yield from _runs(program, arguments, command, text)
-    yield from make(Op.WRITE if not command.words or not _all_backups(command.outputs) else Op.BACKUP, command.outputs)
-
-
-def _all_backups(paths: tuple[str, ...]) -> bool:
-    return bool(paths) and all(map(backup_like, paths))
+    yield from make(Op.WRITE, command.outputs)
 
 
 def _plain(arguments: tuple[str, ...]) -> list[str]:
@@ -162,11 +158,8 @@ def _copies(program: str, arguments: tuple[str, ...], text: str) -> Iterator[Act
         return
     *sources, target = paths
     aside = backup_like(target)
-    for source in sources:
-        if program != "mv" or aside:
-            yield Act(Op.BACKUP, source, program, text)
-        else:
-            yield Act(Op.DELETE, source, program, text)
+    for source in sources:  # a moved file keeps its content under the new name
+        yield Act(Op.BACKUP, source, program, text)
     if not aside:
         folder = target.endswith("/") or len(sources) > 1
         names = [f"{target.rstrip('/')}/{source.rsplit('/', 1)[-1]}" for source in sources] if folder else [target]

@@ -14,9 +14,11 @@ from arise.analyst.acts import Act, Op, backup_like, path_like
 from arise.analyst.answers import Answer, files_reported_written, listed_files, read_answer
 from arise.analyst.brief import Brief, clean_path, ending, guide_like, read_brief, runnable_check
 from arise.analyst.toolcalls import acts_of_call
+from arise.analyst.vocabulary import vocabulary
 from arise.types import Observation, StopReason, Task, Trajectory, Turn
 
 _NOTHING = Observation("")
+_READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
 _GLOB_REACH = 256  # known files a pattern is tried on: keeps hostile traces linear
 
 
@@ -91,7 +93,7 @@ class Trace:
     @cached_property
     def guides(self) -> dict[str, int]:
         """Guidance files by the moment they became visible."""
-        return {path: seq for path, seq in self.seen.items() if guide_like(path)}
+        return {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
 
     @cached_property
     def checks(self) -> dict[str, int]:
@@ -121,7 +123,7 @@ def _own_words(turn: Turn) -> str:
     text = f"{turn.reasoning}\n{turn.text}"
     for call in turn.calls[:8]:
         for value in call.arguments.values() if isinstance(call.arguments, Mapping) else ():
-            if isinstance(value, str) and value:
+            if isinstance(value, str) and len(value) > 3:
                 text = text.replace(value, " ")
     return text.strip(" \n$`")
 
@@ -159,32 +161,34 @@ class _Reader:
 
     def _call(self, turn: int, text: str, acts: Sequence[Act], observation: Observation) -> None:
         ops = frozenset(act.op for act in acts)
-        answer = read_answer(observation, ops)
+        answer = read_answer(observation, ops) if observation is not _NOTHING else Answer()
         working = next((act for act in acts if act.op in (Op.RUN, Op.CHECK)), acts[0] if acts else None)
         first = len(self.events)
         for act in acts:
+            # where a call works and then checks, a failure is the check's: the work before it was done
+            failed = answer.failed and (act.op is Op.CHECK or Op.CHECK not in ops)
             for path in self._paths(act):
-                self._add(turn, self._really(act.op, path, act.program), path, act, answer)
+                self._add(turn, self._really(act.op, path, act.program), path, act, failed=failed)
         if working and Op.RUN in ops and not answer.failed:
             done = {event.path for event in self.events[first:] if event.op is Op.WRITE}
             for path in dict.fromkeys(map(self._canonical, files_reported_written(answer.text))):
                 if path not in done:
-                    self._add(turn, Op.WRITE, path, working, answer)
+                    self._add(turn, Op.WRITE, path, working, failed=False)
         happened = frozenset(event.op for event in self.events[first:])
         self.calls.append(
             Call(len(self.calls), turn, text, working.program if working else "", happened, answer, first)
         )
         self._learn(acts, ops, answer)
 
-    def _add(self, turn: int, op: Op, path: str, act: Act, answer: Answer) -> None:
-        event = Event(len(self.events), len(self.calls), turn, op, path, act.program, act.text, answer.failed)
+    def _add(self, turn: int, op: Op, path: str, act: Act, *, failed: bool) -> None:
+        event = Event(len(self.events), len(self.calls), turn, op, path, act.program, act.text, failed)
         self.events.append(event)
         if op is Op.WRITE:
             self.writers.setdefault(path, act.program)
 
     def _really(self, op: Op, path: str, program: str) -> Op:
         """A requested output that is handed to a program before anything else wrote it is what that program writes."""
-        handed_over = op is Op.USE and path in self.brief.outputs
+        handed_over = op is Op.USE and path in self.brief.outputs and program not in _READERS
         return Op.WRITE if handed_over and self.writers.get(path, program) == program else op
 
     def _paths(self, act: Act) -> Iterator[str]:

@@ -55,38 +55,43 @@ async def evaluate(
     skill_texts: Sequence[str] = (),
 ) -> Evaluation:
     """Run and record N x M attempts; `pool` may hold rubrics to judge unguided behaviour by, it is never shown."""
-    keys = [(task, files, a) for task, files in tasks for a in range(attempts)]
-    rollouts = await asyncio.gather(
-        *(collector.attempt(task, files, (), f"eval/{label}/{task.id}/{a}") for task, files, a in keys)
-    )
-    passes: dict[str, list[int]] = defaultdict(list)
-    rows = []
-    for (task, _, a), rollout in zip(keys, rollouts, strict=True):
-        verdicts: dict[str, str] = {}
+
+    async def one(task: Task, files: TaskFiles, attempt: int) -> tuple[object, ...]:
+        rollout = await collector.attempt(task, files, (), f"eval/{label}/{task.id}/{attempt}")
+        verdicts = {}
         if judge and pool and pool.pairs and not rollout.fault:
             judgment = await judge.judge(task, rollout, pool)
-            verdicts = {i: verdict.value for i, verdict in judgment.verdicts.items()}
-            for i, verdict in judgment.verdicts.items():
-                if verdict is not Verdict.NOT_APPLICABLE:
-                    passes[i].append(verdict is Verdict.PASS)
-        leaked = _leaked_bytes(rollout, skill_texts)
+            verdicts = {rubric_id: verdict.value for rubric_id, verdict in judgment.verdicts.items()}
         kind = task.task_types[0] if task.task_types else ""
         success = None if rollout.success is None else int(rollout.success)
-        head = (label, task.id, a, iteration, task.domain, kind, success, rollout.reward)
-        rows.append((*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts)))
-    store.save_attempts(rows)
-    valid = [
-        (task.domain, bool(r.success)) for (task, _, _), r in zip(keys, rollouts, strict=True) if r.success is not None
-    ]
+        head = (label, task.id, attempt, iteration, task.domain, kind, success, rollout.reward)
+        leaked = _leaked_bytes(rollout, skill_texts)
+        return (*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts))
+
+    store.save_attempts(await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts))))
+    found = stored_evaluation(label, store, len(tasks) * attempts)
+    assert found is not None
+    return found
+
+
+def stored_evaluation(label: str, store: RunStore, wanted: int) -> Evaluation | None:
+    """The score of attempts that are in the store; None unless all `wanted` of them are."""
+    rows = store.query("SELECT domain, success, skill_bytes, verdicts FROM attempts WHERE label=?", (label,))
+    if len(rows) != wanted:
+        return None
     by_domain: dict[str, tuple[int, int]] = {}
-    for domain, success in valid:
-        won, all_attempts = by_domain.get(domain, (0, 0))
-        by_domain[domain] = won + success, all_attempts + 1
-    leaked_bytes = sum(int(row[-2]) for row in rows)
-    rates = {i: sum(values) / len(values) for i, values in passes.items()}
-    return Evaluation(
-        label, sum(s for _, s in valid), len(valid), len(keys) - len(valid), by_domain, leaked_bytes, rates
-    )
+    passes: dict[str, list[bool]] = defaultdict(list)
+    for domain, success, _, verdicts in rows:
+        if success is not None:
+            won, tried = by_domain.get(domain, (0, 0))
+            by_domain[domain] = won + success, tried + 1
+        for rubric_id, verdict in json.loads(verdicts).items():
+            if verdict != Verdict.NOT_APPLICABLE:
+                passes[rubric_id].append(verdict == Verdict.PASS)
+    valid = [success for _, success, _, _ in rows if success is not None]
+    rates = {rubric_id: sum(values) / len(values) for rubric_id, values in passes.items()}
+    leaked = sum(skill_bytes for _, _, skill_bytes, _ in rows)
+    return Evaluation(label, sum(valid), len(valid), len(rows) - len(valid), by_domain, leaked, rates)
 
 
 def _leaked_bytes(rollout: Rollout, skill_texts: Sequence[str]) -> int:

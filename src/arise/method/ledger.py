@@ -59,6 +59,8 @@ class Ledger:
         self, task_types: Sequence[str], rubric_ids: Sequence[str], verdict_IJ: ArrayLike, version: int
     ) -> None:
         """Eq. 20 — decay what is stored, then add a complete group's contributions in full to every tag of its task."""
+        if version < 0:
+            raise ValueError(f"version = {version} must not be negative")
         columns = np.array(self._columns.of(unique("rubric_ids", rubric_ids)), dtype=np.intp)
         new_pass_I, new_fail_I = contributions(verdict_IJ, [self._capability_of[i] for i in rubric_ids])
         observed = np.flatnonzero(new_pass_I + new_fail_I)
@@ -82,10 +84,14 @@ class Ledger:
     def cells(self, version: int) -> tuple[Floats, Floats]:
         """S and F of every (task type, capability) at `version`, rows as in `task_types`, columns as in Table 3."""
         factor_DI = self._factor(self._version_DI, version, observing=False)
-        member_IC = np.zeros((self._columns.width, len(CAPABILITIES)))
-        for rubric_id, capability in self._capability_of.items():
-            member_IC[self._columns.of([rubric_id])[0], _INDEX[capability]] = 1.0
-        return (self._passes_DI * factor_DI) @ member_IC, (self._fails_DI * factor_DI) @ member_IC
+        passes_DI, fails_DI = self._passes_DI * factor_DI, self._fails_DI * factor_DI
+        passes_DC, fails_DC = (np.zeros((len(self._row_of), len(CAPABILITIES))) for _ in range(2))
+        # In the pool's order, whatever column a rubric sits in: a restored ledger must add in the same order.
+        for rubric_id, n in zip(self._columns.ids, self._columns.of(self._columns.ids), strict=True):
+            c = _INDEX[self._capability_of[rubric_id]]
+            passes_DC[:, c] += passes_DI[:, n]
+            fails_DC[:, c] += fails_DI[:, n]
+        return passes_DC, fails_DC
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values; Python writes floats so that they read back exactly."""
@@ -123,7 +129,7 @@ class Ledger:
         return ledger
 
     def _factor(self, last: NDArray[np.int64], version: int, *, observing: bool) -> Floats:
-        """Eq. 20 — the decay of entries last updated at `last`: 1 within a version, and for entries never observed."""
+        """The decay of entries last updated at `last`: 1 within a version, and for entries never observed."""
         elapsed = np.where(last == _NEVER, 0, version - last)
         if (elapsed < 0).any():
             raise ValueError(
@@ -155,10 +161,12 @@ class Ledger:
             self._version_DI = np.pad(self._version_DI, pad, constant_values=_NEVER)
 
 
-def require_format(what: str, saved: Mapping[str, Any], expected: int) -> None:
-    """A saved state of another version is refused by name, never guessed at."""
+def require_format(what: str, saved: Mapping[str, Any], expected: int, kind: str | None = None) -> None:
+    """A saved state of another version, or of another kind, is refused by name, never guessed at."""
     found = saved.get("format")
     if found != expected:
         raise ValueError(
             f"{what} state has format {found!r}, this version reads {expected}: resume with the version that wrote it"
         )
+    if kind is not None and saved.get("kind") != kind:
+        raise ValueError(f"{what} state is of kind {saved.get('kind')!r}, this run samples with {kind!r}")

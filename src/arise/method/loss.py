@@ -109,7 +109,11 @@ class _Tokens:
         same_length(**arrays)
         mask = arrays.pop("generated_U")
         if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-            raise ValueError("generated_U must hold only 0 (context) and 1 (generated)")
+            place = int(np.flatnonzero(~np.isin(mask, (0, 1)))[0])
+            raise ValueError(f"generated_U[{place}] = {mask[place]} must be 0 (context) or 1 (generated)")
+        for name, array in arrays.items():
+            if array.dtype.kind not in "fiub":
+                raise ValueError(f"{name} must hold numbers, got an array of {array.dtype}")
         dtype = np.float32 if all(array.dtype == np.float32 for array in arrays.values()) else np.float64
         return cls(
             np.asarray(arrays["logprob_U"], dtype=dtype),
@@ -138,8 +142,8 @@ def _denominator(generated_U: NDArray[np.bool_], token_count: int | None) -> int
     local = int(np.count_nonzero(generated_U))
     if token_count is None:
         return max(local, 1)
-    if token_count < max(local, 1):
+    if token_count < local:
         raise ValueError(
             f"token_count = {token_count} is the whole batch's count, but this part alone has {local} generated tokens"
         )
-    return token_count
+    return max(token_count, 1)

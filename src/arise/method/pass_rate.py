@@ -39,7 +39,7 @@ def verdict_arrays(group: Group, rubric_ids: Sequence[str]) -> tuple[Floats, NDA
 
 
 def window_tallies(records: Iterable[EvidenceRecord], rubric_ids: Iterable[str]) -> dict[str, Tally]:
-    """Eq. 2 — passes and N_i of each rubric over the window's records, from every valid applicable verdict."""
+    """Passes and N_i of Eq. 2 for each rubric over the window's records, from every valid applicable verdict."""
     passes = dict.fromkeys(rubric_ids, 0)
     evaluations = dict.fromkeys(passes, 0)
     for record in records:

@@ -38,9 +38,11 @@ class Collector:
         tasks: Mapping[str, tuple[Task, TaskFiles]],
         journal: Journal,
         seed: int,
+        not_for_the_agent: tuple[str, ...] = (),
     ) -> None:
         self.agent, self.sandboxes, self.verifier = agent, sandboxes, verifier
         self.tasks, self.journal, self.seed = tasks, journal, seed
+        self.not_for_the_agent = not_for_the_agent
 
     def collect(
         self, iteration: int, draws: Sequence[Draw], shown: Sequence[Pair], group_size: int
@@ -65,7 +67,7 @@ class Collector:
     async def attempt(self, task: Task, files: TaskFiles, shown: Sequence[Pair], key: str) -> Rollout:
         """One attempt from a fresh sandbox to its reward."""
         try:
-            sandbox = await self.sandboxes.open(files.environment)
+            sandbox = await self.sandboxes.open(files.environment, self.not_for_the_agent)
         except SandboxLost as fault:
             return _lost(task, key, f"sandbox: {fault}")
         try:

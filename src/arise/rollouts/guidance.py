@@ -12,11 +12,14 @@ def active_pairs(pool: Pool) -> tuple[Pair, ...]:
     return tuple(pair for pair in pool.pairs if pair.skill.active)
 
 
+def with_guidance(base: str, texts: Sequence[str]) -> str:
+    """The base prompt with each text below it; without any, the base prompt alone."""
+    return "\n".join([base, HEADING, *(f"- {text}" for text in texts)]) if texts else base
+
+
 def system_prompt(base: str, shown: Sequence[Pair]) -> str:
-    """The base prompt with every shown skill below it; without one, the base prompt alone."""
-    if not shown:
-        return base
-    return "\n".join([base, HEADING, *(f"- {pair.skill.text}" for pair in shown)])
+    """The base prompt with every shown skill below it."""
+    return with_guidance(base, [pair.skill.text for pair in shown])
 
 
 def shown_skills(shown: Sequence[Pair]) -> tuple[ShownSkill, ...]:

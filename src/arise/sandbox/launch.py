@@ -84,22 +84,21 @@ async def start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
 
 
 async def _start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
-    with contextlib.ExitStack() as passing, contextlib.ExitStack() as on_failure:
-        ours, theirs = socket.socketpair()
-        on_failure.callback(ours.close)
-        info, info_sink = os.pipe()
-        errors = os.memfd_create("arise-bwrap-errors")
-        for fd in (info, errors):
-            passing.callback(os.close, fd)
-        shown = {place: Path(tempfile.gettempdir(), new_name()) for place in layout.shown}
-        for path in shown.values():
-            path.mkdir(0o700)
-            on_failure.callback(shutil.rmtree, path, ignore_errors=True)
-        try:
+    with contextlib.ExitStack() as here, contextlib.ExitStack() as on_failure:
+        with contextlib.ExitStack() as handed_over:
+            ours, theirs = socket.socketpair()
+            on_failure.callback(ours.close)
+            handed_over.callback(theirs.close)
+            info, info_sink = os.pipe()
+            here.callback(os.close, info)
+            handed_over.callback(os.close, info_sink)
+            errors = os.memfd_create("arise-bwrap-errors")
+            here.callback(os.close, errors)
+            shown = {place: Path(tempfile.gettempdir(), new_name()) for place in layout.shown}
+            for path in shown.values():
+                on_failure.callback(shutil.rmtree, path, ignore_errors=True)
+                path.mkdir(0o700)
             process = _spawn(layout, shown, theirs, info_sink, errors)
-        finally:
-            theirs.close()
-            os.close(info_sink)
         on_failure.callback(process.wait)
         on_failure.callback(process.kill)
         reader, writer = await asyncio.open_unix_connection(sock=ours)

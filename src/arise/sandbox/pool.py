@@ -20,6 +20,7 @@ from arise.sandbox.owner import orphans
 from arise.sandbox.seccomp import filter_program
 
 STARTING_AT_ONCE = 2
+CLOSED = "the sandbox pool is closed"
 
 
 def _raise_open_files() -> None:
@@ -103,16 +104,20 @@ class BubblewrapPool:
         return sandbox
 
     async def _take(self) -> BubblewrapSandbox:
-        while True:
-            if self._closed:
-                raise SandboxLost("the sandbox pool is closed")
+        while not self._closed:
             self._begin()
             found = await self._ready.get()
             if isinstance(found, SandboxLost):
+                if self._closed:
+                    self._ready.put_nowait(found)  # for the next that waits
                 raise found
+            if self._closed:
+                await found.close()
+                break
             if found.alive:
                 return found
             await found.close()
+        raise SandboxLost(CLOSED)
 
     async def close(self) -> None:
         """Ends every sandbox, handed out or waiting, and returns when all their processes are dead."""
@@ -122,6 +127,7 @@ class BubblewrapPool:
             found = self._ready.get_nowait()
             if isinstance(found, BubblewrapSandbox):
                 self._open.add(found)
+        self._ready.put_nowait(SandboxLost(CLOSED))
         await asyncio.gather(*(sandbox.close() for sandbox in tuple(self._open)))
 
     async def __aenter__(self) -> Self:

@@ -62,12 +62,12 @@ _CLONE3 = 435
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
-def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
 def _refuse(error: int) -> bytes:
-    return _step(_RETURN, _ERRNO | error)
+    return _instruction(_RETURN, _ERRNO | error)
 
 
 def filter_program(machine: str) -> bytes | None:
@@ -75,15 +75,20 @@ def filter_program(machine: str) -> bytes | None:
     if machine not in _MACHINES:
         return None
     column, arch = _MACHINES[machine]
-    program = [_step(_LOAD, _ARCH), _step(_EQUAL, arch, if_true=1), _refuse(EPERM), _step(_LOAD, _NUMBER)]
+    program = [
+        _instruction(_LOAD, _ARCH),
+        _instruction(_EQUAL, arch, if_true=1),
+        _refuse(EPERM),
+        _instruction(_LOAD, _NUMBER),
+    ]
     if machine == "x86_64":  # the x32 numbers reach the same calls by another door
-        program += [_step(_AT_LEAST, _X32_BIT, if_false=1), _refuse(EPERM)]
+        program += [_instruction(_AT_LEAST, _X32_BIT, if_false=1), _refuse(EPERM)]
     for numbers in _DENIED.values():
-        program += [_step(_EQUAL, numbers[column], if_false=1), _refuse(EPERM)]
+        program += [_instruction(_EQUAL, numbers[column], if_false=1), _refuse(EPERM)]
     # clone3 hides its flags behind a pointer; ENOSYS makes the C library fall back to clone, whose flags can be read.
-    program += [_step(_EQUAL, _CLONE3, if_false=1), _refuse(ENOSYS)]
-    program += [_step(_EQUAL, _CLONE[column], if_false=3), _step(_LOAD, _FIRST_ARGUMENT)]
-    program += [_step(_ANY_BIT, _NEW_NAMESPACES, if_false=1), _refuse(EPERM), _step(_RETURN, _ALLOW)]
+    program += [_instruction(_EQUAL, _CLONE3, if_false=1), _refuse(ENOSYS)]
+    program += [_instruction(_EQUAL, _CLONE[column], if_false=3), _instruction(_LOAD, _FIRST_ARGUMENT)]
+    program += [_instruction(_ANY_BIT, _NEW_NAMESPACES, if_false=1), _refuse(EPERM), _instruction(_RETURN, _ALLOW)]
     return b"".join(program)
 
 

@@ -137,8 +137,7 @@ class RunStore:
     def _insert_rollouts(self, record: IterationRecord, places: Iterable[Place]) -> None:
         for slot, draw in enumerate(record.draws):
             details = json.dumps(to_json(draw))
-            row = (record.k, slot, draw.task_id, draw.path.value, details)
-            self._db.execute("INSERT OR REPLACE INTO draws VALUES (?, ?, ?, ?, ?)", row)
+            self._insert("draws", (record.k, slot, draw.task_id, draw.path.value, details))
         remaining = iter(places)
         for group, advantages in zip(record.groups, record.advantages, strict=True):
             for j, rollout in enumerate(group.rollouts):

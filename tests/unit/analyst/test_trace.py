@@ -41,6 +41,8 @@ RUN, READ, CHECK = frozenset((Op.RUN,)), frozenset((Op.READ,)), frozenset((Op.CH
         ("Write out.csv with ./tool . Also write report.txt .", "", "out.csv report.txt", "", ""),
         ("Change in.csv in place . Follow README.md .", "in.csv", "", "README.md", ""),
         ("The tests in `tests/run_tests.sh` must pass, e.g. twice.", "", "", "", "tests/run_tests.sh"),
+        ("Sum up data.csv and write notes.md.", "data.csv", "notes.md", "", ""),
+        ("Write out.csv according to spec.txt.", "", "out.csv", "spec.txt", ""),
         ("No files at all: think 3.5 times.", "", "", "", ""),
     ],
 )

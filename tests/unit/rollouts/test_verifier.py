@@ -75,7 +75,7 @@ def test_reward_is_read(test: str, reward: float, details: dict[str, float], tmp
     ],
 )
 def test_no_valid_reward_is_a_fault_and_never_zero(test: str, reason: str, tmp_path: Path) -> None:
-    result = verify(test, tmp_path, timeout=1)
+    result = verify(test, tmp_path, timeout=1 if reason == "timeout" else 30)
     assert (result.reward, result.success) == (None, None)
     assert reason in result.fault
 
@@ -198,4 +198,4 @@ def test_verification_is_quick(tmp_path: Path) -> None:
                 taken.append(time.perf_counter() - started)
             return min(taken)
 
-    assert asyncio.run(body()) < 0.05
+    assert asyncio.run(body()) < 0.2  # a tenth of it on an idle machine

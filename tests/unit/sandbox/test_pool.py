@@ -140,6 +140,18 @@ def test_a_closed_pool_gives_no_sandbox() -> None:
     asyncio.run(body())
 
 
+def test_those_who_wait_for_a_sandbox_are_told_when_the_pool_closes() -> None:
+    async def body() -> list[object]:
+        async with BubblewrapPool(1) as pool:
+            waiting = [asyncio.create_task(pool.open()) for _ in range(6)]
+            await asyncio.sleep(0.02)
+        async with asyncio.timeout(5):
+            return await asyncio.gather(*waiting, return_exceptions=True)
+
+    results = asyncio.run(body())
+    assert any(isinstance(result, SandboxLost) for result in results)
+
+
 def test_missing_bubblewrap_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 

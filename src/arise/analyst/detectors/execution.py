@@ -40,7 +40,7 @@ def input_set(trace: Trace) -> tuple[str, ...]:
 
 def _several_inputs(trace: Trace) -> Opening | None:
     paths = input_set(trace)
-    worked = any(call.ops - INSPECTIONS for call in trace.calls)
+    worked = trace.finished and any(call.ops - INSPECTIONS - {Op.FINISH} for call in trace.calls)
     return Opening(paths=paths) if worked and (paths or trace.brief.all_files) else None
 
 
@@ -170,7 +170,7 @@ def _prepared(trace: Trace, opening: Opening) -> Finding:
 DETECTORS = (
     Detector(
         "P07",
-        "the instruction names several inputs of one kind, or asks for all files; work was done",
+        "the instruction names several inputs of one kind, or asks for all files; work was done and finished",
         "each named or listed one was handed to a program (by name, pattern, loop or folder) or named as excluded",
         "coverage of rows or pages inside one file; programs that find files by themselves",
         _several_inputs,

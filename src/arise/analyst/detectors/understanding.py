@@ -11,7 +11,7 @@ _SEVERAL = 3
 def _constraints_stated(trace: Trace) -> Opening | None:
     constraints = trace.brief.constraints
     decidable = [literals for _, literals in constraints if literals]
-    worked = any(call.ops - INSPECTIONS for call in trace.calls)
+    worked = trace.finished and any(call.ops - INSPECTIONS - {Op.FINISH} for call in trace.calls)
     return Opening() if len(constraints) >= _SEVERAL and len(decidable) > 1 and worked else None
 
 
@@ -26,11 +26,11 @@ def _constraints_addressed(trace: Trace, _: Opening) -> Finding:
 
 def _first_processing(trace: Trace) -> Event | None:
     """The first time a program works on data that was there before."""
-    made: set[str] = set()
+    made = set(trace.brief.outputs)
     for event in trace.of(Op.USE, Op.WRITE):
         if event.op is Op.WRITE:
             made.add(event.path)
-        elif event.path in trace.seen and data_like(event.path) and event.path not in made | set(trace.brief.outputs):
+        elif event.path not in made and data_like(event.path) and (event.path in trace.seen or trace.brief.all_files):
             return event
     return None
 
@@ -54,11 +54,13 @@ def _before_first_write(trace: Trace) -> int:
 
 
 def _guidance_offered(trace: Trace) -> Opening | None:
-    """Guidance seen before work began; without any act at all there was no design to guide."""
+    """Guidance seen before work began; an agent cut off before its first write may still have meant to open it."""
     limit = _before_first_write(trace)
-    visible = tuple(path for path, seq in trace.guides.items() if seq <= limit)
+    listed = tuple(path for path, seq in trace.guides.items() if seq <= limit)
+    visible = trace.brief.guides or listed
     skills = trace.provided_skills
-    return Opening(limit, visible + skills) if (visible or skills) and trace.calls else None
+    came_to_it = bool(trace.artifacts) or (trace.finished and bool(trace.calls))
+    return Opening(limit, visible + skills) if (visible or skills) and came_to_it else None
 
 
 def _opened(trace: Trace, limit: int) -> dict[str, int]:
@@ -103,7 +105,7 @@ def _sources_compared(trace: Trace, opening: Opening) -> Finding:
 DETECTORS = (
     Detector(
         "P01",
-        "three or more sentences of the instruction oblige, two of them with a name, number or option; work was done",
+        "three sentences of the instruction oblige, two with a name, number or option; work was done and finished",
         "each of those names, numbers or options shows in the agent's words or commands",
         "constraints in plain words only; whether the work really meets a constraint",
         _constraints_stated,
@@ -111,7 +113,7 @@ DETECTORS = (
     ),
     Detector(
         "P06",
-        "a program is given a data file that the instruction names or a listing showed",
+        "a program is given a data file that is named or listed, or any data file where all files are asked for",
         "that file, or another with the same extension, was read or searched before",
         "whether what was seen was understood; data read inside the program",
         _input_processed,
@@ -119,8 +121,8 @@ DETECTORS = (
     ),
     Detector(
         "P08",
-        "a guidance file (by its name) is named or listed before the first write, or the task provides skills",
-        "one of them was opened before the first write",
+        "before the first write or the end, a guidance file (by its name) is named or listed, or skills are provided",
+        "one of the named ones (of the listed ones, if none is named) was opened before the first write",
         "guidance with an unusual name; whether it was followed",
         _guidance_offered,
         _guidance_opened,

@@ -35,14 +35,13 @@ def _last_write(trace: Trace) -> Event | None:
     return last if last and trace.had_a_turn_after(last) else None
 
 
-def _looked_at_last(trace: Trace, looks: list[Event]) -> Finding:
+def _looked_at_last(trace: Trace, looks: list[Event], did: str) -> Finding:
     """Whether each result was looked at after its own last write; one look is enough, a failed check is not."""
     proof = None
     by_path: dict[str, list[Event]] = {}
     for look in looks:
-        if look.path in trace.results:
-            by_path.setdefault(look.path, []).append(look)
-    whole = [look for look in looks if look.op is Op.CHECK and look.path not in trace.results][-1:]
+        by_path.setdefault(look.path, []).append(look)
+    whole = [look for look in looks if look.op is Op.CHECK and not data_like(look.path)][-1:]  # a check of everything
     for path, write in trace.results.items():
         own = sorted(by_path.get(path, []) + whole, key=lambda look: look.seq)
         after = [look for look in own if look.seq > write.seq]
@@ -51,9 +50,9 @@ def _looked_at_last(trace: Trace, looks: list[Event]) -> Finding:
             return failed("unfixed", f"{checks[-1].program} failed at turn {checks[-1].turn}, nothing changed after it")
         proof = next((look for look in after if not look.failed), None)
         if proof is None and own:
-            return failed("stale", f"turn {own[-1].turn} looked at {path}, turn {write.turn} wrote it again")
+            return failed("stale", f"turn {own[-1].turn} {did} {path}, turn {write.turn} wrote it again")
         if proof is None:
-            return failed("never", f"turn {write.turn} wrote {path}, nothing looked at it afterwards")
+            return failed("never", f"turn {write.turn} wrote {path}, nothing {did} it afterwards")
     assert proof is not None, "an opening has at least one result"
     return passed(f"turn {proof.turn} ran {proof.program} on the result after its last write")
 
@@ -66,7 +65,7 @@ def _spec_and_artifact(trace: Trace) -> Opening | None:
 
 
 def _read_back(trace: Trace, _: Opening) -> Finding:
-    return _looked_at_last(trace, trace.of(Op.READ, Op.SEARCH, Op.CHECK))
+    return _looked_at_last(trace, trace.of(Op.READ, Op.SEARCH, Op.CHECK), "looked at")
 
 
 def _thin_answer(trace: Trace) -> Opening | None:
@@ -110,29 +109,27 @@ def _check_and_artifact(trace: Trace) -> Opening | None:
 
 
 def _check_run_last(trace: Trace, _: Opening) -> Finding:
-    return _looked_at_last(trace, [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS])
+    checks = [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS]
+    return _looked_at_last(trace, checks, "checked")
 
 
 def _figure_computed(trace: Trace) -> Opening | None:
     computing = [e for e in trace.of(Op.USE, Op.RUN) if not e.failed]
-    return Opening(computing[0].seq, turn=computing[0].turn) if trace.brief.figure and computing else None
+    asked = trace.brief.figure and trace.finished
+    return Opening(computing[0].seq, turn=computing[0].turn) if asked and computing else None
 
 
 def _cross_checked(trace: Trace, opening: Opening) -> Finding:
     routes: dict[str, int] = {}
     for event in trace.of(Op.USE, Op.READ, Op.SEARCH, Op.CHECK):
         worked = event.op is Op.USE or event.program in _COUNTERS
-        if not event.failed and (
-            event.op is Op.CHECK or (worked and event.path in trace.seen and data_like(event.path))
-        ):
+        over_data = worked and event.path in trace.seen and data_like(event.path)
+        if not event.failed and (event.op is Op.CHECK or over_data):
             routes.setdefault(event.text, event.turn)
     if len(routes) > 1:
-        return passed(
-            f"the figure was looked at by two routes, turns {' and '.join(map(str, list(routes.values())[:2]))}"
-        )
-    return failed(
-        "single", f"the figure comes from one computation at turn {opening.turn} and was not checked another way"
-    )
+        first, second, *_ = routes.values()
+        return passed(f"the figure was looked at by two routes, turns {first} and {second}")
+    return failed("single", f"the figure comes from one computation at turn {opening.turn}, nothing confirmed it")
 
 
 def _closing_words(trace: Trace) -> str:
@@ -149,7 +146,7 @@ def _claim_backed(trace: Trace, _: Opening) -> Finding:
     words = _closing_words(trace)
     checks = trace.of(Op.CHECK)
     writes = {event.path.rsplit("/", 1)[-1].lower() for event in trace.of(Op.WRITE) if not event.failed}
-    mentioned = "\n".join(call.text for call in trace.calls).lower()
+    mentioned = "\n".join(call.text for call in trace.calls if Op.FINISH not in call.ops).lower()
     if checks and checks[-1].failed and _CLAIMS_SUCCESS.search(words) and not _ADMITS.search(words):
         return failed("contradicted", f"success is claimed although the check at turn {checks[-1].turn} failed")
     if _CLAIMS_CHECK.search(words) and not checks and not trace.of(Op.READ, Op.SEARCH):
@@ -175,9 +172,7 @@ def _inventory_taken(trace: Trace, opening: Opening) -> Finding:
     if not missing:
         return passed(f"each of the {len(opening.paths)} outputs was visibly made or listed at the end")
     if listings:
-        return failed(
-            "unfilled", f"the listing at turn {listings[-1].turn} does not show {missing[0]} and it was not made"
-        )
+        return failed("unfilled", f"the listing at turn {listings[-1].turn} lacks {missing[0]} and it was not made")
     return failed("never", f"{missing[0]} was not made and nothing took stock after turn {opening.turn}")
 
 
@@ -208,7 +203,7 @@ DETECTORS = (
     ),
     Detector(
         "P13",
-        "the instruction asks for a computed figure and a computation ran",
+        "the instruction asks for a computed figure, a computation ran, and the agent finished",
         "two different commands computed over the inputs, or a check was run",
         "whether both routes agree; checks done in the head",
         _figure_computed,
