@@ -40,6 +40,7 @@ test-all: check
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/method.py
 	$(BIN)/python benchmarks/sandbox.py
+	$(BIN)/python benchmarks/judge.py
 
 mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py

@@ -5,17 +5,9 @@ Must never read a file or the environment: `config_file` loads, this module only
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """Frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from arise.config_base import Count, Fraction, Positive, Section
 
 
 class Train(Section):
