@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help setup check test test-all mutation benchmarks clean
+.PHONY: help setup train check test test-all mutation benchmarks clean
 
 help:
+	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
 	@echo "make test        lint, types, architecture and the test suite"
 	@echo "make test-all    the same with the slow tests"
 	@echo "make check       lint, types and import rules only"
@@ -15,12 +16,18 @@ help:
 
 setup: $(STAMP)
 
+# Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is said.
 # The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
 $(STAMP): pyproject.toml
+	command -v bwrap >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap) \
+	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev]"
 	touch $@
+
+train: $(STAMP)
+	$(BIN)/arise train configs/embedded.toml
 
 check: $(STAMP)
 	$(BIN)/ruff check .
@@ -36,6 +43,8 @@ test-all: check
 
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/method.py
+	$(BIN)/python benchmarks/sandbox.py
+	$(BIN)/python benchmarks/judge.py
 
 mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py

@@ -5,17 +5,9 @@ Must never read a file or the environment: `config_file` loads, this module only
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """Frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from arise.config_base import Count, Fraction, Positive, Section
 
 
 class Train(Section):
@@ -119,7 +111,100 @@ class VadeSampling(Section):
     unobserved_decay: Fraction = 0.999
 
 
+class WorldTasks(Section):
+    """Tasks of the embedded world; `mix` weighs task types (all alike when empty), `held_out` is kept from training."""
+
+    kind: Literal["world"] = "world"
+    seed: Annotated[int, Field(ge=0)] = 0
+    train_tasks: Count = 120
+    eval_tasks: Count = 60
+    held_out: str = "anomaly-and-outlier-detection"
+    mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
+    difficulty: Literal["easy", "normal", "hard"] = "normal"
+
+
+class HarborTasks(Section):
+    """Folders of Harbor or BenchFlow task directories of your own."""
+
+    kind: Literal["harbor"] = "harbor"
+    train: str
+    evaluation: str
+
+
+class SmallModel(Section):
+    """A small Llama made on the spot and started from scripted demonstrations of the embedded world."""
+
+    kind: Literal["small"] = "small"
+    hidden: Count = 128
+    layers: Count = 4
+    demonstrations: Count = 900
+    epochs: Count = 6
+
+
+class PretrainedModel(Section):
+    """Any Hugging Face causal model: `smollm2-135m-instruct`, a local folder or a hub name; LoRA unless rank is 0."""
+
+    kind: Literal["pretrained"] = "pretrained"
+    name: str = "smollm2-135m-instruct"
+    lora_rank: Annotated[int, Field(ge=0)] = 16
+    demonstrations: Annotated[int, Field(ge=0)] = 0
+    epochs: Count = 2
+
+
+class Policy(Section):
+    """Limits of the embedded engine: tokens in one micro-batch, conversations decoded together."""
+
+    token_budget: Count = 16_384
+    batch_rows: Count = 64
+
+
+class Agent(Section):
+    """Limits of one attempt with the built-in shell agent."""
+
+    max_turns: Count = 12
+    max_tokens: Count = 64
+    command_seconds: Positive = 10.0
+    observation_chars: Count = 400
+
+
+class OfflineJudging(Section):
+    """The offline analyst as judge and reflector; the two rates make it imperfect on purpose."""
+
+    kind: Literal["offline"] = "offline"
+    flip_rate: Fraction = 0.0
+    miss_rate: Fraction = 0.0
+
+
+class NoJudging(Section):
+    """No verdicts at all: outcome-only training."""
+
+    kind: Literal["none"] = "none"
+
+
+class Guidance(Section):
+    """Whether active skills enter the system prompt of training rollouts."""
+
+    show_skills: bool = True
+
+
+class Evaluation(Section):
+    """Held-out attempts, always without evolved skills; 0 = only before the first and after the last iteration."""
+
+    attempts: Count = 3
+    every: Annotated[int, Field(ge=0)] = 0
+
+
+class Storage(Section):
+    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume."""
+
+    checkpoint_every: Count = 1
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
+
+
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
+TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
+ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
+JudgeChoice = Annotated[OfflineJudging | NoJudging, Field(discriminator="kind")]
 
 
 class Config(Section):
@@ -133,6 +218,14 @@ class Config(Section):
     pool: PoolLimits = PoolLimits()
     evidence: Evidence = Evidence()
     sampler: SamplerChoice = CapabilitySampling()
+    guidance: Guidance = Guidance()
+    judge: JudgeChoice = OfflineJudging()
+    tasks: TasksChoice = WorldTasks()
+    model: ModelChoice = SmallModel()
+    policy: Policy = Policy()
+    agent: Agent = Agent()
+    evaluation: Evaluation = Evaluation()
+    storage: Storage = Storage()
 
     @model_validator(mode="before")
     @classmethod

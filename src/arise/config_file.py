@@ -38,8 +38,9 @@ def load_config(path: Path | None = None, overrides: Sequence[str] = ()) -> Conf
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
-        lines = _line_numbers(text)
-        problems += [_describe(details, lines) for details in error.errors()]
+        places = {key: f"line {number}" for key, number in _line_numbers(text).items()}
+        places |= {override.partition("=")[0].strip(): "--set" for override in overrides}
+        problems += [_describe(details, places) for details in error.errors()]
         raise ConfigError(problems, source) from None
     if problems:
         raise ConfigError(problems, source)
@@ -76,14 +77,16 @@ def _set(values: dict[str, Any], override: str) -> str | None:
     return None
 
 
-def _describe(details: Mapping[str, Any], lines: Mapping[str, int]) -> str:
+def _describe(details: Mapping[str, Any], places: Mapping[str, str]) -> str:
     """One problem: key, value, what is wrong, and what was probably meant."""
     location = [str(part) for part in details["loc"]]
     # A union adds the chosen kind to the path of what lies inside it.
-    path = [part for n, part in enumerate(location) if not (n == 1 and part in _kinds(location[0]))]
+    path = [part for n, part in enumerate(location) if not (n == 1 and part in _variants(location[0]))]
     key = ".".join(path)
-    place = f" (line {lines[key]})" if key in lines else ""
+    place = f" ({places[key]})" if key in places else ""
     if details["type"] == "extra_forbidden":
+        if owners := _kinds_with(key):
+            return f"{key}: not a key of kind {location[1]!r}{place} — it belongs to {' and '.join(owners)}"
         guess = _guess(key)
         return f"{key}: unknown key{place}" + (f" — did you mean {guess}?" if guess else "")
     shown = "" if isinstance(details["input"], dict) else f" = {details['input']!r}"
@@ -96,7 +99,8 @@ def _guess(key: str) -> str:
     known = [other.rpartition(".") for other in dict.fromkeys(known_keys())]
     elsewhere = [".".join((other, same)) for other, _, same in known if same == name and other]
     like = difflib.get_close_matches(name, [sibling for other, _, sibling in known if other == section], n=1)
-    return (elsewhere or [f"{section}.{like[0]}".lstrip(".")] if elsewhere or like else [""])[0]
+    guesses = elsewhere + [f"{section}.{name}".lstrip(".") for name in like]
+    return guesses[0] if guesses else ""
 
 
 def differences(config: Config, other: Config | None = None) -> dict[str, Any]:
@@ -130,10 +134,16 @@ def _sections(annotation: Any) -> list[type[BaseModel]]:
     return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
 
 
-def _kinds(section: str) -> set[str]:
+def _variants(section: str) -> dict[str, type[BaseModel]]:
     field = Config.model_fields.get(section)
     options = _sections(field.annotation) if field else []
-    return {option.model_fields["kind"].default for option in options if "kind" in option.model_fields}
+    return {option.model_fields["kind"].default: option for option in options if "kind" in option.model_fields}
+
+
+def _kinds_with(key: str) -> list[str]:
+    """The kinds of a section that do have this key, for a file that sets it beside another kind."""
+    section, _, name = key.partition(".")
+    return [repr(kind) for kind, variant in _variants(section).items() if name in variant.model_fields]
 
 
 def _line_numbers(text: str) -> dict[str, int]:

@@ -23,7 +23,11 @@ class Uniform:
 
     def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]:  # noqa: ARG002
         """The next `count` available tasks of the epoch, fewer when the corpus has fewer."""
+        if count < 1:
+            raise ValueError(f"count = {count}: a batch has at least one task")
         blocked = set(unavailable)
+        if unknown := sorted(blocked.difference(self.task_ids)):
+            raise ValueError(f"task {unknown[0]!r} is not among the {len(self.task_ids)} training tasks")
         slots = min(count, len(self.task_ids) - len(blocked))
         draws: list[Draw] = []
         passed_over: list[int] = []
@@ -56,7 +60,7 @@ class Uniform:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Continue exactly where `to_dict` was taken."""
-        require_format("uniform sampler", saved, FORMAT)
+        require_format("uniform sampler", saved, FORMAT, "uniform")
         position = {task_id: x for x, task_id in enumerate(self.task_ids)}
         unknown = [task_id for task_id in saved["queue"] if task_id not in position]
         if unknown:

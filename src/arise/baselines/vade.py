@@ -35,6 +35,8 @@ class Vade:
 
     def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]:
         """The `count` available tasks whose drawn p promises most information, p (1 - p)^2, best first."""
+        if count < 1:
+            raise ValueError(f"count = {count}: a batch has at least one task")
         estimates_X = pass_estimates(*self.posterior(version), self.random)
         gain_X = cell_weight(estimates_X)
         gain_X[[self._index(task_id) for task_id in unavailable]] = -1.0
@@ -74,7 +76,7 @@ class Vade:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Continue exactly where `to_dict` was taken."""
-        require_format("VADE sampler", saved, FORMAT)
+        require_format("VADE sampler", saved, FORMAT, self.settings.kind)
         for array in (self._successes_X, self._failures_X, self._version_X):
             array[:] = 0
         for task_id, successes, failures, version in saved["tasks"]:

@@ -23,7 +23,8 @@ class ChatFormat:
         self._between: dict[str, tuple[list[int], list[int]]] = {}
         opening = [{"role": "user", "content": _mark(0)}, {"role": "assistant", "content": _mark(1)}]
         after_answer = self._render(opening, answer=False)[1].split(_mark(1))[1]
-        end = self._control(after_answer)[:1]
+        end = self._control(after_answer)[:1] or [tokenizer.eos_token_id]
+        self._end = end[0]
         self.end_ids = frozenset([*end, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])])
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
@@ -45,6 +46,10 @@ class ChatFormat:
         if before and ids_so_far and before[0] == ids_so_far[-1]:
             before = before[1:]  # the model itself ended its turn
         return [*ids_so_far, *before, *self._content(text), *after]
+
+    def answer(self, text: str) -> list[int]:
+        """The ids of a whole answer as the model would write it, its end of turn included."""
+        return [*self._content(text), self._end]
 
     def _turn_change(self, role: str) -> tuple[list[int], list[int]]:
         """What stands between an answer and a following message of this role, and after that message."""

@@ -35,10 +35,14 @@ PULLABLE = {
 }
 
 
+def cache_root() -> Path:
+    """The folder for what is made or fetched once."""
+    return Path(os.environ.get("ARISE_CACHE") or "~/.cache/arise").expanduser()
+
+
 def cached_folder(name: str) -> Path:
     """Where a pulled model lies."""
-    root = os.environ.get("ARISE_CACHE") or "~/.cache/arise"
-    return Path(root).expanduser() / "models" / name
+    return cache_root() / "models" / name
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ def pass_rate(success_NM: ArrayLike) -> float:
 
 
 def pooled_pass_rate(successes: int, attempts: int) -> float:
-    """Eq. 21 — the same from counts, for attempts that are not a full rectangle."""
+    """The rate of Eq. 21 from counts, for attempts that are not a full rectangle."""
     if attempts < 1 or not 0 <= successes <= attempts:
         raise ValueError(f"{successes} successes of {attempts} attempts is not a rate")
     return 100.0 * successes / attempts
 
 
 def domain_pass_rates(success_NM: ArrayLike, domain_N: Sequence[str]) -> dict[str, float]:
-    """Eq. 21 within each domain; the overall rate pools all tasks and so weighs domains by their size."""
+    """Eq. 21 applied to each domain; the overall rate pools all tasks and so weighs domains by their size."""
     success_NM = np.asarray(success_NM, dtype=np.float64)
     if len(domain_N) != len(success_NM):
         raise ValueError(f"domain_N names {len(domain_N)} tasks, success_NM has {len(success_NM)}")

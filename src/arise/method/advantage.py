@@ -21,7 +21,7 @@ def normalized(values: ArrayLike) -> Floats:
 
 
 def rubric_advantages(verdict_IJ: ArrayLike) -> tuple[Floats, Floats]:
-    """Eq. 15 — A_ij over each rubric's applicable members, 0 elsewhere; and which rubrics are in I."""
+    """The rubric half of Eq. 15: A_ij over applicable members, 0 elsewhere; and 1 for each rubric in I, else 0."""
     verdict_IJ = verdicts("verdict_IJ", verdict_IJ)
     applicable_IJ = verdict_IJ == verdict_IJ  # false exactly at nan
     pass_IJ = verdict_IJ == 1.0
@@ -43,12 +43,11 @@ def combined_advantages(reward_J: ArrayLike, verdict_IJ: ArrayLike, rubric_weigh
 
 
 def advantage_parts(reward_J: ArrayLike, verdict_IJ: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Eq. 16 — its two terms, A_task and the mean of A_rub over I, and who has usable feedback from I."""
+    """The two terms of Eq. 16, A_task and the mean of A_rub over I, and who has usable feedback from I."""
     task_J = normalized(reward_J)
     advantage_IJ, informative_I = rubric_advantages(verdict_IJ)
     if advantage_IJ.shape[1] != task_J.shape[0]:
         raise ValueError(f"verdict_IJ has shape {advantage_IJ.shape}, but reward_J has {task_J.shape[0]} members")
-    usable_J: NDArray[np.bool_] = np.any(
-        advantage_IJ, axis=0
-    )  # within I no verdict equals its mean, so a usable one is never 0
+    # Within I no verdict equals its rubric's mean, so a usable advantage is never 0.
+    usable_J: NDArray[np.bool_] = np.any(advantage_IJ, axis=0)
     return task_J, advantage_IJ.sum(axis=0) / max(informative_I.sum(), 1.0), usable_J

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arise.method.arrays import Floats, fraction, unique
+from arise.method.arrays import Floats, finite, fraction, unique
 from arise.method.columns import Columns
 from arise.method.ledger import CAPABILITIES, require_format
 from arise.types import Capability, Pool
@@ -19,6 +19,10 @@ def coverage(evaluated_tasks: Mapping[str, int], capability_of: Mapping[str, Cap
     """Eq. 11 — C_k from |{x : r_i in E_k(x)}| of each active rubric; every capability in the pool weighs the same."""
     if task_count < 1:
         raise ValueError(f"task_count = {task_count}: coverage needs at least one training task")
+    unknown = sorted(set(evaluated_tasks) - set(capability_of))
+    if unknown:
+        known = ", ".join(capability_of) or "none"
+        raise ValueError(f"evaluated_tasks names rubric {unknown[0]!r}, which is not active (active: {known})")
     shares: dict[Capability, list[float]] = {}
     for rubric_id, capability in capability_of.items():
         tasks = evaluated_tasks.get(rubric_id, 0)
@@ -39,7 +43,11 @@ def discovery_probability(coverage: float, min_discovery: float = 0.1) -> float:
 
 def inverse_attempt_weights(attempts_X: ArrayLike) -> Floats:
     """App. "Coverage and Discovery" — weights 1 / (1 + a_x)."""
-    return 1.0 / (1.0 + np.asarray(attempts_X, dtype=np.float64))
+    attempts_X = finite("attempts_X", attempts_X)
+    if (attempts_X < 0).any():
+        place = int(np.flatnonzero(attempts_X < 0)[0])
+        raise ValueError(f"attempts_X[{place}] = {attempts_X[place]} must not be negative")
+    return 1.0 / (1.0 + attempts_X)
 
 
 class CoverageMap:
@@ -96,7 +104,7 @@ class CoverageMap:
         Returns the capabilities for which the task now has its first applicable evidence.
         """
         x = self.index(task_id)
-        columns = np.array(self._columns.of(rubric_ids), dtype=np.intp)
+        columns = np.array(self._columns.of(unique("rubric_ids", rubric_ids)), dtype=np.intp)
         valid_I, applicable_I = np.asarray(valid_I, dtype=np.bool_), np.asarray(applicable_I, dtype=np.bool_)
         if not columns.shape == valid_I.shape == applicable_I.shape:
             raise ValueError(

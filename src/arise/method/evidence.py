@@ -64,7 +64,8 @@ class Selection:
 def for_generation(
     records: Sequence[EvidenceRecord], *, seed: int, update: int, round_number: int, limit: int = 256
 ) -> Selection:
-    """Eq. 4 — at most `limit` records with diagnostics, by stable random order, not stratified by outcome."""
+    """Eq. 4 — the B_k that G_ref sees: at most `limit` records with diagnostics, stable random, not stratified."""
+    _require_limit(limit)
     eligible = [record for record in records if record.has_diagnostics]
     ordered = sorted(eligible, key=lambda record: _lot(seed, update, round_number, record.view.evidence_id))
     return Selection(tuple(record.view for record in ordered[:limit]), len(records), len(eligible))
@@ -73,7 +74,8 @@ def for_generation(
 def for_refinement(
     records: Sequence[EvidenceRecord], skill: ShownSkill, *, seed: int, update: int, limit: int = 32
 ) -> tuple[RefinementRecord, ...]:
-    """Eq. 8 — rollouts whose rubric failed although this revision of its skill was shown, failed tasks first."""
+    """The B_k of Eq. 8: rollouts that failed the rubric although this revision was shown, failed tasks first."""
+    _require_limit(limit)
     failed = (skill.rubric_id, Verdict.FAIL)
     candidates = [record for record in records if skill in record.view.shown_skills and failed in record.verdicts]
 
@@ -82,6 +84,11 @@ def for_refinement(
         return not task_failed, _lot(seed, update, skill.rubric_id, record.view.evidence_id)
 
     return tuple(RefinementRecord(record.view, record.outcome) for record in sorted(candidates, key=order)[:limit])
+
+
+def _require_limit(limit: int) -> None:
+    if limit < 1:
+        raise ValueError(f"limit = {limit} must be at least 1 record")
 
 
 def _lot(*parts: object) -> bytes:

@@ -31,9 +31,9 @@ def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolLimits = PAPER) 
         pool.find(unknown[0])
     decided = {}
     for pair in pool.pairs:
-        passes, evaluations = tallies.get(pair.rubric.id, Tally())
-        enough = evaluations >= limits.min_evaluations
-        counted = Tally(passes, evaluations) if enough else Tally()
+        tally = tallies.get(pair.rubric.id, Tally())
+        pass_rate(tally)  # counts that cannot be are an error even where they are too few to decide
+        counted = tally if tally.evaluations >= limits.min_evaluations else Tally()
         decided[pair.rubric.id] = fate(pair.skill.active, *counted, limits.activate_at, limits.retire_at)
     return decided
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arise.config import CapabilitySampling
-from arise.method.arrays import Floats
+from arise.method.arrays import Floats, fraction
 from arise.method.coverage import CoverageMap, discovery_probability, inverse_attempt_weights
 from arise.method.ledger import CAPABILITIES, Ledger, require_format
 from arise.method.pass_rate import verdict_arrays
@@ -26,22 +26,25 @@ def pass_estimates(passes: ArrayLike, fails: ArrayLike, random: np.random.Genera
 
 
 def cell_weight(p: ArrayLike) -> Floats:
-    """Eq. 14 — w = p (1 - p)^2, largest at p = 1/3."""
+    """Eq. 14 — w = p (1 - p)^2, largest at p = 1/3; `cell_probabilities` divides by its sum."""
     p = np.asarray(p, dtype=np.float64)
     if not ((p >= 0.0) & (p <= 1.0)).all():
-        raise ValueError(f"p must hold probabilities between 0 and 1, got {p}")
+        place = np.argwhere(~((p >= 0.0) & (p <= 1.0)))[0].tolist()
+        raise ValueError(f"p{place or ''} = {p[tuple(place)]} must be a probability between 0 and 1")
     return p * (1.0 - p) ** 2
 
 
 def cell_probabilities(weights: Floats) -> Floats:
-    """Eq. 14 — q = w / sum of w; uniform in the one numerical case where every weight is 0."""
+    """q of Eq. 14: w / sum of w; uniform in the one numerical case where every weight is 0."""
     total = weights.sum()
     return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))
 
 
 def cell_quota(batch_size: int, quota_fraction: float) -> int:
     """App. "Batch Construction" — max(1, ceil(b B)), in exact arithmetic: 0.07 of 100 is 7."""
-    return max(1, ceil(Fraction(str(quota_fraction)) * batch_size))
+    if batch_size < 1:
+        raise ValueError(f"batch_size = {batch_size}: a batch has at least one task")
+    return max(1, ceil(Fraction(str(fraction("quota_fraction", quota_fraction))) * batch_size))
 
 
 class CapabilitySampler:
@@ -69,16 +72,22 @@ class CapabilitySampler:
 
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:
         """Alg. 1, line 16 — learn from complete groups that a judge was asked about; incomplete ones teach nothing."""
+        place_of = {group.task.id: self.coverage.index(group.task.id) for group in groups}
+        judged = [group for group in groups if group.complete and any(r.judgment is not None for r in group.rollouts)]
+        if not judged:
+            return
         rubric_ids = [rubric.id for rubric in pool.rubrics]
-        for group in groups:
-            x = self.coverage.index(group.task.id)
-            if not group.complete or all(rollout.judgment is None for rollout in group.rollouts):
-                continue
-            verdict_IJ, valid_IJ = verdict_arrays(group, rubric_ids)
-            applicable_I = (verdict_IJ == verdict_IJ).any(axis=1)
-            for capability in self.coverage.observe(group.task.id, rubric_ids, valid_IJ.all(axis=1), applicable_I):
-                self._add_member(x, capability)
-            self.ledger.observe(self.types_X[x], rubric_ids, verdict_IJ, version)
+        verdict_GIJ = np.full((len(judged), len(rubric_ids), max(group.size for group in judged)), np.nan)
+        valid_GI = np.zeros(verdict_GIJ.shape[:2], dtype=np.bool_)
+        for g, group in enumerate(judged):
+            verdict_GIJ[g, :, : group.size], valid_IJ = verdict_arrays(group, rubric_ids)
+            valid_GI[g] = valid_IJ.all(axis=1)
+        applicable_GI = ~np.isnan(verdict_GIJ).all(axis=2)
+        types_G = [self.types_X[place_of[group.task.id]] for group in judged]
+        self.ledger.observe_groups(types_G, rubric_ids, verdict_GIJ, version)
+        for group, valid_I, applicable_I in zip(judged, valid_GI, applicable_GI, strict=True):
+            for capability in self.coverage.observe(group.task.id, rubric_ids, valid_I, applicable_I):
+                self._add_member(place_of[group.task.id], capability)
 
     def keep_only(self, pool: Pool) -> None:
         """Alg. 1, line 26 — drop what retired rubrics taught, and owe every task an evaluation by the new ones."""
@@ -102,13 +111,16 @@ class CapabilitySampler:
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Continue exactly where `to_dict` was taken."""
-        require_format("sampler", saved, FORMAT)
-        if saved["kind"] != self.settings.kind:
-            raise ValueError(
-                f"sampler state is of kind {saved['kind']!r}, this run samples with {self.settings.kind!r}"
-            )
+        require_format("sampler", saved, FORMAT, self.settings.kind)
+        ledger = Ledger.from_dict(saved["ledger"])
+        for name in ("observed_decay", "unobserved_decay"):
+            if getattr(ledger, name) != getattr(self.settings, name):
+                raise ValueError(
+                    f"sampler state was made with {name} = {getattr(ledger, name)}, "
+                    f"this run has {getattr(self.settings, name)}"
+                )
         self.coverage.restore(saved["coverage"])
-        self.ledger = Ledger.from_dict(saved["ledger"])
+        self.ledger = ledger
         self.random.bit_generator.state = saved["generator"]
         self.members = {}
         for capability in CAPABILITIES:

@@ -56,7 +56,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Pool:
-    """P_k — the active pairs (Eq. 3); `born` counts every pair ever made, so that an id never returns."""
+    """Eq. 3 — P_k, the active pairs; `born` counts every pair ever made, so that an id never returns."""
 
     pairs: tuple[Pair, ...] = ()
     version: int = 0

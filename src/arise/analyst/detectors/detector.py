@@ -1,0 +1,52 @@
+"""The shape of a detector: an opportunity that never asks about compliance, then a verdict on what was done with it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arise.analyst.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where the opportunity lies: from which event on, and which files it concerns."""
+
+    seq: int = -1
+    paths: tuple[str, ...] = ()
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`Finding(False, "never", "turn 4 wrote out.csv, nothing read it back")`; `miss` names the way it failed."""
+
+    passed: bool
+    miss: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Detector:
+    """An executable pattern: `when` and `passes` say in one line what it looks at, `blind` what it cannot see."""
+
+    pattern_id: str
+    when: str
+    passes: str
+    blind: str
+    opening: Callable[[Trace], Opening | None]
+    verdict: Callable[[Trace, Opening], Finding]
+
+    def applicable(self, trace: Trace) -> bool:
+        return self.opening(trace) is not None
+
+    def find(self, trace: Trace) -> Finding | None:
+        """The verdict, or None when the trace gave no opportunity."""
+        opening = self.opening(trace)
+        return None if opening is None else self.verdict(trace, opening)
+
+
+def passed(detail: str) -> Finding:
+    return Finding(True, "", detail)
+
+
+def failed(miss: str, detail: str) -> Finding:
+    return Finding(False, miss, detail)

@@ -1,0 +1,163 @@
+"""G_ref without a language model: pairs compiled from a window's diagnostics (Eq. 4), skills rewritten (Eq. 8).
+
+It sees what a generation call sees, no outcome and no trajectory, and says why it left something out.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
+from arise.analyst.detectors import DETECTORS
+from arise.analyst.validation import problems_of_proposal, problems_of_skill
+from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite
+
+REFERENCES_AT_MOST = 32
+_OPENERS = ("Stop {point}.", "Do this {point}:", "The moment is {point}.", "Every time, {point}:")
+
+
+@dataclass
+class _Support:
+    """What a window shows about one pattern: which records fail, in which way, and which do it right."""
+
+    misses: dict[str, str] = field(default_factory=dict)
+    contrasts: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def issue_refs(self) -> tuple[str, ...]:
+        return tuple(ref for ref in self.misses if ref not in self.contrasts)
+
+    @property
+    def contrast_refs(self) -> tuple[str, ...]:
+        return tuple(ref for ref in self.contrasts if ref not in self.misses)
+
+    @property
+    def usual_miss(self) -> str:
+        """The most frequent way to fail; the first one seen among equals."""
+        counts = Counter(miss for miss in self.misses.values() if miss)
+        return counts.most_common(1)[0][0] if counts else ""
+
+
+class OfflineReflector:
+    """Compiles, never invents: a pattern without issue and contrast evidence in the window gives no pair."""
+
+    async def propose(
+        self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
+    ) -> Reflection:
+        """At most `max_items` pairs, most failures first; a round differs from the last by its evidence only."""
+        del round_number
+        supports, unmatched = _gather(evidence)
+        covered = {pattern_of_rubric(pair.rubric): pair.rubric.id for pair in avoid}
+        known = {record.evidence_id for record in evidence}
+        proposals: list[Proposal] = []
+        rejections: list[Rejection] = []
+        for pattern_id, support in _ranked(supports):
+            wording = wordings()[pattern_id]
+            reason = _why_not(support, covered.get(pattern_id), full=len(proposals) >= max_items)
+            if not reason:
+                proposal = _compile(wording, support)
+                reason = "; ".join(f"{p.field} {p.reason}" for p in problems_of_proposal(proposal, known))
+                if not reason:
+                    proposals.append(proposal)
+                    continue
+            rejections.append(Rejection(wording.criterion, reason))
+        if unmatched:
+            rejections.append(
+                Rejection(unmatched[0], f"{len(unmatched)} diagnostic items match no pattern of the catalogue")
+            )
+        return Reflection(tuple(proposals), tuple(rejections))
+
+    async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite:
+        """The skill again, nearer to the decision that was missed, in words it has not had at the last revision."""
+        if not failures:
+            return Rewrite(None, "no failure evidence under this skill")
+        pattern_id = pattern_of_rubric(pair.rubric)
+        if pattern_id is None:
+            return Rewrite(None, "no pattern of the catalogue matches this rubric")
+        wording = wordings()[pattern_id]
+        shown = Counter(_misses_shown(pattern_id, failures)).most_common(1)
+        texts = _rewritings(wording, shown[0][0] if shown else "", pair.skill.revision)
+        text = next(text for text in texts if text != pair.skill.text)
+        if problems := problems_of_skill(text):
+            return Rewrite(None, "; ".join(problem.reason for problem in problems))
+        signal = wording.misses[shown[0][0]].signal if shown else "the behaviour is still absent"
+        return Rewrite(text, f"{len(failures)} failures under revision {pair.skill.revision}: {signal}")
+
+
+def _gather(evidence: Sequence[GenerationRecord]) -> tuple[dict[str, _Support], list[str]]:
+    """Support by pattern, and the texts of items that match none."""
+    supports: dict[str, _Support] = {}
+    unmatched: list[str] = []
+    for record in evidence:
+        for item in (*record.uncovered_issues, *record.positive_uncovered_strategies):
+            pattern_id = pattern_of_item(item)
+            if pattern_id is None:
+                unmatched.append(item.text)
+                continue
+            support = supports.setdefault(pattern_id, _Support())
+            if item in record.uncovered_issues:
+                support.misses.setdefault(record.evidence_id, miss_of_item(item, pattern_id))
+            else:
+                support.contrasts[record.evidence_id] = None
+    return supports, unmatched
+
+
+def _ranked(supports: Mapping[str, _Support]) -> list[tuple[str, _Support]]:
+    """Most failures first, where a pair has most to give; then most contrasts, then the more specific pattern."""
+    rank = {pattern_id: place for place, pattern_id in enumerate(DETECTORS)}
+    return sorted(supports.items(), key=lambda kv: (-len(kv[1].issue_refs), -len(kv[1].contrast_refs), rank[kv[0]]))
+
+
+def _why_not(support: _Support, covered_by: str | None, *, full: bool) -> str:
+    if covered_by is not None:
+        return f"already covered by rubric {covered_by}"
+    if not support.issue_refs:
+        return f"{len(support.contrast_refs)} records show it done and none shows it missing"
+    if not support.contrast_refs:
+        return f"{len(support.issue_refs)} records show it missing and none shows it done"
+    return "more supported behaviours came first" if full else ""
+
+
+def _compile(wording: Wording, support: _Support) -> Proposal:
+    return Proposal(
+        criteria_text=wording.criterion,
+        issue_tag=wording.pattern.issue_tag,
+        capability=wording.pattern.capability,
+        applicability_condition=wording.applies,
+        rule_text=wording.rule,
+        skill_text=first_skill(wording, support.usual_miss),
+        issue_refs=support.issue_refs[:REFERENCES_AT_MOST],
+        contrast_refs=support.contrast_refs[:REFERENCES_AT_MOST],
+    )
+
+
+def first_skill(wording: Wording, miss: str) -> str:
+    """A skill as it is born: the behaviour, and advice for the way in which it was missed most."""
+    return f"**{wording.title}.** {wording.skill} {_advice(wording, miss, 0)}"
+
+
+def _advice(wording: Wording, miss: str, turn: int) -> str:
+    """Advice for a known miss; without one the misses take turns."""
+    keys = list(wording.misses)
+    return wording.misses[miss if miss in wording.misses else keys[turn % len(keys)]].advice
+
+
+def _misses_shown(pattern_id: str, failures: Sequence[RefinementRecord]) -> list[str]:
+    items = [item for record in failures for item in record.view.uncovered_issues]
+    return [miss for item in items if pattern_of_item(item) == pattern_id and (miss := miss_of_item(item, pattern_id))]
+
+
+def _rewritings(wording: Wording, miss: str, revision: int) -> list[str]:
+    """Wordings for this revision and the following: three layouts and four openers take turns, twelve in all."""
+    sentences = [sentence.rstrip(".") + "." for sentence in wording.steps.split(". ")]
+    texts = []
+    for turn in range(revision, revision + 2):
+        opener = _OPENERS[turn % len(_OPENERS)].format(point=wording.point)
+        advice = _advice(wording, miss, turn)
+        layouts = (
+            "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences, start=1)) + f"\n\n{advice}",
+            f"{wording.steps} {advice}",
+            f"{advice}\n" + "\n".join(f"- {sentence}" for sentence in sentences),
+        )
+        texts.append(f"**{wording.title}.** {opener}\n{layouts[turn % len(layouts)]}")
+    return texts

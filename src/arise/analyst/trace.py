@@ -1,0 +1,229 @@
+"""A trajectory as events: what was called, on which files, and what came back (App. "Rollout Evidence").
+
+It reads the instruction, the agent's words and calls, and the observations; never the system prompt (evolved skills
+stand there), never a reward.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import islice
+
+from arise.analyst.acts import Act, Op, backup_like, path_like
+from arise.analyst.answers import Answer, files_reported_written, listed_files, read_answer
+from arise.analyst.brief import Brief, clean_path, ending, guide_like, read_brief, runnable_check
+from arise.analyst.toolcalls import acts_of_call
+from arise.analyst.vocabulary import vocabulary
+from arise.types import Observation, StopReason, Task, Trajectory, Turn
+
+_NOTHING = Observation("")
+_READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
+_GLOB_REACH = 256  # known files a pattern is tried on: keeps hostile traces linear
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One act in order — `Event(seq=4, at=2, turn=3, op=Op.READ, path="spec.txt", ...)`; turns count from 1."""
+
+    seq: int
+    at: int
+    turn: int
+    op: Op
+    path: str
+    program: str
+    text: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call with its answer; `program` is the one that did the work."""
+
+    at: int
+    turn: int
+    text: str
+    program: str
+    ops: frozenset[Op]
+    answer: Answer
+    first: int
+    """Sequence number of its first event."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trajectory, read; `seen` gives for each file the sequence number from which it was visible (-1: at once)."""
+
+    brief: Brief
+    provided_skills: tuple[str, ...]
+    calls: tuple[Call, ...]
+    events: tuple[Event, ...]
+    words: tuple[tuple[int, str], ...]
+    seen: Mapping[str, int]
+    listed: Mapping[str, int]
+    finished: bool
+
+    def of(self, *ops: Op) -> list[Event]:
+        """Events of these kinds, in order."""
+        if len(ops) == 1:
+            return self._by_op.get(ops[0], [])
+        return [event for event in self.events if event.op in ops]
+
+    @cached_property
+    def _by_op(self) -> dict[Op, list[Event]]:
+        table: dict[Op, list[Event]] = {}
+        for event in self.events:
+            table.setdefault(event.op, []).append(event)
+        return table
+
+    @cached_property
+    def artifacts(self) -> list[Event]:
+        """Writes that took effect, without copies kept aside; restricted to named outputs once one was written."""
+        done = [e for e in self.of(Op.WRITE) if not e.failed and not backup_like(e.path)]
+        wanted = [e for e in done if e.path in self.brief.outputs]
+        return wanted or done
+
+    @cached_property
+    def results(self) -> dict[str, Event]:
+        """The last write of each main result: the artifacts of the same kind as the first one named, or written."""
+        made = {event.path: event for event in self.artifacts}
+        first = next((path for path in (*self.brief.outputs, *made) if path in made), "")
+        return {path: event for path, event in made.items() if ending(path) == ending(first)}
+
+    @cached_property
+    def guides(self) -> dict[str, int]:
+        """Guidance files by the moment they became visible."""
+        return {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
+
+    @cached_property
+    def checks(self) -> dict[str, int]:
+        """Runnable checks by the moment they became visible."""
+        return {path: seq for path, seq in self.seen.items() if runnable_check(path)}
+
+    @property
+    def last_turn(self) -> int:
+        return self.calls[-1].turn if self.calls else 0
+
+    def had_a_turn_after(self, event: Event) -> bool:
+        """Whether the agent could still act after an event: it went on, or chose to finish."""
+        return self.finished or event.at < len(self.calls) - 1
+
+    def said(self, after: int = 0) -> str:
+        """The agent's own words from a turn on, in lower case."""
+        return "\n".join(text for turn, text in self.words if turn >= after).lower()
+
+
+def read_trace(task: Task, trajectory: Trajectory) -> Trace:
+    """Reads a trajectory once, in order."""
+    return _Reader(read_brief(task.instruction)).read(task, trajectory)
+
+
+def _own_words(turn: Turn) -> str:
+    """What the agent said, without the calls that some harnesses repeat in its text."""
+    text = f"{turn.reasoning}\n{turn.text}"
+    for call in turn.calls[:8]:
+        for value in call.arguments.values() if isinstance(call.arguments, Mapping) else ():
+            if isinstance(value, str) and len(value) > 3:
+                text = text.replace(value, " ")
+    return text.strip(" \n$`")
+
+
+@dataclass
+class _Reader:
+    """Collects events while it learns which files exist, so that different spellings of a path become one."""
+
+    brief: Brief
+    seen: dict[str, int] = field(default_factory=dict)
+    listed: dict[str, int] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    by_name: dict[str, list[str]] = field(default_factory=dict)
+    writers: dict[str, str] = field(default_factory=dict)
+    """The program that first wrote each file."""
+
+    def read(self, task: Task, trajectory: Trajectory) -> Trace:
+        for path in (*self.brief.inputs, *self.brief.outputs, *self.brief.guides, *self.brief.checks):
+            self._canonical(path)
+            self.seen[path] = -1
+        words = []
+        for number, turn in enumerate(trajectory.turns, start=1):
+            if own := _own_words(turn):
+                words.append((number, own))
+            answers = {o.call_id: o for o in turn.observations if o.call_id}
+            for i, call in enumerate(turn.calls):
+                positional = turn.observations[i] if i < len(turn.observations) else _NOTHING
+                self._call(number, *acts_of_call(call), answers.get(call.id, positional) if call.id else positional)
+        finished = trajectory.stop is StopReason.FINISHED or any(e.op is Op.FINISH for e in self.events)
+        return Trace(
+            self.brief, task.provided_skills, tuple(self.calls), tuple(self.events), tuple(words), self.seen,
+            self.listed, finished,
+        )  # fmt: skip
+
+    def _call(self, turn: int, text: str, acts: Sequence[Act], observation: Observation) -> None:
+        ops = frozenset(act.op for act in acts)
+        answer = read_answer(observation, ops) if observation is not _NOTHING else Answer()
+        working = next((act for act in acts if act.op in (Op.RUN, Op.CHECK)), acts[0] if acts else None)
+        first = len(self.events)
+        for act in acts:
+            # where a call works and then checks, a failure is the check's: the work before it was done
+            failed = answer.failed and (act.op is Op.CHECK or Op.CHECK not in ops)
+            for path in self._paths(act):
+                self._add(turn, self._really(act.op, path, act.program), path, act, failed=failed)
+        if working and Op.RUN in ops and not answer.failed:
+            done = {event.path for event in self.events[first:] if event.op is Op.WRITE}
+            for path in dict.fromkeys(map(self._canonical, files_reported_written(answer.text))):
+                if path not in done:
+                    self._add(turn, Op.WRITE, path, working, failed=False)
+        happened = frozenset(event.op for event in self.events[first:])
+        self.calls.append(
+            Call(len(self.calls), turn, text, working.program if working else "", happened, answer, first)
+        )
+        self._learn(acts, ops, answer)
+
+    def _add(self, turn: int, op: Op, path: str, act: Act, *, failed: bool) -> None:
+        event = Event(len(self.events), len(self.calls), turn, op, path, act.program, act.text, failed)
+        self.events.append(event)
+        if op is Op.WRITE:
+            self.writers.setdefault(path, act.program)
+
+    def _really(self, op: Op, path: str, program: str) -> Op:
+        """A requested output that is handed to a program before anything else wrote it is what that program writes."""
+        handed_over = op is Op.USE and path in self.brief.outputs and program not in _READERS
+        return Op.WRITE if handed_over and self.writers.get(path, program) == program else op
+
+    def _paths(self, act: Act) -> Iterator[str]:
+        """The files of an act: patterns become the known files they match, unknown plain words are no files."""
+        if not act.path:
+            yield ""
+        elif any(c in act.path for c in "*?"):
+            pattern = clean_path(act.path)
+            candidates = islice(self.seen, _GLOB_REACH) if len(pattern) < 100 else ()
+            matches = [path for path in candidates if fnmatchcase(path, pattern)]
+            yield from matches or [pattern]
+        elif act.op is not Op.USE or path_like(act.path) or clean_path(act.path) in self.seen:
+            yield self._canonical(act.path)
+
+    def _canonical(self, path: str) -> str:
+        """One name for `in.csv`, `./in.csv` and `/app/in.csv`."""
+        path = clean_path(path)
+        known = self.by_name.setdefault(path.rsplit("/", 1)[-1], [])
+        for other in known[:8]:
+            if other == path or other.endswith("/" + path) or path.endswith("/" + other):
+                return other
+        known.append(path)
+        return path
+
+    def _learn(self, acts: Sequence[Act], ops: frozenset[Op], answer: Answer) -> None:
+        """Files that this call's answer made visible."""
+        now = len(self.events)
+        if Op.LIST in ops and not answer.failed:
+            folders = [act.path for act in acts if act.op is Op.LIST]
+            folder = clean_path(folders[0]) if len(folders) == 1 and folders[0] else ""
+            for name in listed_files(answer.text, "" if "*" in folder else folder, alone=ops == {Op.LIST}):
+                path = self._canonical(name)
+                self.seen.setdefault(path, now)
+                self.listed.setdefault(path, now)
+        elif Op.READ in ops and not answer.failed and any(guide_like(act.path) for act in acts):
+            named = read_brief(answer.text[:4000])
+            for path in (*named.guides, *named.checks):
+                self.seen.setdefault(self._canonical(path), now)

@@ -1,0 +1,83 @@
+"""The nouns to JSON values and back, exactly: one codec for run state, stored rollouts and exports.
+
+Arrays travel as raw bytes, floats as Python writes them; what reads back is equal to what was written.
+"""
+
+import base64
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass, enum, tuple, mapping or array as JSON values."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return {"dtype": value.dtype.str, "data": base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()}
+    if dataclasses.is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(to_json(key)): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(item) for item in value]
+    raise TypeError(f"cannot store a {type(value).__name__}")
+
+
+def from_json(kind: type[T], value: Any) -> T:
+    """The `kind` that `to_json` turned into `value`; anything that does not fit is an error naming the place."""
+    return typing.cast(T, _decode(kind, value, kind.__name__))
+
+
+def _decode(kind: Any, value: Any, place: str) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or kind is object:
+        return value
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        return _decode(next(option for option in arguments if option is not type(None)), value, place)
+    if origin is np.ndarray or kind is np.ndarray:
+        return np.frombuffer(base64.b64decode(value["data"]), dtype=value["dtype"]).copy()
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_decode(arguments[0], item, f"{place}[{n}]") for n, item in enumerate(value))
+        return tuple(_decode(part, item, place) for part, item in zip(arguments, value, strict=True))
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return {
+            _decode(arguments[0], key, place): _decode(arguments[1], item, f"{place}.{key}")
+            for key, item in value.items()
+        }
+    if dataclasses.is_dataclass(kind):
+        return _decode_dataclass(typing.cast(type, kind), value, place)
+    if isinstance(kind, type) and issubclass(kind, tuple):
+        return kind(*(_decode(part, item, place) for part, item in zip(_hints(kind).values(), value, strict=True)))
+    try:
+        return kind(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _decode_dataclass(kind: type, value: Any, place: str) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"{place}: expected an object, found {type(value).__name__}")
+    hints = _hints(kind)
+    unknown = sorted(set(value) - set(hints))
+    if unknown:
+        raise ValueError(f"{place}: unknown field {unknown[0]!r}")
+    return kind(**{name: _decode(hints[name], item, f"{place}.{name}") for name, item in value.items()})
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

@@ -1,0 +1,90 @@
+"""Algorithm 1, lines 19-25: decide each pair's fate (pure), have the reflector write, apply (pure)."""
+
+from dataclasses import dataclass
+
+from arise.config import Evidence, PoolLimits
+from arise.method.evidence import for_generation, for_refinement
+from arise.method.lifecycle import Evolution, evolve, fates, room
+from arise.method.pass_rate import window_tallies
+from arise.ports import Reflector
+from arise.state import State
+from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, Rubric, ShownSkill, Skill
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a scheduled update did: the evolution, and every proposal and rewrite that was not taken."""
+
+    evolution: Evolution
+    proposals: tuple[Proposal, ...]
+    rejections: tuple[Rejection, ...]
+
+
+class Reflection:
+    """Evolves the pool from the window's evidence with a reflector; `refine` off leaves failing skills as they are."""
+
+    def __init__(
+        self, reflector: Reflector, limits: PoolLimits, evidence: Evidence, seed: int, refine: bool = True
+    ) -> None:
+        self.reflector, self.limits, self.evidence, self.seed, self.refine = reflector, limits, evidence, seed, refine
+
+    async def update(self, state: State, iteration: int) -> Update:
+        """The pool after this update; the state itself is not touched."""
+        tallies = window_tallies(state.evidence, [rubric.id for rubric in state.pool.rubrics])
+        decided = fates(state.pool, tallies, self.limits)
+        failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
+        rewrites = {pair.rubric.id: await self._rewrite(pair, state, iteration) for pair in failing}
+        proposals, rejections = await self._propose(state, iteration, room(state.pool, decided, self.limits))
+        evolution = evolve(
+            state.pool, tallies, iteration=iteration, rewrites=rewrites, proposals=proposals, limits=self.limits
+        )
+        return Update(evolution, tuple(proposals), tuple(rejections))
+
+    async def _rewrite(self, pair: Pair, state: State, iteration: int) -> Rewrite:
+        if not self.refine:
+            return Rewrite(None, "refinement is off in this run")
+        shown = ShownSkill(pair.rubric.id, pair.skill.revision)
+        failures = for_refinement(
+            state.evidence, shown, seed=self.seed, update=iteration, limit=self.evidence.refinement_records
+        )
+        if not failures:
+            return Rewrite(None, "no failed rollout saw this revision of the skill")
+        return await self.reflector.rewrite(pair, failures)
+
+    async def _propose(self, state: State, iteration: int, wanted: int) -> tuple[list[Proposal], list[Rejection]]:
+        """Rounds of generation until there is no room, a round brings nothing new, or the rounds are used up."""
+        proposals: list[Proposal] = []
+        rejections: list[Rejection] = []
+        for round_number in range(self.evidence.generation_rounds):
+            left = wanted - len(proposals)
+            if left < 1:
+                break
+            selection = for_generation(
+                state.evidence,
+                seed=self.seed,
+                update=iteration,
+                round_number=round_number,
+                limit=self.evidence.generation_records,
+            )
+            if not selection.chosen:
+                break
+            avoid = [*state.pool.pairs, *map(_as_pair, proposals)]
+            reflection = await self.reflector.propose(selection.chosen, avoid, left, round_number)
+            rejections += reflection.rejections
+            if not reflection.proposals:
+                break
+            proposals += reflection.proposals
+        return proposals, rejections
+
+
+def _as_pair(proposal: Proposal) -> Pair:
+    """A proposal of an earlier round, as something later rounds must not repeat."""
+    rubric = Rubric(
+        "proposed",
+        proposal.criteria_text,
+        proposal.issue_tag,
+        proposal.capability,
+        proposal.applicability_condition,
+        proposal.rule_text,
+    )
+    return Pair(rubric, Skill(proposal.skill_text))

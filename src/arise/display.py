@@ -1,0 +1,81 @@
+"""What a person sees while a run goes on: one plain line an iteration, and where its time went."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from arise.method.sampler import CapabilitySampler
+from arise.state import State
+from arise.store import IterationRecord
+from arise.types import Group, StepStats, Verdict
+
+
+class Display:
+    """Times the parts of an iteration and prints it when it is committed; it never touches the run."""
+
+    def __init__(self, write: Callable[[str], None], iterations: int) -> None:
+        self._write, self._iterations = write, iterations
+        self._part, self._since = "", time.perf_counter()
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._iteration_seconds: dict[str, float] = defaultdict(float)
+
+    def tell(self, message: str) -> None:
+        """A line that is not about an iteration."""
+        self._write(message)
+
+    def part(self, name: str) -> None:
+        """The loop goes on to another part of its work."""
+        now = time.perf_counter()
+        if self._part:
+            self._iteration_seconds[self._part] += now - self._since
+        self._part, self._since = name, now
+
+    def metrics(self, groups: Sequence[Group], update: StepStats, state: State) -> dict[str, float]:
+        """The numbers of an iteration that its record keeps."""
+        complete = [group for group in groups if group.complete]
+        outcomes = [bool(rollout.success) for group in complete for rollout in group.rollouts]
+        verdicts = [v for g in groups for r in g.rollouts if r.judgment for v in r.judgment.verdicts.values()]
+        applicable = [v for v in verdicts if v is not Verdict.NOT_APPLICABLE]
+        wins = [sum(bool(r.success) for r in group.rollouts) for group in complete]
+        sampler = state.sampler
+        return {
+            "pass_rate": _mean(outcomes),
+            "rubric_reward": _mean([v is Verdict.PASS for v in applicable]),
+            "all_fail": sum(win == 0 for win in wins),
+            "all_pass": sum(win == group.size for win, group in zip(wins, complete, strict=True)),
+            "mixed": sum(0 < win < group.size for win, group in zip(wins, complete, strict=True)),
+            "incomplete": len(groups) - len(complete),
+            "pool": len(state.pool),
+            "skills_shown": sum(pair.skill.active for pair in state.pool.pairs),
+            "coverage": sampler.coverage.coverage() if isinstance(sampler, CapabilitySampler) else 0.0,
+            "turns": _mean([len(r.trajectory.turns) for g in complete for r in g.rollouts]),
+            "loss": update.loss,
+            "grad_norm": update.grad_norm,
+            "kept_share": update.kept_tokens / max(update.generated_tokens, 1),
+            "generated_tokens": update.generated_tokens,
+            "skipped": float(bool(update.skipped)),
+        }
+
+    def finished(self, record: IterationRecord) -> None:
+        """Print the committed iteration."""
+        self.part("")
+        spent = sum(self._iteration_seconds.values())
+        for name, seconds in self._iteration_seconds.items():
+            self.seconds[name] += seconds
+        self._iteration_seconds.clear()
+        m = record.metrics
+        born = retired = 0
+        if record.update:
+            kinds = Counter(event.kind for event in record.update.evolution.events)
+            born, retired = kinds["born"], kinds["retire"]
+        change = f" (+{born} -{retired})" if record.update else ""
+        self._write(
+            f"{record.k + 1:4d}/{self._iterations}  pass {100 * m['pass_rate']:5.1f} %  "
+            f"rubrics {m['rubric_reward']:.2f}  "
+            f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
+            f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  coverage {m['coverage']:.2f}  {spent:.1f} s"
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(sum(values)) / len(values) if values else 0.0

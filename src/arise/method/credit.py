@@ -1,0 +1,33 @@
+"""Alg. 1, line 14: from a judged group to the advantage of each of its trajectories, with the parts it is made of."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from arise.config import Credit
+from arise.method.advantage import advantage_parts, combined_advantages
+from arise.method.arrays import Floats
+from arise.method.pass_rate import verdict_arrays
+from arise.method.reward import length_regularized
+from arise.types import Group
+
+
+class Advantages(NamedTuple):
+    """A_j of a group, and the task and rubric terms it was combined from, before weighting."""
+
+    combined_J: Floats
+    task_J: Floats
+    rubric_J: Floats
+
+
+def group_advantages(group: Group, rubric_ids: Sequence[str], credit: Credit) -> Advantages | None:
+    """Eqs. 15-17 applied to one group; None for an incomplete group, which is dropped and never filled with zeros."""
+    if not group.complete:
+        return None
+    raw_J = np.array([rollout.reward for rollout in group.rollouts], dtype=np.float64)
+    lengths_J = np.array([rollout.trajectory.generated_tokens for rollout in group.rollouts], dtype=np.float64)
+    reward_J = length_regularized(raw_J, lengths_J, credit.length_strength, credit.length_threshold)
+    verdict_IJ, _ = verdict_arrays(group, rubric_ids)
+    task_J, rubric_J, _ = advantage_parts(reward_J, verdict_IJ)
+    return Advantages(combined_advantages(reward_J, verdict_IJ, credit.rubric_weight), task_J, rubric_J)

@@ -1,0 +1,152 @@
+"""The policy a run starts from: a small model cloned from demonstrations, or a pretrained one; kept in a cache.
+
+The same settings always give the same initial weights, whatever the run's seed: runs that are compared start alike.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from arise.config import Config, SmallModel, WorldTasks
+from arise.engines.chat import ChatFormat
+from arise.engines.cloning import CloneSpec, clone
+from arise.engines.embedded import EmbeddedEngine
+from arise.engines.folders import draft_beside, swap_in
+from arise.engines.models import LoadedModel, load
+from arise.engines.pretrained import cache_root
+from arise.engines.small_model import small_model
+from arise.engines.weights import LoraSpec, merged_weights, plain_model, with_adapters
+from arise.errors import AriseError, Exit
+from arise.ports import SandboxPool
+from arise.rollouts.guidance import with_guidance
+from arise.rollouts.shell_agent import SYSTEM, observe
+from arise.types import Tokens
+from arise.world.habits import asked_given_shown, guidance, vocabulary
+from arise.world.warm_start import Demonstration, demonstrate
+
+RECIPE = 1
+"""Part of the cache key: raise it when the demonstrations or the cloning change."""
+
+SMALL_CLONING = CloneSpec(epochs=6, learning_rate=3e-3, tokens_per_update=1024)
+PRETRAINED_CLONING = CloneSpec(epochs=2, learning_rate=5e-4, tokens_per_update=2048)
+
+Tell = Callable[[str], None]
+
+
+async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> LoadedModel:
+    """The model with its tokenizer, made on first use."""
+    lora = None
+    if config.model.kind == "pretrained" and config.model.lora_rank:
+        lora = LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
+    if config.model.kind == "pretrained" and not config.model.demonstrations:
+        found = load(config.model.name, lora=lora is not None)
+        return LoadedModel(found.name, found.model, found.tokenizer, lora)
+    folder = cache_root() / "starts" / _key(config)
+    if not (folder / "config.json").is_file():
+        demonstrations = await _demonstrations(config, sandboxes, tell)
+        _clone_into(folder, config, demonstrations, tell)
+    found = load(str(folder), lora=lora is not None)
+    return LoadedModel(config.model.kind, found.model, found.tokenizer, lora)
+
+
+def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:
+    """The embedded engine around a loaded model."""
+    window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
+    return EmbeddedEngine(
+        loaded.model,
+        loaded.tokenizer,
+        lora=loaded.lora,
+        precision=config.optimizer.precision,
+        token_budget=config.policy.token_budget,
+        batch_rows=config.policy.batch_rows,
+        context_length=window,
+        end_ids=ChatFormat(loaded.tokenizer).end_ids,
+        seed=config.train.seed,
+    )
+
+
+async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) -> list[Demonstration]:
+    if not isinstance(config.tasks, WorldTasks):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"model.kind = {config.model.kind!r} with demonstrations needs tasks.kind = 'world'",
+            "nothing was started",
+            "set model.kind = 'pretrained' with demonstrations = 0 for tasks of your own",
+        )
+    tell(f"warm start: running {config.model.demonstrations} demonstrations in sandboxes")
+    return await demonstrate(
+        config.tasks,
+        config.model.demonstrations,
+        sandboxes,
+        lambda result: observe(result, config.agent.observation_chars),
+        config.agent.max_turns,
+        config.agent.command_seconds,
+    )
+
+
+def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstration], tell: Tell) -> None:
+    if isinstance(config.model, SmallModel):
+        corpus = [SYSTEM, *(text for d in demonstrations for text in _texts(d)), *10 * vocabulary()]
+        loaded = small_model(corpus, hidden=config.model.hidden, layers=config.model.layers)
+        model, spec = loaded.model, SMALL_CLONING
+    else:
+        loaded = load(config.model.name)
+        spec = PRETRAINED_CLONING
+        model = with_adapters(loaded.model, LoraSpec(), 0) if config.model.lora_rank else loaded.model
+    chat = ChatFormat(loaded.tokenizer)
+
+    def rows_of(epoch: int) -> list[Tokens]:
+        random = np.random.default_rng([epoch, 88])
+        return [demonstration_row(chat, demonstration, random) for demonstration in demonstrations]
+
+    spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
+    told = 0
+
+    def report(done: int, updates: int, loss: float) -> None:
+        nonlocal told
+        if done * 10 // updates > told:
+            told = done * 10 // updates
+            tell(f"warm start: cloning {10 * told} %, loss {loss:.2f}")
+
+    clone(model, rows_of, spec, report)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = draft_beside(folder)
+    plain_model(model).save_pretrained(draft, state_dict=merged_weights(model))
+    loaded.tokenizer.save_pretrained(draft)
+    swap_in(draft, folder)
+
+
+def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:
+    """A demonstration, below guidance that fits it, as the token record that the agent itself would have left."""
+    system = with_guidance(SYSTEM, guidance(asked_given_shown(demonstration.habits, random), random))
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": demonstration.instruction}]
+    ids = chat.prompt(messages)
+    generated = [False] * len(ids)
+    for number, (answer, observation) in enumerate(demonstration.turns, start=1):
+        said = chat.answer(answer)
+        ids, generated = [*ids, *said], [*generated, *[True] * len(said)]
+        if number < len(demonstration.turns):
+            ids = chat.extend(ids, observation)
+            generated += [False] * (len(ids) - len(generated))
+    return Tokens(
+        np.array(ids, dtype=np.int64),
+        np.array(generated, dtype=np.bool_),
+        np.zeros(len(ids)),
+        np.full(len(ids), -1, dtype=np.int64),
+    )
+
+
+def _texts(demonstration: Demonstration) -> list[str]:
+    return [demonstration.instruction, *(text for turn in demonstration.turns for text in turn)]
+
+
+def _key(config: Config) -> str:
+    """Everything the start depends on, as a name."""
+    world = config.tasks.model_dump(exclude={"train_tasks", "eval_tasks"})
+    agent = config.agent.model_dump(include={"max_turns", "observation_chars"})
+    facts = {"recipe": RECIPE, "model": config.model.model_dump(), "world": world, "agent": agent, "system": SYSTEM}
+    return blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,1 @@
+"""Running the agent: rollouts, and the verifier that says whether one succeeded."""

@@ -1,0 +1,124 @@
+"""The built-in agent: one shell command a turn, written after `$ `, until it submits or a limit ends it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from arise.config import Agent, Sampling
+from arise.ports import Engine, Sandbox
+from arise.types import (
+    CommandResult,
+    Observation,
+    SamplingParams,
+    Segment,
+    ShownSkill,
+    StopReason,
+    Task,
+    Tokens,
+    ToolCall,
+    Trajectory,
+    Turn,
+)
+
+SYSTEM = "You work in a shell . Answer with one command : $ command . When the work is done : $ submit"
+SUBMIT = "submit"
+NO_COMMAND = "error: no command , answer with one line : $ command"
+_COMMAND = re.compile(r"^\s*\$ ?(.+?)\s*$", re.MULTILINE)
+
+
+class Chat(Protocol):
+    """How a tokenizer writes conversations; ids of a conversation only ever grow."""
+
+    def prompt(self, messages: Sequence[dict[str, str]]) -> list[int]: ...
+    def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]: ...
+
+
+def parse_command(text: str) -> str | None:
+    """The first `$ command` line of an answer, None when there is none."""
+    found = _COMMAND.search(text)
+    return found[1] if found else None
+
+
+def observe(result: CommandResult, limit: int) -> Observation:
+    """A command's result as the agent sees it: output within the limit, and a word on how it failed."""
+    text, cut = result.output.strip(), False
+    if len(text) > limit:
+        text, cut = text[:limit] + " ... (cut)", True
+    failed = result.ended != "exit" or result.exit_code != 0
+    if result.ended != "exit":
+        text = f"{text}\nerror: ended by the {result.ended} limit".strip()
+    return Observation(text or ("error" if failed else "done"), failed, cut or result.truncated)
+
+
+@dataclass
+class _Record:
+    """The token record of one conversation while it grows."""
+
+    ids: list[int]
+    spans: list[tuple[int, Segment]] = field(default_factory=list)
+
+    def add(self, segment: Segment) -> None:
+        self.spans.append((len(self.ids), segment))
+        self.ids.extend(segment.ids)
+
+    def row(self) -> Tokens:
+        """All tokens with their mask; what the policy did not write has log-probability 0 and version -1."""
+        generated_U = np.zeros(len(self.ids), dtype=np.bool_)
+        logprob_U = np.zeros(len(self.ids))
+        version_U = np.full(len(self.ids), -1, dtype=np.int64)
+        for start, segment in self.spans:
+            place = slice(start, start + len(segment.ids))
+            generated_U[place], logprob_U[place], version_U[place] = True, segment.logprobs, segment.versions
+        return Tokens(np.array(self.ids, dtype=np.int64), generated_U, logprob_U, version_U)
+
+
+class ShellAgent:
+    """Runs one attempt of the policy in a sandbox and keeps its exact token record."""
+
+    def __init__(self, engine: Engine, chat: Chat, limits: Agent, sampling: Sampling) -> None:
+        self.engine, self.chat, self.limits, self.sampling = engine, chat, limits, sampling
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory:
+        """One trajectory; `key` names the conversation and with `seed` fixes its randomness."""
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": task.instruction}]
+        record = _Record(self.chat.prompt(messages))
+        turns: list[Turn] = []
+        stop = StopReason.TURN_LIMIT
+        while len(turns) < self.limits.max_turns:
+            segment = await self._sample(record.ids, key, seed)
+            record.add(segment)
+            turn, ended = await self._act(segment, sandbox)
+            if turn is not None:
+                turns.append(turn)
+            if ended is not None:
+                stop = ended
+                break
+            record.ids = self.chat.extend(record.ids, turns[-1].observations[0].text)
+        return Trajectory(key, task.id, tuple(turns), stop, system, (record.row(),), shown)
+
+    async def _sample(self, ids: list[int], key: str, seed: int) -> Segment:
+        params = SamplingParams(
+            self.limits.max_tokens, (), self.sampling.temperature, self.sampling.top_p, seed, conversation=key
+        )
+        (segment,) = await self.engine.sample(ids, params)
+        return segment
+
+    async def _act(self, segment: Segment, sandbox: Sandbox) -> tuple[Turn | None, StopReason | None]:
+        """Run what the policy wrote; gives the turn, and why the attempt ends here, if it does."""
+        if segment.finish == "context":
+            return (Turn(segment.text) if segment.ids else None), StopReason.CONTEXT_LIMIT
+        if segment.finish == "length":
+            return Turn(segment.text), StopReason.TOKEN_LIMIT
+        command = parse_command(segment.text)
+        if command is None:
+            return Turn(segment.text, (), (Observation(NO_COMMAND, error=True),)), None
+        call = ToolCall("bash", {"command": command})
+        if command == SUBMIT:
+            return Turn(segment.text, (call,)), StopReason.FINISHED
+        result = await sandbox.run(command, self.limits.command_seconds)
+        return Turn(segment.text, (call,), (observe(result, self.limits.observation_chars),)), None

@@ -1,0 +1,194 @@
+"""One bubblewrap sandbox: how a command runs in it, and how all its processes are ended for certain.
+
+Writable folders are sized memory file systems that exist only inside the sandbox; the host holds them by descriptor, so
+files outlive the processes, have an exact size cap, and vanish with ARISE whatever ends it.
+"""
+
+import asyncio
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arise.ports import SandboxLost
+from arise.sandbox.cgroup import Group
+from arise.sandbox.layout import Layout
+from arise.sandbox.tree import copy_tree, read_plain_file
+from arise.types import CommandResult
+
+DEATH_SECONDS = 10.0
+GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much later the sandbox itself is held to be lost
+MAX_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's limit on one argument
+NOT_STARTED, KILLED = 126, 137
+_ENDED = ("exit", "timeout", "output")
+
+
+async def _dead(pidfd: int) -> None:
+    """Waits until the process behind a descriptor is dead."""
+    if await_death(pidfd, 0):
+        return
+    loop = asyncio.get_running_loop()
+    died = asyncio.Event()
+    loop.add_reader(pidfd, died.set)
+    try:
+        async with asyncio.timeout(DEATH_SECONDS):
+            await died.wait()
+    except TimeoutError:
+        raise SandboxLost(f"a sandbox process did not die within {DEATH_SECONDS:g} s of SIGKILL") from None
+    finally:
+        loop.remove_reader(pidfd)
+
+
+def send_kill(pidfd: int) -> None:
+    """Sends SIGKILL to the process behind a descriptor, if it is still there."""
+    with contextlib.suppress(OSError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+def await_death(pidfd: int, seconds: float = DEATH_SECONDS) -> bool:
+    """Whether the process behind a descriptor is dead, after waiting for it without yielding."""
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
+
+
+@dataclass(eq=False)
+class BubblewrapSandbox:
+    """A running sandbox, made by `launch.start`; whoever opened it closes it, or else its pool does."""
+
+    layout: Layout
+    process: "subprocess.Popen[bytes]"
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    pidfds: tuple[int, ...]
+    """Process 1 inside, then bwrap: once the first is dead, the kernel has ended every other process of the sandbox."""
+    folders: dict[str, int]
+    """Every place that the host can fill, open."""
+    shown: dict[str, Path]
+    group: Group | None
+    left_out: tuple[str, ...] = ()
+    """What `fill` did not bring along, and why."""
+    left_running: bool = False
+    """Whether the last command that ran `alone` did not end all its processes itself."""
+    on_close: Callable[["BubblewrapSandbox"], None] | None = None
+    _running: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _killed: bool = False
+    _ended: bool = False
+    _closed: bool = False
+    _out_of_memory: bool = False
+    _kills_seen: int = 0
+
+    @property
+    def workdir(self) -> str:
+        """Where commands run, as seen from inside."""
+        return self.layout.workdir
+
+    @property
+    def files(self) -> Path:
+        """The working directory as the host reaches it until `close`; it is the agent's, so follow no link in it."""
+        return self.folder(self.workdir)
+
+    @property
+    def alive(self) -> bool:
+        return not self._killed and self.process.poll() is None
+
+    def folder(self, place: str) -> Path:
+        """One of the layout's places as the host can reach it."""
+        return Path(f"/proc/self/fd/{self.folders[place]}")
+
+    async def fill(self, place: str, source: Path, skip: Collection[str] = ()) -> None:
+        """Copies the content of a host folder into one of the layout's places."""
+        try:
+            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip)
+        except OSError as error:
+            raise SandboxLost(f"{source} could not be copied to {place}: {error}") from error
+        self.left_out += left_out
+
+    def read(self, place: str, name: str, limit: int) -> bytes | None:
+        """A regular file directly in one of the places, or None when it is absent, something else or too large."""
+        return read_plain_file(self.folders[place], name, limit)
+
+    async def run(self, command: str, timeout: float, alone: bool = False) -> CommandResult:
+        """Runs one command; with `alone`, whatever it left running is ended before its result is given."""
+        data = command.encode("utf-8", "replace")
+        if b"\0" in data or len(data) > MAX_COMMAND_BYTES:
+            return CommandResult(f"a command must have no NUL and at most {MAX_COMMAND_BYTES} bytes\n", NOT_STARTED)
+        cap = self.layout.limits.output_bytes
+        header = (len(data), max(1, int(timeout * 1000)), cap)
+        frame = b"".join(value.to_bytes(4, "big") for value in header) + bytes((alone,)) + data
+        async with self._running:
+            if self._out_of_memory:
+                return CommandResult("the sandbox was ended by its memory limit\n", KILLED, "memory")
+            if self._killed:
+                raise SandboxLost("the sandbox has been ended")
+            try:
+                return await self._exchange(frame, timeout)
+            except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
+                return await self._lost(error)
+            except BaseException:  # cancelled midway: the next answer would belong to this command
+                self.kill()
+                raise
+
+    async def _exchange(self, frame: bytes, timeout: float) -> CommandResult:
+        self.writer.write(frame)
+        async with asyncio.timeout(timeout + GRACE_SECONDS):
+            header = await self.reader.readexactly(7)
+            output = await self.reader.readexactly(int.from_bytes(header[3:], "big"))
+        self.left_running = bool(header[2])
+        ended, cap = _ENDED[header[0]], self.layout.limits.output_bytes
+        if self._memory_kills() and ended == "exit":
+            ended = "memory"
+        return CommandResult(output[:cap].decode("utf-8", "replace"), header[1], ended, truncated=len(output) > cap)
+
+    def _memory_kills(self) -> int:
+        """How many processes the kernel has ended for want of memory since the last look."""
+        if self.group is None:
+            return 0
+        before, self._kills_seen = self._kills_seen, self.group.out_of_memory_kills()
+        return self._kills_seen - before
+
+    async def _lost(self, error: Exception) -> CommandResult:
+        """A server that died of the memory limit is the command's doing; any other death is an infrastructure fault."""
+        await self.end()
+        if self._memory_kills():
+            self._out_of_memory = True
+            return CommandResult("the sandbox was ended by its memory limit\n", KILLED, "memory")
+        raise SandboxLost(f"the sandbox stopped answering ({type(error).__name__}: {error})") from error
+
+    def kill(self) -> None:
+        """Sends SIGKILL to process 1, and with it to every process of the sandbox, without waiting."""
+        self._killed = True
+        self.writer.close()
+        send_kill(self.pidfds[0])
+
+    async def end(self) -> None:
+        """Ends every process of the sandbox and returns when they are dead; the files stay until `close`."""
+        async with self._ending:
+            if self._ended:
+                return
+            self.kill()
+            for pidfd in self.pidfds:
+                await _dead(pidfd)
+            self.process.wait()
+            self._ended = True
+
+    async def close(self) -> None:
+        """Ends every process and lets go of everything the sandbox held."""
+        await self.end()
+        if self._closed:
+            return
+        self._closed = True
+        for fd in (*self.pidfds, *self.folders.values()):
+            os.close(fd)
+        for path in self.shown.values():
+            shutil.rmtree(path, ignore_errors=True)
+        if self.group is not None:
+            self.group.remove()
+        if self.on_close is not None:
+            self.on_close(self)

@@ -1,0 +1,142 @@
+"""Starts bubblewrap, and takes hold of the new sandbox before anything of an agent's runs in it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+from arise.ports import SandboxLost
+from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
+from arise.sandbox.cgroup import Cgroups, Group
+from arise.sandbox.layout import SERVER, Layout, SandboxUnavailable, inner_python
+from arise.sandbox.limits import Limits
+from arise.sandbox.owner import new_name
+from arise.sandbox.seccomp import open_filter
+from arise.sandbox.tree import FOLDER
+
+START_SECONDS = 60.0
+_NOT_PERMITTED = ("namespace", "uid map", "Operation not permitted", "Permission denied", "No permissions")
+
+
+def _limit(pid: int, limits: Limits, grouped: bool) -> None:
+    """Sets limits that every command inherits; without control groups, also the weaker ones by process and user."""
+    values = {
+        resource.RLIMIT_FSIZE: limits.disk_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CORE: 0,
+    }
+    if not grouped:
+        values |= {resource.RLIMIT_AS: limits.memory_bytes, resource.RLIMIT_NPROC: limits.processes + 1}
+    for kind, value in values.items():
+        resource.prlimit(pid, kind, (value, value))
+
+
+def _spawn(
+    layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int
+) -> "subprocess.Popen[bytes]":
+    """Starts bwrap in a session of its own, so that an interrupt typed at the terminal reaches ARISE only."""
+    line, passed = [*layout.arguments, "--info-fd", str(info)], [control.fileno(), info]
+    for place, path in shown.items():
+        line += ["--ro-bind", str(path), place]
+    line += ["--remount-ro", "/"]
+    rules = open_filter()
+    if rules is not None:
+        line += ["--seccomp", str(rules)]
+        passed.append(rules)
+    try:
+        return subprocess.Popen(
+            [*line, inner_python()[0], "-I", "-S", SERVER, str(control.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+            pass_fds=passed,
+            start_new_session=True,
+        )
+    finally:
+        if rules is not None:
+            os.close(rules)
+
+
+def _explain(errors: int) -> SandboxLost:
+    """Why bwrap ended before its server was ready."""
+    said = os.pread(errors, 2000, 0).decode("utf-8", "replace").strip() or "no message"
+    if said.startswith("bwrap:") and any(sign in said for sign in _NOT_PERMITTED):
+        return SandboxUnavailable(
+            f"bubblewrap may not make namespaces here ({said}). In a container, start it with --privileged or "
+            "--security-opt seccomp=unconfined --security-opt apparmor=unconfined; elsewhere allow them with: "
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 kernel.unprivileged_userns_clone=1"
+        )
+    return SandboxLost(f"the sandbox did not start: {said}")
+
+
+async def start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
+    """Starts one sandbox; must be called from a thread that outlives it, since the kernel ends it with that thread."""
+    try:
+        return await _start(layout, cgroups)
+    except OSError as error:  # out of descriptors, memory or disk
+        raise SandboxLost(f"a sandbox could not be started: {error}") from error
+
+
+async def _start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
+    with contextlib.ExitStack() as here, contextlib.ExitStack() as on_failure:
+        with contextlib.ExitStack() as handed_over:
+            ours, theirs = socket.socketpair()
+            on_failure.callback(ours.close)
+            handed_over.callback(theirs.close)
+            info, info_sink = os.pipe()
+            here.callback(os.close, info)
+            handed_over.callback(os.close, info_sink)
+            errors = os.memfd_create("arise-bwrap-errors")
+            here.callback(os.close, errors)
+            shown = {place: Path(tempfile.gettempdir(), new_name()) for place in layout.shown}
+            for path in shown.values():
+                on_failure.callback(shutil.rmtree, path, ignore_errors=True)
+                path.mkdir(0o700)
+            process = _spawn(layout, shown, theirs, info_sink, errors)
+        on_failure.callback(process.wait)
+        on_failure.callback(process.kill)
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        on_failure.callback(writer.close)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await reader.readexactly(1)
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
+            raise _explain(errors) from error
+        pid = json.loads(os.read(info, 4096))["child-pid"]
+        pidfds, folders, group = await _take_hold(layout, shown, cgroups, pid, process.pid, on_failure)
+        on_failure.pop_all()
+        return BubblewrapSandbox(layout, process, reader, writer, pidfds, folders, shown, group)
+
+
+async def _take_hold(
+    layout: Layout,
+    shown: dict[str, Path],
+    cgroups: Cgroups | None,
+    pid: int,
+    outer: int,
+    on_failure: contextlib.ExitStack,
+) -> tuple[tuple[int, int], dict[str, int], Group | None]:
+    """Puts the limits on and opens what the host needs, before anything of the agent's has run."""
+
+    def kept(fd: int) -> int:
+        on_failure.callback(os.close, fd)
+        return fd
+
+    pidfds = kept(os.pidfd_open(pid)), kept(os.pidfd_open(outer))
+    places = {place: Path(f"/proc/{pid}/root{place}") for place in layout.writable} | shown
+    folders = {place: kept(os.open(path, FOLDER)) for place, path in places.items()}
+    _limit(pid, layout.limits, grouped=cgroups is not None)
+    if cgroups is None:
+        return pidfds, folders, None
+    group = cgroups.create(layout.limits)
+    on_failure.callback(group.remove)
+    on_failure.callback(await_death, pidfds[0])  # only then can the group be removed
+    on_failure.callback(send_kill, pidfds[0])
+    await asyncio.to_thread(group.add, pid)  # the kernel may make the writer wait for all processors
+    return pidfds, folders, group

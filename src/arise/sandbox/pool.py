@@ -1,0 +1,144 @@
+"""Sandboxes started ahead of need, so that opening one costs a copy of the task's files and no process start."""
+
+import asyncio
+import platform
+import resource
+import shutil
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from arise.ports import SandboxLost
+from arise.sandbox.bubblewrap import BubblewrapSandbox
+from arise.sandbox.cgroup import find_cgroups
+from arise.sandbox.launch import start
+from arise.sandbox.layout import Layout
+from arise.sandbox.limits import Limits
+from arise.sandbox.owner import orphans
+from arise.sandbox.seccomp import filter_program
+
+STARTING_AT_ONCE = 2
+CLOSED = "the sandbox pool is closed"
+
+
+def _raise_open_files() -> None:
+    """Each sandbox holds some descriptors here, and a few hundred would reach the customary soft limit of 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class BubblewrapPool:
+    """Fresh sandboxes, `size` kept ready — `async with BubblewrapPool(8) as pool: box = await pool.open(files)`."""
+
+    def __init__(
+        self,
+        size: int = 4,
+        limits: Limits | None = None,
+        folders: tuple[str, ...] = (),
+        workdir: str = "/app",
+        shown: tuple[str, ...] = (),
+        read_only: tuple[str, ...] = (),
+    ) -> None:
+        self.layout = Layout(limits or Limits(), workdir, folders, shown, read_only)
+        self.size = size
+        self.cgroups = find_cgroups()
+        self._ready: asyncio.Queue[BubblewrapSandbox | SandboxLost] = asyncio.Queue()
+        self._slots = asyncio.Semaphore(STARTING_AT_ONCE)
+        self._starting: set[asyncio.Task[None]] = set()
+        self._open: set[BubblewrapSandbox] = set()
+        self._closed = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What this machine cannot enforce, for the run's record."""
+        notes = []
+        if self.cgroups is None:
+            notes.append(
+                "no writable control groups with memory and pids: memory is limited by process and not by sandbox, "
+                "and processes by user, which does not bind root"
+            )
+        if filter_program(platform.machine()) is None:
+            notes.append(f"no system-call filter for {platform.machine()}: namespaces alone confine the sandbox")
+        return tuple(notes)
+
+    async def start(self) -> None:
+        """Removes what dead runs left behind and starts the pool, or raises SandboxUnavailable with the remedy."""
+        _raise_open_files()
+        if self.cgroups is not None:
+            self.cgroups.sweep()
+        for path in orphans(Path(tempfile.gettempdir())):
+            shutil.rmtree(path, ignore_errors=True)
+        self._ready.put_nowait(await start(self.layout, self.cgroups))
+        for _ in range(self.size - 1):
+            self._begin()
+
+    def _begin(self) -> None:
+        """Has one more sandbox started in the background."""
+        task = asyncio.get_running_loop().create_task(self._add())
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    async def _add(self) -> None:
+        async with self._slots:
+            if self._closed:
+                return
+            try:
+                self._ready.put_nowait(await start(self.layout, self.cgroups))
+            except SandboxLost as fault:
+                self._ready.put_nowait(fault)
+
+    async def open(self, files: Path | None = None, skip: Collection[str] = ()) -> BubblewrapSandbox:
+        """A fresh sandbox whose working directory holds a copy of `files`, but for the top-level names in `skip`."""
+        sandbox = await self._take()
+        self._open.add(sandbox)
+        sandbox.on_close = self._open.discard
+        try:
+            if files is not None:
+                await sandbox.fill(sandbox.workdir, files, skip)
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    async def _take(self) -> BubblewrapSandbox:
+        while not self._closed:
+            self._begin()
+            found = await self._ready.get()
+            if isinstance(found, SandboxLost):
+                if self._closed:
+                    self._ready.put_nowait(found)  # for the next that waits
+                raise found
+            if self._closed:
+                await found.close()
+                break
+            if found.alive:
+                return found
+            await found.close()
+        raise SandboxLost(CLOSED)
+
+    async def close(self) -> None:
+        """Ends every sandbox, handed out or waiting, and returns when all their processes are dead."""
+        self._closed = True
+        await asyncio.gather(*self._starting, return_exceptions=True)
+        while not self._ready.empty():
+            found = self._ready.get_nowait()
+            if isinstance(found, BubblewrapSandbox):
+                self._open.add(found)
+        self._ready.put_nowait(SandboxLost(CLOSED))
+        await asyncio.gather(*(sandbox.close() for sandbox in tuple(self._open)))
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

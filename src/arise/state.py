@@ -1,0 +1,45 @@
+"""All that a resume needs besides the policy's weights: where the loop stands, the pool, the evidence, the sampler."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from arise.codec import from_json, to_json
+from arise.method.evidence import records_of, within_window
+from arise.method.ledger import require_format
+from arise.ports import Sampler
+from arise.types import EvidenceRecord, Group, Pool
+
+FORMAT = 1
+
+
+@dataclass
+class State:
+    """The loop's own state; `evidence` is B_k with the verdicts that pass rates are counted from."""
+
+    sampler: Sampler
+    iteration: int = 0
+    pool: Pool = field(default_factory=Pool)
+    evidence: list[EvidenceRecord] = field(default_factory=list)
+
+    def add_evidence(self, iteration: int, groups: list[Group], window: int) -> None:
+        """Alg. 1, line 13 — take in an iteration's records and let go of those that left the window."""
+        self.evidence = within_window([*self.evidence, *records_of(iteration, groups)], iteration, window)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        return {
+            "format": FORMAT,
+            "iteration": self.iteration,
+            "pool": to_json(self.pool),
+            "evidence": to_json(self.evidence),
+            "sampler": self.sampler.to_dict(),
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue exactly where `to_dict` was taken."""
+        require_format("run", saved, FORMAT)
+        self.iteration = saved["iteration"]
+        self.pool = from_json(Pool, saved["pool"])
+        self.evidence = [from_json(EvidenceRecord, record) for record in saved["evidence"]]
+        self.sampler.restore(saved["sampler"])

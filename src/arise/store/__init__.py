@@ -1,0 +1,5 @@
+"""The run folder: SQLite (the commit of an iteration is the last, durable act), trajectory chunks, checkpoints."""
+
+from arise.store.run_store import IterationRecord, RunStore
+
+__all__ = ["IterationRecord", "RunStore"]

@@ -1,0 +1,26 @@
+-- One run. Append-only but for `inflight`, which holds finished groups of the iteration under way.
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS iterations (k INTEGER PRIMARY KEY, metrics TEXT NOT NULL, state BLOB, checkpoint TEXT);
+CREATE TABLE IF NOT EXISTS draws (k INTEGER, slot INTEGER, task_id TEXT, path TEXT, details TEXT, PRIMARY KEY (k, slot));
+CREATE TABLE IF NOT EXISTS rollouts (
+    id TEXT PRIMARY KEY, k INTEGER, task_id TEXT, reward REAL, success INTEGER, stop TEXT, fault TEXT, turns INTEGER,
+    generated_tokens INTEGER, advantage REAL, task_advantage REAL, rubric_advantage REAL,
+    chunk TEXT, start INTEGER, length INTEGER);
+CREATE INDEX IF NOT EXISTS rollouts_by_iteration ON rollouts (k, task_id);
+CREATE TABLE IF NOT EXISTS verdicts (
+    rollout_id TEXT, rubric_id TEXT, k INTEGER, verdict TEXT, reason TEXT, shown INTEGER,
+    PRIMARY KEY (rollout_id, rubric_id)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS verdicts_by_rubric ON verdicts (rubric_id, k);
+CREATE TABLE IF NOT EXISTS evidence (evidence_id TEXT PRIMARY KEY, k INTEGER, record TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pairs (rubric_id TEXT PRIMARY KEY, born INTEGER, rubric TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS skills (
+    rubric_id TEXT, revision INTEGER, k INTEGER, text TEXT, PRIMARY KEY (rubric_id, revision)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    k INTEGER, seq INTEGER, rubric_id TEXT, kind TEXT, passes INTEGER, evaluations INTEGER, revision INTEGER, note TEXT,
+    PRIMARY KEY (k, seq)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS proposals (
+    k INTEGER, seq INTEGER, accepted INTEGER, content TEXT, reason TEXT, PRIMARY KEY (k, seq)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS attempts (
+    label TEXT, task_id TEXT, attempt INTEGER, k INTEGER, domain TEXT, task_type TEXT, success INTEGER, reward REAL,
+    stop TEXT, fault TEXT, skill_bytes INTEGER, verdicts TEXT, PRIMARY KEY (label, task_id, attempt)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS inflight (k INTEGER, task_id TEXT, content BLOB, PRIMARY KEY (k, task_id)) WITHOUT ROWID;

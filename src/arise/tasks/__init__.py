@@ -1,0 +1,19 @@
+"""Tasks on disk: Harbor and BenchFlow directories, corpora of them, and the registry of task types."""
+
+from arise.tasks.corpus import Corpus, load_corpus, read_corpus
+from arise.tasks.directory import BUILD_FILES, TaskDir, read_task
+from arise.tasks.problem import CorpusError, TaskProblem
+from arise.tasks.registry import TaskType, task_types
+
+__all__ = [
+    "BUILD_FILES",
+    "Corpus",
+    "CorpusError",
+    "TaskDir",
+    "TaskProblem",
+    "TaskType",
+    "load_corpus",
+    "read_corpus",
+    "read_task",
+    "task_types",
+]

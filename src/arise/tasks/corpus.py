@@ -1,0 +1,117 @@
+"""A folder of task directories, read whole: every problem of every task is reported at once."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arise.tasks.directory import BENCHFLOW_FILE, HARBOR_FILE, TaskDir, read_task
+from arise.tasks.problem import CorpusError, TaskProblem
+from arise.tasks.registry import check_task_types
+from arise.tasks.scan import read_text
+
+TAGS_FILE = "tags.json"
+MAX_NESTING = 3
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The tasks that can be used, and what is wrong with the others."""
+
+    tasks: tuple[TaskDir, ...]
+    problems: tuple[TaskProblem, ...]
+
+
+def load_corpus(directory: Path) -> tuple[TaskDir, ...]:
+    """All tasks of a folder in the order of their paths; raises CorpusError with every problem when there is one."""
+    corpus = read_corpus(directory)
+    if corpus.problems:
+        raise CorpusError(corpus.problems)
+    return corpus.tasks
+
+
+def read_corpus(directory: Path) -> Corpus:
+    """The usable tasks of a folder, and every problem of the others."""
+    if not directory.is_dir():
+        return Corpus((), (TaskProblem(directory, "is not a folder", "name a folder of task directories"),))
+    tasks: list[TaskDir] = []
+    problems: list[TaskProblem] = []
+    for path in _task_directories(directory):
+        if path.is_symlink():
+            problems.append(TaskProblem(path, "is a link", "put the task directory itself here"))
+            continue
+        found = read_task(path)
+        if isinstance(found, TaskDir):
+            tasks.append(found)
+        else:
+            problems += found
+    if not tasks and not problems:
+        problems.append(TaskProblem(directory, "holds no task directory", "name a folder of task directories"))
+    tasks = _without_duplicates(tasks, problems)
+    return Corpus(tuple(_with_tags(tasks, directory / TAGS_FILE, problems)), tuple(problems))
+
+
+def _is_task(path: Path) -> bool:
+    return any(os.path.lexists(path / name) for name in (HARBOR_FILE, BENCHFLOW_FILE))
+
+
+def _folders(directory: Path) -> list[Path]:
+    """The folders in a folder, links among them, without the hidden ones."""
+    return sorted(p for p in directory.iterdir() if not p.name.startswith(".") and (p.is_symlink() or p.is_dir()))
+
+
+def _holds_tasks(directory: Path, levels: int) -> bool:
+    inner = [] if directory.is_symlink() or levels == 0 else _folders(directory)
+    return any(_is_task(path) or _holds_tasks(path, levels - 1) for path in inner)
+
+
+def _task_directories(directory: Path, levels: int = MAX_NESTING) -> Iterator[Path]:
+    """Folders with a task file; a folder with none at any level is given too, to be reported as a broken task."""
+    if _is_task(directory):
+        yield directory
+        return
+    for path in _folders(directory):
+        if _is_task(path) or not _holds_tasks(path, levels):
+            yield path
+        else:
+            yield from _task_directories(path, levels - 1)
+
+
+def _without_duplicates(tasks: list[TaskDir], problems: list[TaskProblem]) -> list[TaskDir]:
+    """Keeps the first task of each id and reports the others."""
+    first: dict[str, TaskDir] = {}
+    for found in tasks:
+        other = first.setdefault(found.task.id, found)
+        if other is not found:
+            what = f"has the id {found.task.id!r} of {other.directory}"
+            problems.append(TaskProblem(found.directory, what, "give it another name in [task] or of its folder"))
+    return list(first.values())
+
+
+def _with_tags(tasks: list[TaskDir], path: Path, problems: list[TaskProblem]) -> list[TaskDir]:
+    """The tasks with the types that tags.json gives them, which take the place of those in their own files."""
+    if not os.path.lexists(path):
+        return tasks
+    text = read_text(path)
+    if isinstance(text, TaskProblem):
+        problems.append(text)
+        return tasks
+    try:
+        tags = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problems.append(TaskProblem(path, f"is not JSON: {error}", "correct the syntax"))
+        return tasks
+    if not isinstance(tags, dict):
+        problems.append(TaskProblem(path, "is not an object", 'write {"task id": ["task-type", ...], ...}'))
+        return tasks
+    known = {found.task.id for found in tasks}
+    for name, types in tags.items():
+        if name not in known:
+            problems.append(TaskProblem(path, f"names no usable task: {name!r}", "remove it or add the task"))
+        problems += check_task_types(types, path, name)
+    usable = {name: tuple(types) for name, types in tags.items() if isinstance(types, list)}
+    return [
+        replace(found, task=replace(found.task, task_types=usable.get(found.task.id, found.task.task_types)))
+        for found in tasks
+    ]

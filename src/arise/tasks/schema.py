@@ -1,0 +1,165 @@
+"""task.toml of Harbor (schema 1.x with its legacy keys) and the frontmatter of a BenchFlow task.md, as one model.
+
+Unknown keys are ignored, as Harbor does; known keys with unusable values are problems.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from arise.tasks.problem import TaskProblem
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", re.IGNORECASE)
+_MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-([^}]*))?\}")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _text(value: object) -> str:
+    """A scalar of TOML or YAML as its author wrote it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError(f"{value!r} is not text or a number")
+
+
+def _environment(value: object) -> object:
+    """Variables with their `${VAR:-default}` resolved to the default: a sandbox never sees the host's environment."""
+    if not isinstance(value, Mapping):
+        return value
+    for name in value:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of a variable")
+    return {name: _VARIABLE.sub(lambda found: found[1] or "", _text(content)) for name, content in value.items()}
+
+
+Environment = Annotated[dict[str, str], BeforeValidator(_environment)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class About(_Section):
+    """[task]"""
+
+    name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
+
+
+class Agent(_Section):
+    """[agent]"""
+
+    timeout_sec: Seconds | None = None
+
+
+class Check(_Section):
+    """[verifier]"""
+
+    type: Literal["test-script"] = "test-script"
+    timeout_sec: Seconds = 600.0
+    env: Environment = Field(default_factory=dict)
+
+
+class Place(_Section):
+    """[environment]"""
+
+    network_mode: Literal["public", "no-network", "allowlist"] = "public"
+    os: Literal["linux"] = "linux"
+    cpus: Amount | None = None
+    memory_mb: Amount | None = None
+    storage_mb: Amount | None = None
+    gpus: Amount | None = None
+    docker_image: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _legacy(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        found = dict(given)
+        if isinstance(found.get("allow_internet"), bool):
+            found.setdefault("network_mode", "public" if found["allow_internet"] else "no-network")
+        for old in ("memory", "storage"):
+            if old in found:
+                size = _SIZE.fullmatch(str(found[old]).strip())
+                if size is None:
+                    raise ValueError(f"{old} must be a size such as '2G', got {found[old]!r}")
+                found.setdefault(f"{old}_mb", float(size[1]) * _MIB[size[2].upper()])
+        return found
+
+
+class Answer(_Section):
+    """[solution]"""
+
+    timeout_sec: Seconds = 600.0
+    env: Environment = Field(default_factory=dict)
+
+
+class TaskFile(_Section):
+    """A whole task.toml or frontmatter — `TaskFile.model_validate(tomllib.loads(text))`."""
+
+    schema_version: str = "1.0"
+    task: About | None = None
+    metadata: dict[str, object] = Field(default_factory=dict)
+    agent: Agent = Agent()
+    verifier: Check = Check()
+    environment: Place = Place()
+    solution: Answer = Answer()
+    steps: list[object] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        found = dict(given)
+        for old, new in (("version", "schema_version"), ("sandbox", "environment"), ("oracle", "solution")):
+            if old in found:
+                found.setdefault(new, found[old])
+        if isinstance(found.get("schema_version"), int | float):
+            found["schema_version"] = str(found["schema_version"])
+        return found
+
+    @field_validator("schema_version")
+    @classmethod
+    def _known(cls, version: str) -> str:
+        if version.split(".")[0] != "1":
+            raise ValueError(f"only schema 1.x can be read, got {version!r}")
+        return version
+
+    @field_validator("steps")
+    @classmethod
+    def _single(cls, steps: list[object]) -> list[object]:
+        if steps:
+            raise ValueError("tasks of several steps cannot be run; each step must be a task of its own")
+        return steps
+
+    @property
+    def task_types(self) -> object:
+        """What [metadata] says of ARISE's task types, in either spelling, unchecked."""
+        nested = self.metadata.get("arise")
+        if isinstance(nested, dict) and "task_types" in nested:
+            return nested["task_types"]
+        return self.metadata.get("arise.task_types", self.metadata.get("task_types", []))
+
+
+def check_task_file(given: object, path: Path) -> TaskFile | list[TaskProblem]:
+    """The model, or one problem for each value that cannot be used."""
+    try:
+        return TaskFile.model_validate(given)
+    except ValidationError as error:
+        return [
+            TaskProblem(
+                path,
+                f"{'.'.join(map(str, fault['loc'])) or 'the file'}: {fault['msg'].removeprefix('Value error, ')}",
+                "correct this value, or remove the key to use its default",
+            )
+            for fault in error.errors(include_url=False)
+        ]

@@ -1,0 +1,79 @@
+"""Scripted attempts at world tasks, with the flaws and habits of a worker; each command is really run by the caller."""
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from arise.world.habits import Habit
+from arise.world.instance import Instance
+from arise.world.kinds import PROFILES, SEPARATORS
+
+
+class Seen(NamedTuple):
+    """What a command showed: its output, and whether it failed."""
+
+    text: str
+    failed: bool
+
+
+Script = Generator[str, Seen, None]
+
+
+def demonstration(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Script:
+    """One attempt as a generator of commands that is sent what each of them showed."""
+    profile = yield from _gather(instance, habits, random)
+    known_format = Habit.PROBE in habits
+    if Habit.BACKUP in habits and instance.kind.in_place:
+        yield f"cp {instance.inputs[0]} {instance.inputs[0]}.bak"
+    covered = range(instance.kind.parts if Habit.LIST in habits else 1)
+    separator = instance.separator if known_format else str(random.choice(list(SEPARATORS), p=[0.5, 0.3, 0.2]))
+    for n in covered:
+        separator = yield from _transform(instance, n, profile, separator, habits, random)
+    if Habit.DELIVER in habits and instance.kind.report:
+        yield f"./report {instance.outputs[0]}"
+
+
+def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Generator[str, Seen, str]:
+    """Look around; gives the profile the worker will use, a guess where it was not looked up."""
+    looks = []
+    if Habit.LIST in habits:
+        looks.append("ls")
+    if Habit.GUIDE in habits:
+        looks.append("cat spec.txt")
+    if Habit.SOURCES in habits and instance.kind.notes:
+        looks.append("cat notes.txt")
+    if Habit.PROBE in habits:
+        looks.append(f"head -n 2 {instance.inputs[0]}")
+    if random.random() < 0.3:
+        looks = [looks[i] for i in random.permutation(len(looks))]
+    for look in looks:  # noqa: UP028 — a list cannot be sent anything
+        yield look
+    if looks and Habit.ECONOMY not in habits:
+        for _ in range(int(random.integers(1, 4))):
+            yield looks[int(random.integers(len(looks)))]
+    if "cat notes.txt" in looks or ("cat spec.txt" in looks and not instance.kind.notes):
+        return instance.profile
+    if "cat spec.txt" in looks:
+        return instance.decoy
+    return str(random.choice(PROFILES))
+
+
+def _transform(
+    instance: Instance, n: int, profile: str, separator: str, habits: frozenset[Habit], random: np.random.Generator
+) -> Generator[str, Seen, str]:
+    """Run the tool on input `n`, react to an error, perhaps check; gives the separator that is now believed right."""
+    seen = yield instance.command(n, profile, separator)
+    while seen.failed and "expected" in seen.text:
+        if Habit.REPAIR in habits:
+            separator = instance.separator
+        elif random.random() < 0.5:
+            break
+        seen = yield instance.command(n, profile, separator)
+    if Habit.CHECK in habits:
+        seen = yield f"./check {instance.outputs[n]}"
+        if seen.failed and "again" in seen.text:
+            yield instance.command(n, profile, separator)
+            if random.random() < 0.5:
+                yield f"./check {instance.outputs[n]}"
+    return separator

@@ -1,0 +1,139 @@
+"""Writes instances as Harbor task directories: training and evaluation disjoint, one task type held out entirely."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from arise.config import WorldTasks
+from arise.types import Task
+from arise.world.instance import Instance, make_instance
+from arise.world.kinds import KINDS, Kind, at_difficulty
+
+SCRIPTS = ("tool", "check", "report")
+
+TASK_TOML = """schema_version = "1.4"
+
+[task]
+name = "arise-world/{task_id}"
+description = "Generated task of type {task_type}."
+
+[metadata]
+category = "{domain}"
+task_types = ["{task_type}"]
+
+[agent]
+timeout_sec = 60.0
+
+[verifier]
+timeout_sec = 20.0
+
+[environment]
+network_mode = "no-network"
+workdir = "/app"
+"""
+
+DOCKERFILE = "FROM debian:bookworm-slim\nWORKDIR /app\nCOPY . /app/\n"
+
+TEST = """#!/bin/sh
+passed=1
+for wanted in /tests/expected/*; do
+  cmp -s "$wanted" "/app/${wanted##*/}" || passed=0
+done
+if [ -f /tests/original ]; then
+  kept=0
+  for file in /app/*; do cmp -s "$file" /tests/original && kept=1; done
+  [ $kept = 1 ] || passed=0
+fi
+echo $passed > /logs/verifier/reward.txt
+"""
+
+
+def instances(world: WorldTasks, split: str) -> Iterator[tuple[Task, Instance]]:
+    """The tasks of a split (`train`, `eval` or `demo`) in order, without end.
+
+    An instance belongs to the split its content hashes to, so that splits are disjoint whatever their sizes.
+    """
+    kinds, weights = _mix(world, split)
+    random = np.random.default_rng([world.seed, *split.encode()])
+    seen: set[str] = set()
+    while True:
+        kind = kinds[int(random.choice(len(kinds), p=weights))]
+        instance = make_instance(at_difficulty(kind, world.difficulty), random)
+        digest = _digest(instance)
+        if digest in seen or _split_of(digest) != split:
+            continue
+        seen.add(digest)
+        task_id = f"{kind.task_type}-{digest[:8]}"
+        yield Task(task_id, instance.instruction, (kind.task_type,), kind.domain), instance
+
+
+def write_task(task: Task, instance: Instance, directory: Path) -> Path:
+    """One Harbor task directory below `directory`."""
+    root = directory / task.id
+    files = instance.environment()
+    _write(root / "environment", files | {"Dockerfile": DOCKERFILE})
+    _write(root, {"instruction.md": task.instruction + "\n", "task.toml": _task_toml(task)})
+    _write(root / "solution", {"solve.sh": "#!/bin/sh\n" + "\n".join(instance.oracle()) + "\n"})
+    _write(root / "tests", {"test.sh": TEST})
+    _write(root / "tests" / "expected", _expected(instance))
+    if instance.kind.in_place:
+        _write(root / "tests", {"original": files[instance.inputs[0]]})
+    return root
+
+
+def write_environment(instance: Instance, directory: Path) -> None:
+    """Only the files the agent finds."""
+    _write(directory, instance.environment())
+
+
+def _expected(instance: Instance) -> dict[str, str]:
+    """What the oracle leaves behind, by running it: the tools are the only definition of a right result."""
+    wanted = [*instance.outputs, *(["report.txt"] if instance.kind.report else [])]
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        write_environment(instance, place)
+        script = "\n".join(instance.oracle())
+        subprocess.run(["/bin/sh", "-c", script], cwd=place, check=True, capture_output=True, timeout=20)
+        return {name: (place / name).read_text() for name in wanted}
+
+
+def _write(root: Path, files: Mapping[str, str]) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = root / name
+        path.write_text(text)
+        if name in SCRIPTS or name.endswith(".sh"):
+            path.chmod(0o755)
+
+
+def _task_toml(task: Task) -> str:
+    return TASK_TOML.format(task_id=task.id, task_type=task.task_types[0], domain=task.domain)
+
+
+def _mix(world: WorldTasks, split: str) -> tuple[list[Kind], list[float]]:
+    """The kinds of a split with their probabilities; the held-out type occurs in evaluation only."""
+    known = {kind.task_type for kind in KINDS}
+    unknown = sorted({world.held_out, *world.mix} - known - {""})
+    if unknown:
+        raise ValueError(f"world: unknown task type {unknown[0]!r}; the world makes {', '.join(sorted(known))}")
+    kinds = [kind for kind in KINDS if split == "eval" or kind.task_type != world.held_out]
+    weights = [world.mix.get(kind.task_type, 0.0 if world.mix else 1.0) for kind in kinds]
+    if split == "eval" and world.held_out and not world.mix.get(world.held_out):
+        weights = [w if kind.task_type != world.held_out else 1.0 for kind, w in zip(kinds, weights, strict=True)]
+    if not sum(weights) > 0:
+        raise ValueError(f"world.mix = {dict(world.mix)} leaves no task type for the {split} split")
+    return kinds, [weight / sum(weights) for weight in weights]
+
+
+def _digest(instance: Instance) -> str:
+    content = repr((instance.kind.task_type, sorted(instance.environment().items()), instance.wording))
+    return blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def _split_of(digest: str) -> str:
+    """One in four instances is for evaluation, one in four for demonstrations, the rest for training."""
+    return ("eval", "demo", "train", "train")[int(digest[-1], 16) % 4]

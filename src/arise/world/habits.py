@@ -1,0 +1,263 @@
+"""Habits of a scripted worker, how often it has them, and how a person would ask for each of them.
+
+A worker shows every habit now and then by itself and clearly more often when asked: so a model that learns from its
+demonstrations can follow guidance, and has something to build on without it.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+
+
+class Habit(StrEnum):
+    """What a careful worker does; none of it is enough for any task alone."""
+
+    LIST = "list"
+    GUIDE = "guide"
+    SOURCES = "sources"
+    PROBE = "probe"
+    BACKUP = "backup"
+    CHECK = "check"
+    REPAIR = "repair"
+    DELIVER = "deliver"
+    ECONOMY = "economy"
+
+
+UNASKED = {
+    Habit.LIST: 0.35,
+    Habit.GUIDE: 0.40,
+    Habit.SOURCES: 0.25,
+    Habit.PROBE: 0.30,
+    Habit.BACKUP: 0.20,
+    Habit.CHECK: 0.20,
+    Habit.REPAIR: 0.40,
+    Habit.DELIVER: 0.40,
+    Habit.ECONOMY: 0.60,
+}
+"""How often a habit shows without being asked for."""
+
+ASKED = 0.95
+"""How often it shows when asked for."""
+
+UNGUIDED, ASK_RATE = 0.3, 0.3
+"""How often nothing is asked for at all, and how often each habit is where something is."""
+
+_PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
+    Habit.LIST: (
+        (
+            "Before you start ,",
+            "First ,",
+            "At the beginning ,",
+            "When a task has several files ,",
+            "When there are many inputs ,",
+        ),
+        (
+            "list all input files and count them",
+            "list the folder with ls",
+            "see which files are there",
+            "find the full set of inputs",
+            "enumerate every file of the task",
+        ),
+        (
+            "and process each one .",
+            "and cover every input .",
+            "so that none is missing .",
+            "then work through all of them .",
+        ),
+    ),
+    Habit.GUIDE: (
+        (
+            "Before you run or write anything ,",
+            "First ,",
+            "Before your own plan ,",
+            "When a guide is supplied ,",
+            "Before you act ,",
+        ),
+        (
+            "open the specification and read it",
+            "read the guide",
+            "look for a specification , guide or notes among the files",
+            "read spec.txt",
+            "consult the documentation",
+        ),
+        ("and follow what it says .", "and use its profile .", "then do what it says .", "instead of a guess ."),
+    ),
+    Habit.SOURCES: (
+        (
+            "When there are several guides or notes ,",
+            "When sources differ ,",
+            "If there are notes ,",
+            "Before choosing a profile ,",
+        ),
+        (
+            "read all of them",
+            "open every guide and every note",
+            "read notes.txt too",
+            "look for a correction in the notes",
+            "compare the guides",
+        ),
+        (
+            "and follow the newer or stronger one .",
+            "and resolve where they differ .",
+            "before you write .",
+            "then decide .",
+        ),
+    ),
+    Habit.PROBE: (
+        (
+            "Before you run any tool on an input file ,",
+            "Before processing data ,",
+            "When the form is unknown ,",
+            "First ,",
+        ),
+        (
+            "show its first lines",
+            "look at the first lines of the input",
+            "preview the rows with head",
+            "inspect the columns and the form of the data",
+            "look at a sample of the input",
+        ),
+        (
+            "and choose your options from them .",
+            "and use the format you see .",
+            "instead of assuming it .",
+            "to note its form .",
+        ),
+    ),
+    Habit.BACKUP: (
+        (
+            "Before you change or delete a file ,",
+            "Before you overwrite a file ,",
+            "When a file is changed in place ,",
+            "Before a change ,",
+        ),
+        (
+            "copy it to a backup name",
+            "make a copy of the original",
+            "save a backup with cp",
+            "keep a copy of the file that is already there",
+            "back up the file",
+        ),
+        ("and then change the file .", "so that nothing is lost .", "first .", "and touch nothing else ."),
+    ),
+    Habit.CHECK: (
+        (
+            "After your last write ,",
+            "Before you finish ,",
+            "Before submit ,",
+            "After writing an output ,",
+            "Once the output is written ,",
+        ),
+        (
+            "run the check on your output",
+            "run the check that the files include",
+            "open the output and look once more",
+            "verify what you wrote",
+            "read back the output with the check",
+        ),
+        (
+            "and fix what it reports .",
+            "and run the tool again if it is incomplete .",
+            "and fix what differs .",
+            "once .",
+        ),
+    ),
+    Habit.REPAIR: (
+        (
+            "When a command rejects your call ,",
+            "After an error ,",
+            "When a command fails ,",
+            "If the tool reports an error ,",
+        ),
+        (
+            "read the whole error message and change the value it names",
+            "find the option or value it names and change that",
+            "put in the value it expects",
+            "change the wrong argument",
+            "correct the argument",
+        ),
+        (
+            "and only then run it again .",
+            "instead of the same call .",
+            "before you try again .",
+            "and never repeat it unchanged .",
+        ),
+    ),
+    Habit.DELIVER: (
+        ("When the task wants several outputs ,", "Before you finish ,", "At the end ,", "Before submit ,"),
+        (
+            "make each of them",
+            "see that no output is missing",
+            "make the report too",
+            "make every output that the task wants",
+            "list the outputs and complete them",
+        ),
+        ("and leave none out .", "so that none is missing .", "before you finish .", "in its place ."),
+    ),
+    Habit.ECONOMY: (
+        ("Once you have read the task files ,", "After reading a file ,", "When you know enough ,", "While you work ,"),
+        (
+            "start the work",
+            "use what you already know",
+            "do not look at a file again",
+            "do not read the same file again",
+            "avoid repeated reads",
+        ),
+        ("unless something changed .", "and save turns .", "and go on .", "at once ."),
+    ),
+}
+
+
+def phrase(habit: Habit, random: np.random.Generator) -> str:
+    """One of the many ways to ask for `habit`."""
+    when, what, why = (part[int(random.integers(len(part)))] for part in _PHRASES[habit])
+    order = random.random()
+    if order < 0.6:
+        return f"{when} {what} {why}"
+    capital = what[0].upper() + what[1:]
+    if order < 0.8:
+        return f"{capital} {why}"
+    return f"{capital} {when[0].lower() + when[1:].rstrip(' ,')} ."
+
+
+def vocabulary() -> list[str]:
+    """Every phrase part, for a tokenizer that should know these words."""
+    return [text for parts in _PHRASES.values() for part in parts for text in part]
+
+
+def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
+    """Which habits somebody asks for: often none, else each with the same chance."""
+    if random.random() < UNGUIDED:
+        return frozenset()
+    return frozenset(habit for habit in Habit if random.random() < ASK_RATE)
+
+
+def habits_shown(asked: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
+    """Which habits a worker shows in one attempt."""
+    return frozenset(habit for habit in Habit if random.random() < _rate(habit, habit in asked))
+
+
+def asked_given_shown(shown: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
+    """What may have been asked of a worker who showed these habits, with the probability that it was.
+
+    So one attempt, which costs a sandbox, goes with any number of different guidance texts.
+    """
+    unguided, guided = UNGUIDED, 1.0 - UNGUIDED
+    asked = set()
+    for habit in Habit:
+        if_asked, if_not = (_rate(habit, a) if habit in shown else 1.0 - _rate(habit, a) for a in (True, False))
+        either = ASK_RATE * if_asked + (1.0 - ASK_RATE) * if_not
+        unguided, guided = unguided * if_not, guided * either
+        if random.random() < ASK_RATE * if_asked / either:
+            asked.add(habit)
+    return frozenset() if random.random() < unguided / (unguided + guided) else frozenset(asked)
+
+
+def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str, ...]:
+    """One phrase for each habit, in any order."""
+    habits = sorted(asked)
+    return tuple(phrase(habits[i], random) for i in random.permutation(len(habits)))
+
+
+def _rate(habit: Habit, asked: bool) -> float:
+    return ASKED if asked else UNASKED[habit]

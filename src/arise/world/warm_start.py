@@ -1,0 +1,83 @@
+"""Demonstrations of world tasks, every command really run in a sandbox, with and without guidance."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from arise.config import WorldTasks
+from arise.ports import Sandbox, SandboxPool
+from arise.types import CommandResult, Observation
+from arise.world.demonstrations import Seen, demonstration
+from arise.world.generator import instances, write_environment
+from arise.world.habits import Habit, habits_asked, habits_shown
+from arise.world.instance import Instance
+
+AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One scripted attempt: the instruction, the habits shown, and answer and observation of every turn."""
+
+    instruction: str
+    habits: frozenset[Habit]
+    turns: tuple[tuple[str, str], ...]
+
+
+async def demonstrate(
+    world: WorldTasks,
+    count: int,
+    sandboxes: SandboxPool,
+    show: Callable[[CommandResult], Observation],
+    max_turns: int,
+    seconds: float = 10.0,
+) -> list[Demonstration]:
+    """`count` demonstrations from the world's own split; `show` is how the agent sees a command's result."""
+    random = np.random.default_rng([world.seed, 77])
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def one(instruction: str, instance: Instance, own: np.random.Generator) -> Demonstration:
+        habits = habits_shown(habits_asked(own), own)
+        async with free:
+            with tempfile.TemporaryDirectory() as folder:
+                write_environment(instance, Path(folder))
+                sandbox = await sandboxes.open(Path(folder))
+            try:
+                turns = await _play(instance, habits, own, sandbox, show, max_turns, seconds)
+            finally:
+                await sandbox.close()
+        return Demonstration(instruction, habits, tuple(turns))
+
+    plans = [
+        (task.instruction, instance, np.random.default_rng(int(random.integers(2**63))))
+        for task, instance in islice(instances(world, "demo"), count)
+    ]
+    return list(await asyncio.gather(*(one(*plan) for plan in plans)))
+
+
+async def _play(
+    instance: Instance,
+    habits: frozenset[Habit],
+    random: np.random.Generator,
+    sandbox: Sandbox,
+    show: Callable[[CommandResult], Observation],
+    max_turns: int,
+    seconds: float,
+) -> list[tuple[str, str]]:
+    """Run a script in its sandbox; the last turn submits and sees nothing."""
+    script = demonstration(instance, habits, random)
+    turns: list[tuple[str, str]] = []
+    try:
+        command = next(script)
+        while len(turns) < max_turns - 1:
+            seen = show(await sandbox.run(command, seconds))
+            turns.append((f"$ {command}", seen.text))
+            command = script.send(Seen(seen.text, seen.error))
+    except StopIteration:
+        pass
+    return [*turns, ("$ submit", "")]

@@ -1,0 +1,156 @@
+"""The shape of the code, checked: sizes, names, purity, import speed and the direction of imports."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src" / "arise").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
+METHOD = sorted((ROOT / "src" / "arise" / "method").glob("*.py"))
+
+MODULE_LINES, FUNCTION_LINES = 300, 50
+VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "handler", "misc"}
+PURE = {
+    "bisect",
+    "collections",
+    "dataclasses",
+    "enum",
+    "fractions",
+    "functools",
+    "hashlib",
+    "itertools",
+    "math",
+    "typing",
+}
+METHOD_MAY_IMPORT = PURE | {"numpy", "arise.types", "arise.config", "arise.method"}
+STEPS_OF_OTHERS = {"train_step", "StepStats", "steps"}
+"""The engine port follows the engines behind it; `steps` is a field of the Harbor task format."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever in it."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def under(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS, *BENCHMARKS], ids=shown)
+def test_modules_and_functions_are_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
+    for node in ast.walk(tree(path)):
+        if isinstance(node, Function):
+            assert (node.end_lineno or 0) - node.lineno < FUNCTION_LINES, node.name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=shown)
+def test_modules_say_what_they_own_in_at_most_five_lines(path: Path) -> None:
+    if not path.read_text(encoding="utf-8"):
+        return
+    described = ast.get_docstring(tree(path))
+    assert described
+    assert len(described.splitlines()) <= 5
+
+
+def test_no_vague_file_names() -> None:
+    named = [path for path in [*SOURCES, *TESTS, *BENCHMARKS] if VAGUE & set(path.stem.split("_"))]
+    assert named == []
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS, *BENCHMARKS], ids=shown)
+def test_no_mocks(path: Path) -> None:
+    assert not [module for module in imported(path) if under(module, "unittest") or under(module, "mock")]
+
+
+@pytest.mark.parametrize("path", METHOD, ids=shown)
+def test_the_method_imports_only_what_is_pure(path: Path) -> None:
+    impure = [m for m in imported(path) if not any(under(m, allowed) for allowed in METHOD_MAY_IMPORT)]
+    assert impure == []
+
+
+@pytest.mark.parametrize("path", METHOD, ids=shown)
+def test_the_method_takes_its_randomness_as_an_argument(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert "default_rng" not in source
+    assert re.search(r"np\.random\.(?!Generator\b)", source) is None
+    assert not re.search(r"\b(print|open|input)\(", source)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=shown)
+def test_torch_stays_in_the_engines(path: Path) -> None:
+    if "engines" not in path.parts:
+        assert not [m for m in imported(path) if under(m, "torch") or under(m, "transformers") or under(m, "peft")]
+
+
+def defined_names(path: Path) -> Iterator[str]:
+    """Every name that a file itself gives: functions, classes, arguments, variables, attributes."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def words(name: str) -> list[str]:
+    return re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=shown)
+def test_nothing_is_called_a_step(path: Path) -> None:
+    """The paper's steps are iterations, turns, tokens or updates here: one word for four things misleads."""
+    stepped = {name for name in defined_names(path) if {"step", "steps"} & {word.lower() for word in words(name)}}
+    assert stepped <= STEPS_OF_OTHERS
+
+
+HELP = "from typer.testing import CliRunner; from arise.cli import app; CliRunner().invoke(app, ['--help'])"
+
+
+@pytest.mark.parametrize("code", ["import arise", HELP], ids=["import", "help"])
+def test_starting_imports_nothing_heavy(code: str) -> None:
+    report = f"import sys; {code}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stdout.split())
+    assert "arise" in loaded
+    assert not loaded & {"torch", "transformers", "peft", "scipy", "numpy", "pydantic"}
+
+
+def test_imports_point_down() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tree_in_the_architecture_page_is_complete() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    top = ROOT / "src" / "arise"
+    names = [path.name for path in (*top.glob("*.py"), *METHOD) if path.name != "__init__.py"]
+    names += [f"{path.parent.name}/" for path in top.glob("*/__init__.py")]
+    assert [name for name in names if name not in page] == []

@@ -1,0 +1,201 @@
+"""A verifier's reward, or the reason why there is none; never a 0 in its place."""
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from arise.rollouts.verifier import (
+    RewardError,
+    Verifier,
+    VerifierResult,
+    choose_reward,
+    parse_json_reward,
+    parse_text_reward,
+)
+from arise.sandbox import MIB, BubblewrapPool, Limits
+from tests.leftovers import SLEEP, processes_with
+
+OUT = "/logs/verifier"
+
+
+def verify(test: str, tmp_path: Path, agent: str = "true", timeout: float = 10, **environment: str) -> VerifierResult:
+    (tmp_path / "test.sh").write_text(test)
+    limits = Limits(memory_bytes=256 * MIB, disk_bytes=32 * MIB, tmp_bytes=8 * MIB)
+
+    async def body() -> VerifierResult:
+        async with BubblewrapPool(1, limits) as pool, Verifier(1, limits) as verifier:
+            box = await pool.open()
+            await box.run(agent, 10)
+            return await verifier.verify(box, tmp_path, timeout, environment)
+
+    return asyncio.run(body())
+
+
+@pytest.mark.parametrize(
+    ("test", "reward", "details"),
+    [
+        (f"echo 1 > {OUT}/reward.txt", 1.0, {"reward": 1.0}),
+        (f"echo ' 0.25 ' > {OUT}/reward.txt; exit 3", 0.25, {"reward": 0.25}),
+        (f"echo -1 > {OUT}/reward.txt", -1.0, {"reward": -1.0}),
+        (
+            f'echo 0 > {OUT}/reward.txt; echo \'{{"reward": 1, "x": 0.5}}\' > {OUT}/reward.json',
+            1.0,
+            {"reward": 1, "x": 0.5},
+        ),
+        (f"echo '{{\"score\": 0.75}}' > {OUT}/reward.json", 0.75, {"score": 0.75}),
+    ],
+)
+def test_reward_is_read(test: str, reward: float, details: dict[str, float], tmp_path: Path) -> None:
+    result = verify(test, tmp_path)
+    assert (result.reward, result.success, result.fault) == (reward, reward >= 1, "")
+    assert result.details == details
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        ("true", "neither reward.json nor reward.txt"),
+        (f": > {OUT}/reward.txt", "empty"),
+        (f"echo nan > {OUT}/reward.txt", "not one finite number"),
+        (f"echo inf > {OUT}/reward.txt", "not one finite number"),
+        (f"echo 1 0 > {OUT}/reward.txt", "not one finite number"),
+        (f"echo pass > {OUT}/reward.txt", "not one finite number"),
+        (f"echo 1 > {OUT}/reward.txt; : > {OUT}/reward.json", "not JSON"),
+        (f"ln -s /etc/passwd {OUT}/reward.txt", "neither"),
+        (f"mkfifo {OUT}/reward.txt", "neither"),
+        (f"head -c 1M /dev/zero > {OUT}/reward.txt", "neither"),
+        (f"echo 1 > {OUT}/reward.txt; kill -9 $$", "signal 9"),
+        (f"echo 1 > {OUT}/reward.txt; sleep 60", "timeout"),
+        (f"echo 1 > {OUT}/reward.txt; yes", "output"),
+        ("python3 -c 'x = bytearray(10**9)'; true", "neither"),
+        ("exec python3 -c 'x = bytearray(10**9)'", "signal 9"),
+    ],
+)
+def test_no_valid_reward_is_a_fault_and_never_zero(test: str, reason: str, tmp_path: Path) -> None:
+    result = verify(test, tmp_path, timeout=1 if reason == "timeout" else 30)
+    assert (result.reward, result.success) == (None, None)
+    assert reason in result.fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"[1]", b"{}", b'{"reward": true}', b'{"reward": "1"}', b'{"reward": NaN}', b'{"a": {"b": 1}}', b"[" * 9999],
+)
+def test_bad_json_rewards(text: bytes) -> None:
+    with pytest.raises(RewardError):
+        parse_json_reward(text)
+
+
+def test_choice_among_several_numbers() -> None:
+    assert choose_reward({"reward": 0.5, "other": 1.0}) == 0.5
+    with pytest.raises(RewardError, match="a, b"):
+        choose_reward({"a": 1.0, "b": 0.0})
+    assert parse_text_reward(b"1e-3\n") == {"reward": 0.001}
+
+
+def test_agent_processes_are_dead_before_the_tests_run(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text(f"echo 1 > {OUT}/reward.txt")
+
+    async def body() -> list[int]:
+        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+            box = await pool.open()
+            await box.run(f"(setsid nohup {SLEEP} >/dev/null 2>&1 &) ; sleep 0.5", 5)
+            assert len(processes_with(SLEEP)) == 1
+            await verifier.verify(box, tmp_path, 10)
+            return processes_with(SLEEP)
+
+    assert asyncio.run(body()) == []
+
+
+RUNS_THE_PROGRAM = f"bash /app/program\n[ -s answer ]\necho $((! $?)) > {OUT}/reward.txt\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"echo 'echo 1 > {OUT}/reward.txt' >> /tests/test.sh",
+        f"chmod 777 /tests; rm -f /tests/test.sh; echo 'echo 1 > {OUT}/reward.txt' > /tests/test.sh",
+        f"echo 1 > {OUT}/reward.txt",
+    ],
+)
+def test_a_program_run_by_the_tests_cannot_change_them(program: str, tmp_path: Path) -> None:
+    result = verify(RUNS_THE_PROGRAM, tmp_path, agent=f"cat > program <<'END'\n{program}\nEND")
+    assert (result.reward, result.fault) == (0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (f"(setsid sh -c 'while :; do echo 1 > {OUT}/reward.txt; done' >/dev/null 2>&1 &)", "left processes running"),
+        (f"echo 1 > {OUT}/reward.txt; kill -9 $PPID", "signal 9"),
+    ],
+)
+def test_a_program_that_outlasts_or_ends_the_tests_earns_nothing(program: str, reason: str, tmp_path: Path) -> None:
+    result = verify(RUNS_THE_PROGRAM, tmp_path, agent=f"cat > program <<'END'\n{program}\nEND")
+    assert result.reward is None
+    assert reason in result.fault
+
+
+def test_a_pipe_that_ends_just_after_the_tests_is_no_fault(tmp_path: Path) -> None:
+    result = verify(f"exec > >(tee {OUT}/test-stdout.txt) 2>&1\necho said\necho 1 > {OUT}/reward.txt", tmp_path)
+    assert (result.reward, result.stdout) == (1.0, "said\n")
+
+
+def test_environment_of_the_task_reaches_test_sh_and_may_change_the_defaults(tmp_path: Path) -> None:
+    test = f'echo "$A|$PYTHONSAFEPATH|$PYTHONNOUSERSITE"; echo 1 > {OUT}/reward.txt'
+    assert verify(test, tmp_path, A="it's $HOME", PYTHONSAFEPATH="").stdout == "it's $HOME||1\n"
+
+
+def test_what_was_left_out_is_said(tmp_path: Path) -> None:
+    result = verify(f"ls; echo 0 > {OUT}/reward.txt", tmp_path, agent="ln -s /tests/x answer; echo > kept")
+    assert result.stdout == "[not shown to test.sh: answer (a link to /tests/x)]\nkept\n"
+
+
+def test_an_attempt_that_ran_out_of_memory_is_still_judged(tmp_path: Path) -> None:
+    result = verify(f"cp /app/score {OUT}/reward.txt", tmp_path, "echo 0 > score; python3 -c 'x = bytearray(10**9)'")
+    assert (result.reward, result.fault) == (0.0, "")
+
+
+def test_a_lost_verifier_sandbox_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text("sleep 30")
+
+    async def body() -> VerifierResult:
+        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+            box = await pool.open()
+            verification = asyncio.create_task(verifier.verify(box, tmp_path, 30))
+            await asyncio.sleep(0.3)
+            for sandbox in tuple(verifier.pool._open):
+                signal.pidfd_send_signal(sandbox.pidfds[0], signal.SIGKILL)
+            return await verification
+
+    result = asyncio.run(body())
+    assert (result.reward, result.success) == (None, None)
+    assert result.fault.startswith("sandbox: ")
+
+
+def test_missing_tests_are_a_fault(tmp_path: Path) -> None:
+    async def body() -> VerifierResult:
+        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+            return await verifier.verify(await pool.open(), tmp_path / "absent", 10)
+
+    assert "absent" in asyncio.run(body()).fault
+
+
+def test_verification_is_quick(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text(f"echo 1 > {OUT}/reward.txt")
+
+    async def body() -> float:
+        async with BubblewrapPool(4) as pool, Verifier(4) as verifier:
+            taken = []
+            for _ in range(5):
+                box = await pool.open()
+                await asyncio.sleep(0.1)  # until the pools are full again
+                started = time.perf_counter()
+                await verifier.verify(box, tmp_path, 10)
+                taken.append(time.perf_counter() - started)
+            return min(taken)
+
+    assert asyncio.run(body()) < 0.2  # a tenth of it on an idle machine

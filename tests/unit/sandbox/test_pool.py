@@ -1,0 +1,222 @@
+"""The warm pool: ready sandboxes, and nothing left whatever ends the process that owns them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from arise.sandbox import BubblewrapPool, Limits, SandboxLost, SandboxUnavailable
+from tests.leftovers import SLEEP, groups, processes_with, temporary_files
+
+OWNER = """
+import asyncio, sys
+from arise.sandbox import BubblewrapPool
+from arise.sandbox.owner import owner_mark
+
+async def main():
+    async with BubblewrapPool(2, shown=("/tests",)) as pool:
+        box = await pool.open()
+        command = asyncio.create_task(box.run(sys.argv[1], 600))
+        await asyncio.sleep(0.3)
+        print(owner_mark(), flush=True)
+        await command
+
+asyncio.run(main())
+"""
+
+
+def wait_until_gone(text: str, seconds: float) -> list[int]:
+    deadline = time.monotonic() + seconds
+    while processes_with(text) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return processes_with(text)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_the_owner(kind: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, f"(setsid {SLEEP} &) ; {SLEEP}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as owner:
+        assert owner.stdout is not None
+        mark = owner.stdout.readline().decode().strip()
+        assert len(processes_with(SLEEP)) >= 2
+        owner.send_signal(kind)
+        owner.wait(10)
+        assert wait_until_gone(SLEEP, 2) == []
+    if (
+        kind is not signal.SIGINT
+    ):  # the only one that lets the owner tidy up itself; the next owner does it for the others
+        assert temporary_files(mark) != []
+        asyncio.run(open_and_close())
+    assert groups(mark) == []
+    assert temporary_files(mark) == []
+
+
+async def open_and_close() -> None:
+    async with BubblewrapPool(1):
+        pass
+
+
+def test_sandboxes_are_fresh_and_apart(tmp_path: Path) -> None:
+    (tmp_path / "given.txt").write_text("given\n")
+    (tmp_path / "Dockerfile").write_text("FROM x")
+
+    async def body() -> list[str]:
+        async with BubblewrapPool(2) as pool:
+            one, two = await asyncio.gather(*(pool.open(tmp_path, {"Dockerfile"}) for _ in range(2)))
+            await one.run("echo changed > given.txt; touch /tmp/one /dev/shm/one", 5)
+            return [(await box.run("cat given.txt; ls /app /tmp /dev/shm", 5)).output for box in (one, two)]
+
+    one, two = asyncio.run(body())
+    assert one.split() == ["changed", "/app:", "given.txt", "/dev/shm:", "one", "/tmp:", "one"]
+    assert two.split() == ["given", "/app:", "given.txt", "/dev/shm:", "/tmp:"]
+
+
+def test_pool_closes_what_was_not_closed_even_after_an_exception() -> None:
+    async def body() -> None:
+        async with BubblewrapPool(2) as pool:
+            box = await pool.open()
+            await box.run(f"{SLEEP} &", 5)
+            raise KeyError("a fault of the caller")
+
+    with pytest.raises(KeyError):
+        asyncio.run(body())
+    assert processes_with(SLEEP) == []
+
+
+def test_a_sandbox_that_died_while_waiting_is_not_handed_out() -> None:
+    async def body() -> str:
+        async with BubblewrapPool(1) as pool:
+            waiting = pool._ready._queue[0]  # type: ignore[attr-defined]
+            signal.pidfd_send_signal(waiting.pidfds[0], signal.SIGKILL)
+            await asyncio.sleep(0.1)
+            return (await (await pool.open()).run("echo fresh", 5)).output
+
+    assert asyncio.run(body()) == "fresh\n"
+
+
+def test_open_gives_a_fault_for_files_that_do_not_fit(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * 200_000)
+
+    async def body() -> None:
+        async with BubblewrapPool(1, Limits(disk_bytes=64 * 1024)) as pool:
+            with pytest.raises(SandboxLost, match="could not be copied to /app"):
+                await pool.open(tmp_path)
+            with pytest.raises(SandboxLost, match="no-such-folder"):
+                await pool.open(tmp_path / "no-such-folder")
+
+    asyncio.run(body())
+
+
+def test_what_the_host_lacks_is_a_fault_and_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+
+    async def body() -> None:
+        pool = BubblewrapPool(1, shown=("/tests",))
+        with pytest.raises(SandboxLost, match="could not be started"):
+            await pool.open()
+        monkeypatch.undo()
+        assert (await (await pool.open()).run("echo mended", 5)).output == "mended\n"
+        await pool.close()
+
+    asyncio.run(body())
+
+
+def test_a_closed_pool_gives_no_sandbox() -> None:
+    async def body() -> None:
+        async with BubblewrapPool(1) as pool:
+            pass
+        with pytest.raises(SandboxLost, match="closed"):
+            await pool.open()
+
+    asyncio.run(body())
+
+
+def test_those_who_wait_for_a_sandbox_are_told_when_the_pool_closes() -> None:
+    async def body() -> list[object]:
+        async with BubblewrapPool(1) as pool:
+            waiting = [asyncio.create_task(pool.open()) for _ in range(6)]
+            await asyncio.sleep(0.02)
+        async with asyncio.timeout(5):
+            return await asyncio.gather(*waiting, return_exceptions=True)
+
+    results = asyncio.run(body())
+    assert any(isinstance(result, SandboxLost) for result in results)
+
+
+def test_missing_bubblewrap_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+        asyncio.run(open_and_close())
+
+
+@pytest.mark.parametrize(
+    ("said", "fault", "words"),
+    [
+        ("bwrap: No permissions to create new namespace", SandboxUnavailable, "In a container"),
+        ("bwrap: setting up uid map: Permission denied", SandboxUnavailable, "apparmor_restrict_unprivileged_userns=0"),
+        ("bwrap: Can't find source path /usr: No such file", SandboxLost, "did not start"),
+    ],
+)
+def test_refusal_is_explained(
+    said: str, fault: type[Exception], words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refusing = tmp_path / "bwrap"
+    refusing.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    with pytest.raises(SandboxLost, match=words) as caught:
+        asyncio.run(open_and_close())
+    assert caught.type is fault
+
+
+def test_without_control_groups_it_says_so_and_limits_each_process() -> None:
+    async def body() -> tuple[tuple[str, ...], str]:
+        pool = BubblewrapPool(1)
+        pool.cgroups = None
+        async with pool:
+            box = await pool.open()
+            return pool.notes, (await box.run("ulimit -v; ulimit -u", 5)).output
+
+    notes, limits = asyncio.run(body())
+    assert any("control groups" in note for note in notes)
+    assert limits.split() == [str(Limits().memory_bytes // 1024), str(Limits().processes + 1)]
+
+
+def many(count: int) -> None:
+    async def one(pool: BubblewrapPool, number: int) -> str:
+        box = await pool.open()
+        result = await box.run(f"echo {number} > f; sleep 0.2; cat f", 60)
+        await box.close()
+        return result.output
+
+    async def body() -> list[str]:
+        async with BubblewrapPool(8) as pool:
+            return await asyncio.gather(*(one(pool, number) for number in range(count)))
+
+    assert asyncio.run(body()) == [f"{number}\n" for number in range(count)]
+
+
+def test_32_at_once() -> None:
+    many(32)
+
+
+@pytest.mark.slow
+def test_300_at_once() -> None:
+    async def body() -> set[int]:
+        async with BubblewrapPool(8) as pool:
+            boxes = await asyncio.gather(*(pool.open() for _ in range(300)))
+            results = await asyncio.gather(*(box.run("sleep 0.5; echo $((6 * 7))", 120) for box in boxes))
+            return {int(result.output) for result in results}
+
+    assert asyncio.run(body()) == {42}

@@ -1,0 +1,62 @@
+"""`arise` as a user calls it: a real process, its output and its exit code."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import arise
+from arise.config import Config
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", "from arise.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "120", "NO_COLOR": "1"},
+        timeout=60,
+        check=False,
+    )
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"arise {arise.__version__}\n")
+
+
+def test_help() -> None:
+    for flag in ("--help", "-h"):
+        done = run(flag)
+        assert done.returncode == 0
+        assert "Train agents on what they still get wrong." in done.stdout
+        assert "config" in done.stdout
+
+
+def test_config_prints_the_paper_as_toml_and_as_json() -> None:
+    done = run("config")
+    assert done.returncode == 0
+    assert tomllib.loads(done.stdout) == Config().model_dump()
+    done = run("config", "--json")
+    assert json.loads(done.stdout) == Config().model_dump()
+
+
+def test_config_prints_what_changed(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("[train]\nseed = 4\n", encoding="utf-8")
+    done = run("config", str(path), "--set", "pool.update_every=5", "--changed")
+    assert done.returncode == 0
+    assert tomllib.loads(done.stdout) == {"train": {"seed": 4}, "pool": {"update_every": 5}}
+
+
+def test_a_wrong_configuration_ends_with_2_and_says_everything() -> None:
+    done = run("config", "--set", "train.iteratons=5", "--set", "train.seed=-1")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error[config]  2 problems, nothing was started\n")
+    assert "did you mean train.iterations?" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,52 @@
+import pytest
+from pydantic import ValidationError
+
+from arise.config import CapabilitySampling, Config, Loss, PoolLimits, UniformSampling, VadeSampling
+from arise.types import LossSpec, OptimSpec
+
+
+def test_the_default_is_the_papers_arise() -> None:
+    config = Config()
+    assert isinstance(config.sampler, CapabilitySampling)
+    assert (config.train.iterations, config.train.tasks_per_iteration, config.train.group_size) == (150, 32, 8)
+
+
+def test_specifications_of_the_loss_agree_with_the_configuration() -> None:
+    config, loss, optim = Config(), LossSpec(), OptimSpec()
+    assert config.loss == Loss(min_ratio=loss.min_ratio, max_ratio=loss.max_ratio, dual_clip=loss.dual_clip)
+    assert (config.optimizer.learning_rate, config.optimizer.warmup_updates) == (optim.learning_rate, 40)
+    assert (config.optimizer.beta1, config.optimizer.beta2) == optim.betas
+    assert optim.warmup_updates == 40
+
+
+def test_configurations_are_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Config().train.iterations = 1
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"quota_fraction": 0.5}, CapabilitySampling(quota_fraction=0.5)),
+        ({"kind": "uniform"}, UniformSampling()),
+        ({"kind": "vade", "observed_decay": 0.3}, VadeSampling(observed_decay=0.3)),
+    ],
+)
+def test_kinds(values: dict[str, object], expected: object) -> None:
+    assert Config.model_validate({"sampler": values}).sampler == expected
+
+
+@pytest.mark.parametrize("values", [{"activate_at": 0.9}, {"retire_at": 0.3}, {"activate_at": 0.5, "retire_at": 0.4}])
+def test_thresholds_are_ordered(values: dict[str, float]) -> None:
+    with pytest.raises(ValidationError, match=r"activate_at \(0\.\d\) must be below retire_at \(0\.\d\)"):
+        PoolLimits.model_validate(values)
+
+
+def test_ratio_bounds_are_ordered() -> None:
+    with pytest.raises(ValidationError, match=r"min_ratio \(5\.0\) must be below max_ratio \(5\.0\)"):
+        Loss(min_ratio=5.0)
+
+
+def test_not_a_table() -> None:
+    with pytest.raises(ValidationError):
+        Config.model_validate(3)
