@@ -41,23 +41,28 @@ def small_engine(**options: Any) -> EmbeddedEngine:
     return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, **options)
 
 
-def side_by_side(contenders: dict[str, Callable[[int], None]], tokens: int, title: str) -> dict[str, float]:
+def side_by_side(contenders: dict[str, Callable[[int], None]], tokens: int, title: str) -> None:
     """Alternate the contenders, print tokens a second of each and how much faster the first one is."""
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    wall: dict[str, list[float]] = {name: [] for name in contenders}
+    cpu: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(ROUNDS + 1):
         for name, run in contenders.items():
-            begin = time.perf_counter()
+            begin, cpu_begin = time.perf_counter(), time.process_time()
             run(turn)
             if turn:  # the first round warms up
-                seconds[name].append(time.perf_counter() - begin)
-    median = {name: statistics.median(values) for name, values in seconds.items()}
-    first = next(iter(median))
-    print(f"\n{title}\n{'':28}{'tokens/s':>10}{'seconds':>10}   {first} is faster by (each round)")
-    for name, value in median.items():
-        ratios = [other / own for other, own in zip(seconds[name], seconds[first], strict=True)]
-        shown = "" if name == first else f"{statistics.median(ratios):.2f}x ({', '.join(f'{r:.2f}' for r in ratios)})"
-        print(f"{name:28}{tokens / value:>10.0f}{value:>10.2f}   {shown}", flush=True)
-    return median
+                wall[name].append(time.perf_counter() - begin)
+                cpu[name].append(time.process_time() - cpu_begin)
+    first = next(iter(contenders))
+    print(
+        f"\n{title}\n{'':26}{'tokens/s':>9}{'seconds':>9}{'cpu s':>8}   time over that of the {first}: wall (rounds), cpu"
+    )
+    for name in contenders:
+        seconds = statistics.median(wall[name])
+        ratios = [other / own for other, own in zip(wall[name], wall[first], strict=True)]
+        shown = f"{statistics.median(ratios):.2f} ({', '.join(f'{r:.2f}' for r in ratios)})"
+        cpu_ratio = statistics.median(cpu[name]) / statistics.median(cpu[first])
+        row = f"{name:26}{tokens / seconds:>9.0f}{seconds:>9.2f}{statistics.median(cpu[name]):>8.2f}"
+        print(row + ("" if name == first else f"   {shown}, {cpu_ratio:.2f}"), flush=True)
 
 
 def conversations(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[int]]:
@@ -151,10 +156,9 @@ def update() -> None:
     def ours(_: int) -> None:
         asyncio.run(engine.train_step(batch, LossSpec(0.0, 1e9), OptimSpec(learning_rate=1e-9)))
 
-    median = side_by_side(
-        {"engine": ours, "bare forward + backward": bare}, rows * length, "Update: 64 trajectories x 500 tokens"
+    side_by_side(
+        {"bare forward + backward": bare, "engine": ours}, rows * length, "Update: 64 trajectories x 500 tokens"
     )
-    print(f"the update costs {median['engine'] / median['bare forward + backward']:.2f}x the bare forward + backward")
 
 
 def iteration(engine: EmbeddedEngine, prompts: Sequence[list[int]], new_tokens: int, seed: int) -> None:
@@ -200,7 +204,8 @@ def growth() -> None:
     """Cost of an iteration over four sizes."""
     engine = small_engine()
     print(
-        f"\nAn iteration (sample and update, 100 + 128 tokens a trajectory)\n{'trajectories':>14}{'seconds':>10}{'us/token':>10}"
+        "\nAn iteration: sample and update, 100 + 128 tokens a trajectory\n"
+        f"{'trajectories':>14}{'seconds':>10}{'us/token':>10}"
     )
     for count in (16, 32, 64, 128):
         prompts = conversations(engine, count, count // 8, 100)
@@ -251,7 +256,7 @@ def smollm2() -> None:
                 "transformers.generate": lambda _, lengths=lengths: run_generate(plain, prompts, lengths, observation),
             },
             8 * turns * length,
-            f"Sampling: SmolLM2-135M, 8 conversations, shared prompt of {len(prompts[0])} tokens, {turns} x {length} tokens",
+            f"Sampling: SmolLM2-135M, 8 conversations, shared {len(prompts[0])}-token prompt, {turns} x {length} tokens",
         )
 
 

@@ -57,7 +57,9 @@ def a_pool(capability_of: Mapping[str, Capability], version: int = 1) -> Pool:
 
 def a_proposal(name: str = "new", capability: Capability = Capability.DEBUGGING) -> Proposal:
     """A candidate pair."""
-    return Proposal(f"criterion {name}", "error_diagnosis", capability, "always", "fail", f"skill {name}", ("e1",), ())
+    return Proposal(
+        f"criterion {name}", "error_diagnosis", capability, "always", "fail", f"skill {name}", ("e1",), ("e2",)
+    )
 
 
 def a_rollout(

@@ -120,7 +120,7 @@ class WorldTasks(Section):
     train_tasks: Count = 120
     eval_tasks: Count = 60
     held_out: str = "anomaly-and-outlier-detection"
-    mix: dict[str, Annotated[float, Field(ge=0.0)]] = {}
+    mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     difficulty: Literal["easy", "normal", "hard"] = "normal"
 
 

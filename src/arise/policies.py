@@ -24,7 +24,7 @@ from arise.ports import SandboxPool
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.shell_agent import SYSTEM, observe
 from arise.types import Tokens
-from arise.world.habits import vocabulary
+from arise.world.habits import asked_given_shown, guidance, vocabulary
 from arise.world.warm_start import Demonstration, demonstrate
 
 RECIPE = 1
@@ -90,7 +90,7 @@ async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) ->
 
 def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstration], tell: Tell) -> None:
     if isinstance(config.model, SmallModel):
-        corpus = [text for d in demonstrations for text in _texts(d)] + vocabulary()
+        corpus = [SYSTEM, *(text for d in demonstrations for text in _texts(d)), *10 * vocabulary()]
         loaded = small_model(corpus, hidden=config.model.hidden, layers=config.model.layers)
         model, spec = loaded.model, SMALL_CLONING
     else:
@@ -98,7 +98,11 @@ def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstra
         spec = PRETRAINED_CLONING
         model = with_adapters(loaded.model, LoraSpec(), 0) if config.model.lora_rank else loaded.model
     chat = ChatFormat(loaded.tokenizer)
-    rows = [demonstration_row(chat, demonstration) for demonstration in demonstrations]
+
+    def rows_of(epoch: int) -> list[Tokens]:
+        random = np.random.default_rng([epoch, 88])
+        return [demonstration_row(chat, demonstration, random) for demonstration in demonstrations]
+
     spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
     told = 0
 
@@ -108,7 +112,7 @@ def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstra
             told = done * 10 // updates
             tell(f"warm start: cloning {10 * told} %, loss {loss:.2f}")
 
-    clone(model, rows, spec, report)
+    clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = draft_beside(folder)
     plain_model(model).save_pretrained(draft, state_dict=merged_weights(model))
@@ -116,9 +120,9 @@ def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstra
     swap_in(draft, folder)
 
 
-def demonstration_row(chat: ChatFormat, demonstration: Demonstration) -> Tokens:
-    """A demonstration as the token record that the agent itself would have left."""
-    system = with_guidance(SYSTEM, demonstration.guidance)
+def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:
+    """A demonstration, below guidance that fits it, as the token record that the agent itself would have left."""
+    system = with_guidance(SYSTEM, guidance(asked_given_shown(demonstration.habits, random), random))
     messages = [{"role": "system", "content": system}, {"role": "user", "content": demonstration.instruction}]
     ids = chat.prompt(messages)
     generated = [False] * len(ids)
@@ -137,8 +141,7 @@ def demonstration_row(chat: ChatFormat, demonstration: Demonstration) -> Tokens:
 
 
 def _texts(demonstration: Demonstration) -> list[str]:
-    said = [text for turn in demonstration.turns for text in turn]
-    return [with_guidance(SYSTEM, demonstration.guidance), demonstration.instruction, *said]
+    return [demonstration.instruction, *(text for turn in demonstration.turns for text in turn)]
 
 
 def _key(config: Config) -> str:

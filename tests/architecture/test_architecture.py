@@ -146,3 +146,11 @@ def test_imports_point_down() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, env=environment, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tree_in_the_architecture_page_is_complete() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    top = ROOT / "src" / "arise"
+    names = [path.name for path in (*top.glob("*.py"), *METHOD) if path.name != "__init__.py"]
+    names += [f"{path.parent.name}/" for path in top.glob("*/__init__.py")]
+    assert [name for name in names if name not in page] == []

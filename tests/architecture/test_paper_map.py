@@ -109,8 +109,10 @@ def names_in(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("row", MAPPED + CHOICES, ids=first)
 def test_tests_exist(row: Row) -> None:
+    if row["Test"].startswith("later: "):
+        return
     if row["Test"] == "—":
-        assert row["Function"].startswith("later: "), "what is built is tested"
+        assert row["Function"].startswith("later: "), "what is built is tested, or says when it will be"
         return
     path, _, name = code(row["Test"]).partition("::")
     assert name.lower().startswith("test")

@@ -12,6 +12,7 @@ ADVANTAGE = [1.5] * 5 + [-0.8] * 5 + [0.0]
 KEPT = [1, 1, 0, 1, 0, 1, 1, 1, 0, 0, 1]
 GRADIENT = [-1.5 / 9, -0.2, 0, -6 / 9, 0, 0.08, 0, 0.257777777777777778, 0, 0, 0]
 LOSS = -0.428888888888888889
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 def of_tokens(part: slice = slice(None), token_count: int | None = None) -> PolicyLoss:

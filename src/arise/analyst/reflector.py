@@ -149,15 +149,15 @@ def _misses_shown(pattern_id: str, failures: Sequence[RefinementRecord]) -> list
 
 def _rewritings(wording: Wording, miss: str, revision: int) -> list[str]:
     """Wordings for this revision and the following: three layouts and four openers take turns, twelve in all."""
-    steps = [step.rstrip(".") + "." for step in wording.steps.split(". ")]
+    sentences = [sentence.rstrip(".") + "." for sentence in wording.steps.split(". ")]
     texts = []
     for turn in range(revision, revision + 2):
         opener = _OPENERS[turn % len(_OPENERS)].format(point=wording.point)
         advice = _advice(wording, miss, turn)
         layouts = (
-            "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)) + f"\n\n{advice}",
+            "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences, start=1)) + f"\n\n{advice}",
             f"{wording.steps} {advice}",
-            f"{advice}\n" + "\n".join(f"- {step}" for step in steps),
+            f"{advice}\n" + "\n".join(f"- {sentence}" for sentence in sentences),
         )
         texts.append(f"**{wording.title}.** {opener}\n{layouts[turn % len(layouts)]}")
     return texts

@@ -28,13 +28,15 @@ def finite(name: str, values: ArrayLike) -> Floats:
     return array
 
 
-def verdicts(name: str, values: ArrayLike) -> Floats:
-    """`values` as a 2-d float64 array of 0 (fail), 1 (pass) and nan (not applicable, or no valid verdict)."""
-    array = floats(name, values, dimensions=2)
+def verdicts(name: str, values: ArrayLike, dimensions: int = 2) -> Floats:
+    """`values` as a float64 array of 0 (fail), 1 (pass) and nan (not applicable, or no valid verdict)."""
+    array = floats(name, values, dimensions)
     bad = ~((array == 0.0) | (array == 1.0) | np.isnan(array))
     if bad.any():
-        i, j = (int(index[0]) for index in np.nonzero(bad))
-        raise ValueError(f"{name}[{i}, {j}] = {array[i, j]} is not a verdict: use 1 (pass), 0 (fail) or nan (none)")
+        place = np.argwhere(bad)[0].tolist()
+        raise ValueError(
+            f"{name}{place} = {array[tuple(place)]} is not a verdict: use 1 (pass), 0 (fail) or nan (none)"
+        )
     return array
 
 

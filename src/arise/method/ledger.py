@@ -13,24 +13,29 @@ from arise.types import Capability, Pool
 FORMAT = 1
 CAPABILITIES = tuple(Capability)
 _INDEX = {capability: c for c, capability in enumerate(CAPABILITIES)}
+_ORDER = np.arange(len(CAPABILITIES))
 _NEVER = -1
 
 
 def contributions(verdict_IJ: ArrayLike, capability_I: Sequence[Capability]) -> tuple[Floats, Floats]:
-    """Eqs. 9, 10 — each verdict's share 1 / |R_c(tau_j)| of u_c and 1 - u_c, summed over the group's trajectories."""
-    verdict_IJ = verdicts("verdict_IJ", verdict_IJ)
-    if len(capability_I) != len(verdict_IJ):
-        raise ValueError(f"verdict_IJ has {len(verdict_IJ)} rubrics, but capability_I names {len(capability_I)}")
+    """Eqs. 9, 10 — each verdict's share 1 / |R_c(tau_j)| of u_c and 1 - u_c, summed over the group's trajectories.
+
+    Several groups at once are an array with one more dimension in front.
+    """
+    verdict_IJ = verdicts("verdict_IJ", verdict_IJ, dimensions=max(2, np.ndim(verdict_IJ)))
+    if len(capability_I) != verdict_IJ.shape[-2]:
+        raise ValueError(f"verdict_IJ has {verdict_IJ.shape[-2]} rubrics, but capability_I names {len(capability_I)}")
     applicable_IJ = (verdict_IJ == verdict_IJ).astype(np.float64)
     index_I = np.array([_INDEX.get(capability, _NEVER) for capability in capability_I], dtype=np.intp)
     if _NEVER in index_I:
         raise ValueError(
             f"capability_I = {list(capability_I)} must name capabilities of Table 3: {', '.join(CAPABILITIES)}"
         )
-    peers_IJ = np.equal.outer(index_I, index_I).astype(np.float64) @ applicable_IJ
+    member_CI = (_ORDER[:, None] == index_I).astype(np.float64)
+    peers_IJ = (member_CI @ applicable_IJ)[..., index_I, :]
     share_IJ = applicable_IJ / np.maximum(peers_IJ, 1.0)
     passed_IJ = verdict_IJ == 1.0
-    return (share_IJ * passed_IJ).sum(axis=1), (share_IJ * ~passed_IJ).sum(axis=1)
+    return (share_IJ * passed_IJ).sum(axis=-1), (share_IJ * ~passed_IJ).sum(axis=-1)
 
 
 class Ledger:
@@ -59,19 +64,30 @@ class Ledger:
         self, task_types: Sequence[str], rubric_ids: Sequence[str], verdict_IJ: ArrayLike, version: int
     ) -> None:
         """Eq. 20 — decay what is stored, then add a complete group's contributions in full to every tag of its task."""
+        self.observe_groups([task_types], rubric_ids, verdicts("verdict_IJ", verdict_IJ)[None], version)
+
+    def observe_groups(
+        self, types_G: Sequence[Sequence[str]], rubric_ids: Sequence[str], verdict_GIJ: ArrayLike, version: int
+    ) -> None:
+        """`observe` for groups that arrive together: decayed once, then all their contributions added."""
         if version < 0:
             raise ValueError(f"version = {version} must not be negative")
-        columns = np.array(self._columns.of(unique("rubric_ids", rubric_ids)), dtype=np.intp)
-        new_pass_I, new_fail_I = contributions(verdict_IJ, [self._capability_of[i] for i in rubric_ids])
-        observed = np.flatnonzero(new_pass_I + new_fail_I)
-        rows = np.array([self._row(task_type) for task_type in unique("task_types", task_types)], dtype=np.intp)
-        if not (len(observed) and len(rows)):
-            return  # a rubric that applied to no trajectory was not observed, so nothing decays
-        place = np.ix_(rows, columns[observed])
-        factor = self._factor(self._version_DI[place], version, observing=True)
-        self._passes_DI[place] = self._passes_DI[place] * factor + new_pass_I[observed]
-        self._fails_DI[place] = self._fails_DI[place] * factor + new_fail_I[observed]
-        self._version_DI[place] = version
+        columns = self._columns.of(unique("rubric_ids", rubric_ids))
+        new_pass_GI, new_fail_GI = contributions(verdict_GIJ, [self._capability_of[i] for i in rubric_ids])
+        if len(types_G) != len(new_pass_GI):
+            raise ValueError(f"types_G names {len(types_G)} groups, but verdict_GIJ has {len(new_pass_GI)}")
+        types_G = [unique("task_types", types) for types in types_G]
+        row_of = {task_type: self._row(task_type) for types in types_G for task_type in types}
+        tagged_DG = np.array([[task_type in types for types in types_G] for task_type in row_of], dtype=np.float64)
+        if not tagged_DG.size:
+            return
+        place = np.ix_(list(row_of.values()), columns)
+        # A rubric that applied to no trajectory was not observed, so its evidence does not decay.
+        observed_DI = tagged_DG @ (new_pass_GI + new_fail_GI) > 0.0
+        factor_DI = np.where(observed_DI, self._factor(self._version_DI[place], version, observing=True), 1.0)
+        self._passes_DI[place] = self._passes_DI[place] * factor_DI + tagged_DG @ new_pass_GI
+        self._fails_DI[place] = self._fails_DI[place] * factor_DI + tagged_DG @ new_fail_GI
+        self._version_DI[place] = np.where(observed_DI, version, self._version_DI[place])
 
     def cell(self, task_type: str, capability: Capability, version: int) -> tuple[float, float]:
         """S_{d,c} and F_{d,c} as they count at `version`; reading changes nothing, and no evidence is (0, 0)."""

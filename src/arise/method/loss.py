@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arise.method.arrays import same_length
+from arise.types import LossSpec
 
 BLOCK = 32_768
 
@@ -52,35 +53,51 @@ def policy_loss(
     if not dual_clip > 0.0:
         raise ValueError(f"dual_clip = {dual_clip} must be positive")
     denominator = _denominator(tokens.generated_U, token_count)
+    bounds = LossSpec(min_ratio, max_ratio, dual_clip)
     gradient_U = np.empty_like(tokens.logprob_U)
     kept_U = np.empty(gradient_U.shape, dtype=np.bool_)
-    ratio_of_block = np.empty(BLOCK, dtype=gradient_U.dtype)
+    scratch = np.empty((2, BLOCK), dtype=gradient_U.dtype)
     total, dual_clipped_tokens = 0.0, 0
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(gradient_U), BLOCK):
-            block = tokens.block(start)
-            kept, term = kept_U[start : start + BLOCK], gradient_U[start : start + BLOCK]
-            ratio = importance_ratio(block.logprob_U, block.behaviour_U, out=ratio_of_block[: len(term)])
-            np.greater(ratio, min_ratio, out=kept)
-            kept &= ratio < max_ratio
-            kept &= block.generated_U
-            # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
-            np.multiply(ratio, block.advantage_U, out=term)
-            term *= kept
-            sum_of_terms = float(term.sum(dtype=np.float64))
-            if not (isfinite(sum_of_terms) and ratio.min() > 0.0):
-                block.require_finite(start)
-                term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
-                sum_of_terms = float(term.sum(dtype=np.float64))
-            total -= sum_of_terms
-            clipped = np.flatnonzero(ratio > dual_clip)
-            if len(clipped):
-                clipped = clipped[kept[clipped] & (block.advantage_U[clipped] < 0.0)]
-                total += float((term[clipped] + dual_clip * np.abs(block.advantage_U[clipped])).sum(dtype=np.float64))
-                term[clipped] = 0.0
-                dual_clipped_tokens += len(clipped)
-            term *= -1.0 / denominator
+            block = slice(start, start + BLOCK)
+            loss, clipped = _block_loss(tokens, block, bounds, gradient_U[block], kept_U[block], scratch)
+            gradient_U[block] *= -1.0 / denominator
+            total, dual_clipped_tokens = total + loss, dual_clipped_tokens + clipped
     return PolicyLoss(total / denominator, gradient_U, kept_U, int(np.count_nonzero(kept_U)), dual_clipped_tokens)
+
+
+def _block_loss(
+    tokens: "_Tokens",
+    block: slice,
+    bounds: LossSpec,
+    term: NDArray[np.floating],
+    kept: NDArray[np.bool_],
+    scratch: NDArray[np.floating],
+) -> tuple[float, int]:
+    """The sum of one block's terms and how many were dual-clipped; fills `kept`, and `term` with minus the gradient."""
+    ratio, mask = scratch[:, : len(term)]
+    importance_ratio(tokens.logprob_U[block], tokens.behaviour_U[block], out=ratio)
+    advantage = tokens.advantage_U[block]
+    lowest, highest = ratio.min(), ratio.max()  # nan where any ratio is nan, hence the negated tests below
+    kept[:] = tokens.generated_U[block]
+    if not (lowest > bounds.min_ratio and highest < bounds.max_ratio):
+        kept &= (ratio > bounds.min_ratio) & (ratio < bounds.max_ratio)
+    mask[:] = kept  # a mask of the same type multiplies faster than a boolean one
+    # omega * A is minus the unclipped loss term and, as d omega / d log pi = omega, minus its derivative too.
+    np.multiply(ratio, advantage, out=term)
+    term *= mask
+    loss = -float(term.sum())
+    if not (isfinite(loss) and lowest > 0.0):
+        tokens.require_finite(block)
+        term[~kept] = 0.0  # an overflowing ratio times the mask's 0 is nan
+        loss = -float(term.sum())
+    if highest <= bounds.dual_clip:
+        return loss, 0
+    clipped = np.flatnonzero(kept & (ratio > bounds.dual_clip) & (advantage < 0.0))
+    loss += float((term[clipped] + bounds.dual_clip * np.abs(advantage[clipped])).sum())
+    term[clipped] = 0.0
+    return loss, len(clipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,19 +139,14 @@ class _Tokens:
             np.asarray(mask, dtype=np.bool_),
         )
 
-    def block(self, start: int) -> "_Tokens":
-        """The tokens start, start + 1, ... of one block."""
-        part = slice(start, start + BLOCK)
-        return _Tokens(self.logprob_U[part], self.behaviour_U[part], self.advantage_U[part], self.generated_U[part])
-
-    def require_finite(self, start: int) -> None:
+    def require_finite(self, block: slice) -> None:
         """Only context tokens may carry nan or infinity; the error names the token's place in the whole batch."""
         for name in ("logprob_U", "behaviour_U", "advantage_U"):
-            bad = np.flatnonzero(~np.isfinite(getattr(self, name)) & self.generated_U)
+            values = getattr(self, name)[block]
+            bad = np.flatnonzero(~np.isfinite(values) & self.generated_U[block])
             if len(bad):
-                raise ValueError(
-                    f"{name}[{start + bad[0]}] = {getattr(self, name)[bad[0]]} of a generated token is not finite"
-                )
+                place = block.start + bad[0]
+                raise ValueError(f"{name}[{place}] = {values[bad[0]]} of a generated token is not finite")
 
 
 def _denominator(generated_U: NDArray[np.bool_], token_count: int | None) -> int:

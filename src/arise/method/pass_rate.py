@@ -1,6 +1,7 @@
 """Verdicts of judged groups as arrays, and the pass rate of a rubric over a window of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,10 @@ def pass_rate(tally: Tally) -> float | None:
 def verdict_arrays(group: Group, rubric_ids: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
     """y_ij with nan for not applicable or absent, and which are valid: not applicable is, absent is not."""
     nothing: Mapping[str, Verdict] = {}
-    rows = []
-    for rollout in group.rollouts:
-        given = rollout.judgment.verdicts if rollout.judgment else nothing
-        rows.append(list(map(_CODE.__getitem__, map(given.get, rubric_ids))))
-    code_IJ = np.array(rows, dtype=np.float64).reshape(len(group.rollouts), len(rubric_ids)).T
+    given_J = [rollout.judgment.verdicts if rollout.judgment else nothing for rollout in group.rollouts]
+    shape = (len(given_J), len(rubric_ids))
+    found = chain.from_iterable(map(given.get, rubric_ids) for given in given_J)
+    code_IJ = np.fromiter(map(_CODE.__getitem__, found), np.float64, count=shape[0] * shape[1]).reshape(shape).T
     valid_IJ = code_IJ == code_IJ
     return np.where(code_IJ == _NOT_APPLICABLE, np.nan, code_IJ), valid_IJ
 

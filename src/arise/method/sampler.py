@@ -72,16 +72,22 @@ class CapabilitySampler:
 
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:
         """Alg. 1, line 16 — learn from complete groups that a judge was asked about; incomplete ones teach nothing."""
+        place_of = {group.task.id: self.coverage.index(group.task.id) for group in groups}
+        judged = [group for group in groups if group.complete and any(r.judgment is not None for r in group.rollouts)]
+        if not judged:
+            return
         rubric_ids = [rubric.id for rubric in pool.rubrics]
-        for group in groups:
-            x = self.coverage.index(group.task.id)
-            if not group.complete or all(rollout.judgment is None for rollout in group.rollouts):
-                continue
-            verdict_IJ, valid_IJ = verdict_arrays(group, rubric_ids)
-            applicable_I = (verdict_IJ == verdict_IJ).any(axis=1)
-            self.ledger.observe(self.types_X[x], rubric_ids, verdict_IJ, version)
-            for capability in self.coverage.observe(group.task.id, rubric_ids, valid_IJ.all(axis=1), applicable_I):
-                self._add_member(x, capability)
+        verdict_GIJ = np.full((len(judged), len(rubric_ids), max(group.size for group in judged)), np.nan)
+        valid_GI = np.zeros(verdict_GIJ.shape[:2], dtype=np.bool_)
+        for g, group in enumerate(judged):
+            verdict_GIJ[g, :, : group.size], valid_IJ = verdict_arrays(group, rubric_ids)
+            valid_GI[g] = valid_IJ.all(axis=1)
+        applicable_GI = ~np.isnan(verdict_GIJ).all(axis=2)
+        types_G = [self.types_X[place_of[group.task.id]] for group in judged]
+        self.ledger.observe_groups(types_G, rubric_ids, verdict_GIJ, version)
+        for group, valid_I, applicable_I in zip(judged, valid_GI, applicable_GI, strict=True):
+            for capability in self.coverage.observe(group.task.id, rubric_ids, valid_I, applicable_I):
+                self._add_member(place_of[group.task.id], capability)
 
     def keep_only(self, pool: Pool) -> None:
         """Alg. 1, line 26 — drop what retired rubrics taught, and owe every task an evaluation by the new ones."""

@@ -102,11 +102,9 @@ class RunStore:
         return unpack_group(row[0]) if row else None
 
     def save_group(self, iteration: int, group: Group) -> None:
-        """Keep a finished group, durable before the loop goes on."""
+        """Keep a finished group, durable before the loop goes on; the key refuses a group that was already kept."""
         with self._guarded():
-            self._db.execute(
-                "INSERT OR REPLACE INTO inflight VALUES (?, ?, ?)", (iteration, group.task.id, pack(group))
-            )
+            self._db.execute("INSERT INTO inflight VALUES (?, ?, ?)", (iteration, group.task.id, pack(group)))
 
     def last_checkpoint(self) -> tuple[dict[str, Any], str] | None:
         """The newest state that a resume can start from, with its policy checkpoint."""

@@ -39,6 +39,9 @@ UNASKED = {
 ASKED = 0.95
 """How often it shows when asked for."""
 
+UNGUIDED, ASK_RATE = 0.3, 0.3
+"""How often nothing is asked for at all, and how often each habit is where something is."""
+
 _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
     Habit.LIST: (
         (
@@ -222,6 +225,39 @@ def vocabulary() -> list[str]:
     return [text for parts in _PHRASES.values() for part in parts for text in part]
 
 
+def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
+    """Which habits somebody asks for: often none, else each with the same chance."""
+    if random.random() < UNGUIDED:
+        return frozenset()
+    return frozenset(habit for habit in Habit if random.random() < ASK_RATE)
+
+
 def habits_shown(asked: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
     """Which habits a worker shows in one attempt."""
-    return frozenset(habit for habit in Habit if random.random() < (ASKED if habit in asked else UNASKED[habit]))
+    return frozenset(habit for habit in Habit if random.random() < _rate(habit, habit in asked))
+
+
+def asked_given_shown(shown: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
+    """What may have been asked of a worker who showed these habits, with the probability that it was.
+
+    So one attempt, which costs a sandbox, goes with any number of different guidance texts.
+    """
+    unguided, guided = UNGUIDED, 1.0 - UNGUIDED
+    asked = set()
+    for habit in Habit:
+        if_asked, if_not = (_rate(habit, a) if habit in shown else 1.0 - _rate(habit, a) for a in (True, False))
+        either = ASK_RATE * if_asked + (1.0 - ASK_RATE) * if_not
+        unguided, guided = unguided * if_not, guided * either
+        if random.random() < ASK_RATE * if_asked / either:
+            asked.add(habit)
+    return frozenset() if random.random() < unguided / (unguided + guided) else frozenset(asked)
+
+
+def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str, ...]:
+    """One phrase for each habit, in any order."""
+    habits = sorted(asked)
+    return tuple(phrase(habits[i], random) for i in random.permutation(len(habits)))
+
+
+def _rate(habit: Habit, asked: bool) -> float:
+    return ASKED if asked else UNASKED[habit]

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,19 +14,18 @@ from arise.ports import Sandbox, SandboxPool
 from arise.types import CommandResult, Observation
 from arise.world.demonstrations import Seen, demonstration
 from arise.world.generator import instances, write_environment
-from arise.world.habits import Habit, habits_shown, phrase
+from arise.world.habits import Habit, habits_asked, habits_shown
 from arise.world.instance import Instance
 
-UNGUIDED_SHARE = 0.4
-MOST_ASKED = 5
+AT_ONCE = 32
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """One scripted attempt: what was asked, the guidance shown, and answer and observation of every turn."""
+    """One scripted attempt: the instruction, the habits shown, and answer and observation of every turn."""
 
     instruction: str
-    guidance: tuple[str, ...]
+    habits: frozenset[Habit]
     turns: tuple[tuple[str, str], ...]
 
 
@@ -40,28 +39,24 @@ async def demonstrate(
 ) -> list[Demonstration]:
     """`count` demonstrations from the world's own split; `show` is how the agent sees a command's result."""
     random = np.random.default_rng([world.seed, 77])
-    plans = []
-    for task, instance in islice(instances(world, "demo"), count):
-        asked = _asked(random)
-        guidance = tuple(phrase(habit, random) for habit in asked)
-        seed = int(random.integers(2**63))
-        plans.append((task.instruction, instance, frozenset(asked), guidance, seed))
-    free = asyncio.Semaphore(32)
+    free = asyncio.Semaphore(AT_ONCE)
 
-    async def one(
-        instruction: str, instance: Instance, asked: frozenset[Habit], guidance: tuple[str, ...], seed: int
-    ) -> Demonstration:
+    async def one(instruction: str, instance: Instance, own: np.random.Generator) -> Demonstration:
+        habits = habits_shown(habits_asked(own), own)
         async with free:
             with tempfile.TemporaryDirectory() as folder:
                 write_environment(instance, Path(folder))
                 sandbox = await sandboxes.open(Path(folder))
             try:
-                own = np.random.default_rng(seed)
-                turns = await _play(instance, habits_shown(asked, own), own, sandbox, show, max_turns, seconds)
+                turns = await _play(instance, habits, own, sandbox, show, max_turns, seconds)
             finally:
                 await sandbox.close()
-        return Demonstration(instruction, guidance, tuple(turns))
+        return Demonstration(instruction, habits, tuple(turns))
 
+    plans = [
+        (task.instruction, instance, np.random.default_rng(int(random.integers(2**63))))
+        for task, instance in islice(instances(world, "demo"), count)
+    ]
     return list(await asyncio.gather(*(one(*plan) for plan in plans)))
 
 
@@ -86,12 +81,3 @@ async def _play(
     except StopIteration:
         pass
     return [*turns, ("$ submit", "")]
-
-
-def _asked(random: np.random.Generator) -> list[Habit]:
-    """Which habits the guidance asks for: none in two of five demonstrations, else one to five."""
-    if random.random() < UNGUIDED_SHARE:
-        return []
-    habits: Sequence[Habit] = list(Habit)
-    chosen = random.permutation(len(habits))[: int(random.integers(1, MOST_ASKED + 1))]
-    return [habits[i] for i in chosen]

@@ -21,6 +21,13 @@ def test_a_rubric_that_all_failed_is_as_uninformative_as_one_that_all_passed() -
     np.testing.assert_array_equal(combined_advantages([1, 0], [[0.0, 0.0], [0.0, NAN]]), normalized([1, 0]))
 
 
+def test_uninformative_rubrics_do_not_count_in_the_divisor() -> None:
+    informative = [1.0, 0.0]
+    alone = combined_advantages([1, 0], [informative])
+    np.testing.assert_array_equal(combined_advantages([1, 0], [informative, [0.0, 0.0], [1.0, 1.0]]), alone)
+    np.testing.assert_array_equal(combined_advantages([1, 0], [informative, [0.0, NAN], [NAN, NAN]]), alone)
+
+
 def test_epsilon_is_added_to_the_deviation() -> None:
     assert normalized([0.0, 2e-9]).tolist() == [-0.5, 0.5]
 

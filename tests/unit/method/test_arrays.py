@@ -23,6 +23,15 @@ def test_wrong_dimensions() -> None:
         floats("a", [[1, 2]])
 
 
+def test_every_check_names_its_argument() -> None:
+    with pytest.raises(ValueError, match=r"^raw_J must be 1-d, got shape \(\)$"):
+        finite("raw_J", 1.0)
+    with pytest.raises(ValueError, match=r"^y must be 2-d, got shape \(1,\)$"):
+        verdicts("y", [1.0])
+    with pytest.raises(ValueError, match=r"^y\[0, 1, 0\] = 7\.0 is not a verdict"):
+        verdicts("y", [[[1.0], [7.0]]], dimensions=3)
+
+
 def test_not_numbers() -> None:
     with pytest.raises(ValueError, match=r"^a must hold numbers: "):
         floats("a", ["x"])

@@ -156,3 +156,19 @@ def test_growth_of_the_pool_keeps_what_was_recorded() -> None:
     assert covered.applicable(V).tolist() == [False, True]
     covered.keep_only(Pool())
     assert covered.coverage() == 0.0
+
+
+def test_a_restored_map_forgets_like_the_original() -> None:
+    covered = map_of("x1", "x2", a=V, b=V)
+    covered.observe("x1", ["a", "b"], [True, True], [True, True])
+    covered.observe("x2", ["a"], [True], [False])
+    restored = map_of("x1", "x2")
+    restored.restore(covered.to_dict())
+    for each in (covered, restored):
+        assert each.outstanding().tolist() == [False, True]
+        each.keep_only(a_pool({"b": V, "c": V}))
+        assert each.applicable(V).tolist() == [True, False]
+        each.observe("x1", ["c"], [True], [False])
+        assert each.outstanding().tolist() == [False, True]
+        each.keep_only(a_pool({"c": V}))
+        assert each.applicable(V).tolist() == [False, False]

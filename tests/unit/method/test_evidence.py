@@ -1,12 +1,14 @@
 """B_k: what is recorded, what generation may see, and the stable random choice."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from arise.method.evidence import for_generation, for_refinement, records_of, within_window
 from arise.types import EvidenceRecord, GenerationRecord, Group, Outcome, ShownSkill
 from tests.builders import FAIL, NA, PASS, a_diagnostic, a_rollout, a_task, the_record
+
+REFINED = ["e0000-00-10", "e0000-00-00", "e0000-00-19", "e0000-00-16"]
 
 
 def records(count: int, iteration: int = 0, issues: int = 1) -> list[EvidenceRecord]:
@@ -51,6 +53,12 @@ def test_one_record_for_every_judged_rollout() -> None:
     assert [record.has_diagnostics for record in found] == [True, False, False]
 
 
+def test_a_reward_without_a_success_is_no_outcome() -> None:
+    rollout = replace(a_rollout(0, {}, reward=1.0), success=None)
+    (record,) = records_of(0, [Group(a_task(), (rollout,), 1)])
+    assert record.outcome is None
+
+
 def test_strategies_alone_are_diagnostics_too() -> None:
     rollout = a_rollout(0, {}, diagnostic=a_diagnostic(0, 1))
     (record,) = records_of(0, [Group(a_task(), (rollout,), 1)])
@@ -89,6 +97,7 @@ def test_window_must_hold_an_iteration(window: int) -> None:
 def test_generation_takes_records_with_diagnostics_only() -> None:
     mixed = records(3) + records(4, iteration=1, issues=0)
     selection = for_generation(mixed, seed=0, update=1, round_number=1, limit=2)
+    assert len(for_generation(mixed, seed=0, update=1, round_number=1, limit=1).chosen) == 1
     assert (len(selection.chosen), selection.total, selection.with_diagnostics, selection.omitted) == (2, 7, 3, 1)
     assert all(view.iteration == 0 for view in selection.chosen)
 
@@ -140,6 +149,8 @@ def test_refinement_takes_32_by_default_in_stable_order() -> None:
     assert for_refinement(found[::-1], skill, seed=0, update=1) == chosen
     assert for_refinement(found, skill, seed=1, update=1) != chosen
     assert for_refinement(found, skill, seed=0, update=2) != chosen
+    order = [record.view.evidence_id for record in chosen]
+    assert order[:4] == REFINED, "the same on every machine"
 
 
 def test_limits_must_be_positive() -> None:

@@ -79,6 +79,24 @@ def test_a_rubric_that_returns_in_a_freed_column_starts_empty() -> None:
     assert ledger.cell("d", X, 3) == (0.0, 0.0)
 
 
+def test_groups_that_arrive_together_decay_once() -> None:
+    one_by_one, together = ledger_of(a=V, b=X), ledger_of(a=V, b=X)
+    for ledger in (one_by_one, together):
+        ledger.observe(["d1", "d2"], ["a", "b"], [[1.0, 1.0], [0.0, NAN]], version=0)
+    groups = [(["d1"], [[1.0, 0.0], [NAN, NAN]]), (["d1", "d3"], [[NAN, 1.0], [1.0, 1.0]]), ([], [[0.0, 0.0]] * 2)]
+    for types, verdicts in groups:
+        one_by_one.observe(types, ["a", "b"], verdicts, version=3)
+    together.observe_groups([types for types, _ in groups], ["a", "b"], [verdicts for _, verdicts in groups], version=3)
+    assert together.to_dict() == one_by_one.to_dict()
+    together.observe_groups([], ["a", "b"], np.zeros((0, 2, 8)), version=4)
+    assert together.to_dict() == one_by_one.to_dict()
+
+
+def test_as_many_tag_lists_as_groups() -> None:
+    with pytest.raises(ValueError, match=r"^types_G names 1 groups, but verdict_GIJ has 2$"):
+        ledger_of(a=V).observe_groups([["d"]], ["a"], [[[1.0]], [[1.0]]], version=0)
+
+
 def test_untagged_tasks_leave_no_trace() -> None:
     ledger = ledger_of(a=V)
     ledger.observe([], ["a"], [[1.0]], version=0)
@@ -86,9 +104,10 @@ def test_untagged_tasks_leave_no_trace() -> None:
 
 
 def test_state_is_json_and_exact() -> None:
-    ledger = ledger_of(a=V, b=X)
+    ledger = Ledger(observed_decay=0.5, unobserved_decay=0.25)
+    ledger.keep_only(a_pool({"a": V, "b": X}))
     ledger.observe(["d1", "d2"], ["a", "b"], [[1.0, 0.0, 1.0], [NAN, 1.0, NAN]], version=1)
-    ledger.observe(["d1"], ["a"], [[1.0]], version=4)
+    ledger.observe(["d1"], ["a"], [[1.0]], version=3)
     ledger.observe(["d3"], ["a"], [[NAN]], version=4)
     saved = json.loads(json.dumps(ledger.to_dict()))
     restored = Ledger.from_dict(saved)
@@ -97,7 +116,13 @@ def test_state_is_json_and_exact() -> None:
     for mass, again in zip(ledger.cells(9), restored.cells(9), strict=True):
         np.testing.assert_array_equal(mass, again)
     assert saved["rubrics"] == [["a", "Verification"], ["b", "Execution"]]
-    assert (saved["observed_decay"], saved["unobserved_decay"]) == (0.2, 0.999)
+    assert (saved["observed_decay"], saved["unobserved_decay"]) == (0.5, 0.25)
+    assert saved["tallies"] == [
+        ["d1", "a", 2 * 0.5 * 0.25 + 1, 0.125, 3],
+        ["d1", "b", 1.0, 0.0, 1],
+        ["d2", "a", 2.0, 1.0, 1],
+        ["d2", "b", 1.0, 0.0, 1],
+    ]
 
 
 def test_restored_sums_are_identical_after_columns_were_reused() -> None:

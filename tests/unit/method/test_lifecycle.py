@@ -49,7 +49,9 @@ def test_other_thresholds() -> None:
     assert fate(True, 5, 10, activate_at=0.5, retire_at=0.6) is Fate.REFINE
     assert fate(True, 6, 10, activate_at=0.5, retire_at=0.6) is Fate.RETIRE
     limits = PoolLimits(activate_at=0.5, retire_at=0.6)
+    assert fates(POOL, TALLIES | {"r003": Tally(6, 10)}, limits)["r003"] is Fate.RETIRE
     assert fates(POOL, TALLIES, limits)["r005"] is Fate.ACTIVATE
+    assert evolve(POOL, {"r005": Tally(5, 10)}, iteration=0, limits=limits).pool.find("r005").skill.active
     assert fate(False, 0, 1, activate_at=0.0, retire_at=1.0) is Fate.ACTIVATE
     assert fate(False, 1, 1, activate_at=0.0, retire_at=1.0) is Fate.RETIRE
 
@@ -106,7 +108,7 @@ def test_the_next_pool() -> None:
     assert (new.rubric.criteria_text, new.rubric.issue_tag) == ("criterion two", "error_diagnosis")
     assert (new.rubric.capability, new.rubric.born, new.rubric.version) == (Capability.EFFICIENCY, 19, 1)
     assert (new.rubric.applicability_condition, new.rubric.rule_text) == ("always", "fail")
-    assert (new.rubric.issue_refs, new.rubric.contrast_refs) == (("e1",), ())
+    assert (new.rubric.issue_refs, new.rubric.contrast_refs) == (("e1",), ("e2",))
 
 
 def test_events_in_the_order_of_the_algorithm() -> None:

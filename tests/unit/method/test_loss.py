@@ -4,6 +4,8 @@ import pytest
 from arise.method.loss import BLOCK, importance_ratio, policy_loss
 from tests.builders import NAN, close
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 
 def test_importance_ratio_in_place() -> None:
     out = np.empty(2)
@@ -49,7 +51,9 @@ def test_other_bounds() -> None:
 
 def test_clip_starts_above_kappa() -> None:
     ratio = float(np.exp(np.log(3.0)))
-    assert policy_loss([np.log(3.0)], [0], [-1], [1], dual_clip=ratio).dual_clipped_tokens == 0
+    loss = policy_loss(np.log([3.0, 4.0]), [0, 0], [-1, -1], [1, 1], dual_clip=ratio)
+    assert loss.dual_clipped_tokens == 1
+    close(loss.gradient_U, [1.5, 0.0])
 
 
 def test_context_tokens_may_hold_anything() -> None:
@@ -85,8 +89,8 @@ def test_shapes() -> None:
 
 
 def test_mask_values() -> None:
-    with pytest.raises(ValueError, match=r"^generated_U\[1\] = 2 must be 0 \(context\) or 1 \(generated\)$"):
-        policy_loss([0, 0], [0, 0], [0, 0], [1, 2])
+    with pytest.raises(ValueError, match=r"^generated_U\[2\] = 2 must be 0 \(context\) or 1 \(generated\)$"):
+        policy_loss([0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 2])
 
 
 def test_not_numbers() -> None:
@@ -108,6 +112,7 @@ def test_dual_clip(bad: float) -> None:
 
 def test_token_count_below_what_is_there() -> None:
     assert policy_loss([0, 0], [0, 0], [1, 1], [1, 1], token_count=2).value == -1.0
+    assert policy_loss([0], [0], [1], [1], token_count=1).value == -1.0
     with pytest.raises(ValueError, match=r"^token_count = 1 is the whole batch's count, but this part alone has 2"):
         policy_loss([0, 0], [0, 0], [0, 0], [1, 1], token_count=1)
     with pytest.raises(ValueError, match=r"^token_count = -1 "):

@@ -40,6 +40,10 @@ def test_no_rubrics() -> None:
 
 
 def test_window_counts_every_valid_applicable_verdict_even_of_incomplete_groups() -> None:
-    rollouts = (a_rollout(0, {"a": PASS, "b": NA}), a_rollout(1, {"a": FAIL, "gone": PASS}, reward=None))
+    rollouts = (
+        a_rollout(0, {"a": PASS, "b": NA}),
+        a_rollout(1, {"a": FAIL, "gone": PASS}, reward=None),
+        a_rollout(2, {"a": FAIL}),
+    )
     records = records_of(3, [Group(a_task(), rollouts, 8)])
-    assert window_tallies(records, ["a", "b", "c"]) == {"a": Tally(1, 2), "b": Tally(0, 0), "c": Tally(0, 0)}
+    assert window_tallies(records, ["a", "b", "c"]) == {"a": Tally(1, 3), "b": Tally(0, 0), "c": Tally(0, 0)}

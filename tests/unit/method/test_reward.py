@@ -32,7 +32,7 @@ def test_the_result_is_a_copy() -> None:
         ([1, NAN], [1, 2], r"raw_J\[1\] = nan is not finite"),
         ([1, 0], [1, np.inf], r"lengths_J\[1\] = inf is not finite"),
         ([1, 0], [1, 2, 3], r"lengths_J has shape \(3,\), but raw_J has shape \(2,\)"),
-        ([1, 0], [1, -2], r"lengths_J\[1\] = -2\.0 must not be negative"),
+        ([1, 0], [0, -2], r"lengths_J\[1\] = -2\.0 must not be negative"),
     ],
 )
 def test_bad_arrays(raw: list[float], lengths: list[float], message: str) -> None:

@@ -72,6 +72,19 @@ def test_an_adaptive_draw_says_why() -> None:
     assert [draw.quota_left for draw in draws if draw.cell == first.cell] == [7 - n for n in range(left[first.cell])]
 
 
+def test_every_eligible_cell_can_be_chosen() -> None:
+    made = covered(CapabilitySampling(min_discovery=0.0))
+    assert {made.draw(1, version=0)[0].cell for _ in range(200)} == set(made.members)
+
+
+def test_settings_reach_ledger_and_draws() -> None:
+    made = sampler(CapabilitySampling(observed_decay=0.5, unobserved_decay=0.25))
+    made.observe([a_group(TASKS[1], {"a": "10", "b": "nn"})], POOL, version=0)
+    assert made.ledger.cell("d1", V, 2) == (0.0625, 0.0625)
+    made.observe([a_group(TASKS[1], {"a": "11", "b": "nn"})], POOL, version=1)
+    assert made.ledger.cell("d1", V, 1) == (2.5, 0.5)
+
+
 def test_members_have_prior_applicable_evidence_for_the_capability() -> None:
     made = covered()
     assert made.members == {
@@ -223,8 +236,8 @@ def test_an_older_version_changes_nothing() -> None:
 
 
 def test_weights_need_probabilities() -> None:
-    with pytest.raises(ValueError, match=r"^p\[1\] = 1\.5 must be a probability between 0 and 1$"):
-        cell_weight([0.5, 1.5])
+    with pytest.raises(ValueError, match=r"^p\[2\] = 1\.5 must be a probability between 0 and 1$"):
+        cell_weight([0.0, 1.0, 1.5])
     with pytest.raises(ValueError, match=r"^p\[0, 1\] = nan must be a probability between 0 and 1$"):
         cell_weight([[0.5, NAN]])
     with pytest.raises(ValueError, match=r"^p = -1\.0 must be a probability between 0 and 1$"):
@@ -257,3 +270,13 @@ def test_no_lot_is_drawn_for_discovery_without_candidates() -> None:
     draw = made.draw(1, version=0)[0]
     # Cells in order: (d1, V), (d2, V), (d2, X); the very first random numbers are their Beta draws.
     assert draw.estimate in same.beta([5.0, 5.0, 2.0], [5.0, 5.0, 1.0])
+
+
+def test_groups_of_different_sizes_can_arrive_together() -> None:
+    groups = [a_group(TASKS[1], {"a": "10", "b": "nn"}), a_group(TASKS[3], {"a": "0nn-", "b": "1111"})]
+    together, apart = sampler(), sampler()
+    together.observe(groups, POOL, version=0)
+    for group in groups:
+        apart.observe([group], POOL, version=0)
+    assert together.to_dict() == apart.to_dict()
+    assert together.members == apart.members

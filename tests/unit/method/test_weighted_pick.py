@@ -36,6 +36,16 @@ def test_removal_of_nearly_everything() -> None:
     assert pick.draw(random) == (1009, 1.0)
 
 
+def test_the_stated_probability_follows_unequal_weights() -> None:
+    pick = picks([4.0, 2.0, 1.0, 1.0])
+    pick.remove(11)
+    stated = dict(pick.draw(np.random.default_rng(seed)) for seed in range(60))
+    assert stated == {10: 4 / 6, 12: 1 / 6, 13: 1 / 6}
+    pick.remove(10)
+    stated = dict(pick.draw(np.random.default_rng(seed)) for seed in range(60))
+    assert stated == {12: 0.5, 13: 0.5}
+
+
 def test_removing_twice_or_what_is_not_there_changes_nothing() -> None:
     pick = picks([1.0, 1.0, 1.0])
     for item in (11, 11, 5, 99):

@@ -1,0 +1,224 @@
+"""The whole loop through the command line: a short run, interrupted ones, and what a person sees when it goes wrong."""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+
+TINY = (
+    "train.iterations=4",
+    "train.tasks_per_iteration=2",
+    "train.group_size=4",
+    "optimizer.learning_rate=1e-3",
+    "optimizer.warmup_updates=1",
+    "optimizer.precision=fp32",
+    "pool.update_every=2",
+    "evidence.window=2",
+    "tasks.train_tasks=6",
+    "tasks.eval_tasks=2",
+    "evaluation.attempts=1",
+    "model.hidden=32",
+    "model.layers=1",
+    "model.demonstrations=150",
+    "model.epochs=8",
+    "agent.max_turns=6",
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the module, so that the warm start is made once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def arise(cache: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "arise.cli", *arguments]
+
+
+def environment(cache: Path) -> dict[str, str]:
+    return os.environ | {"ARISE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+
+
+def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arise(cache, *arguments), env=environment(cache), capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def settings(changes: Sequence[str] = ()) -> list[str]:
+    return [part for change in (*TINY, *changes) for part in ("--set", change)]
+
+
+def digest(run: Path) -> str:
+    """Pool, ledger, sampler, generator and evidence of the last commit, and the policy's weights."""
+    with sqlite3.connect(run / "run.db") as db:
+        state, checkpoint = db.execute("SELECT state, checkpoint FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
+    manifest = json.loads((run / checkpoint / "manifest.json").read_text())
+    content = zstandard.decompress(state) + json.dumps(manifest["files"], sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def finished(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A run that nobody interrupted, and what it printed."""
+    run = tmp_path_factory.mktemp("runs") / "whole"
+    done = call(cache, "train", "--run-dir", str(run), *settings())
+    assert done.returncode == 0, done.stderr
+    return run, done.stdout
+
+
+def test_a_run_shows_every_iteration_and_sums_itself_up(finished: tuple[Path, str]) -> None:
+    _, shown = finished
+    for number in range(1, 5):
+        assert f"{number}/4  pass" in shown
+    assert "held-out pass rate, no skills shown" in shown
+    assert "0 evolved-skill bytes in the prompts" in shown
+    assert "rubrics:" in shown
+    assert "next: arise eval" in shown
+
+
+def test_everything_a_page_needs_is_in_the_run_folder(finished: tuple[Path, str]) -> None:
+    run, _ = finished
+    with sqlite3.connect(run / "run.db") as db:
+        counts = {
+            table: db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608
+            for table in (
+                "iterations",
+                "draws",
+                "rollouts",
+                "verdicts",
+                "evidence",
+                "pairs",
+                "skills",
+                "events",
+                "attempts",
+            )
+        }
+        left = db.execute("SELECT COUNT(*) FROM inflight").fetchone()[0]
+    assert counts["iterations"] == 4
+    assert counts["draws"] == 8
+    assert counts["rollouts"] == counts["evidence"] == 32
+    assert counts["attempts"] == 4
+    assert counts["pairs"] >= 1
+    assert counts["skills"] >= counts["pairs"]
+    assert left == 0
+    assert len(list((run / "checkpoints").iterdir())) == 2
+    assert len(list((run / "trajectories").iterdir())) == 4
+
+
+def test_the_same_seed_gives_the_same_run(finished: tuple[Path, str], cache: Path, tmp_path: Path) -> None:
+    run, _ = finished
+    assert call(cache, "train", "--run-dir", str(tmp_path / "again"), *settings()).returncode == 0
+    assert digest(tmp_path / "again") == digest(run)
+
+
+def kill_and_resume(cache: Path, run: Path, kills: int, seed: int) -> None:
+    """Start a run and kill it at random moments, each time resuming; let it finish at last."""
+    moments = random.Random(seed)
+    for number in range(kills + 1):
+        command = ["train", "--run-dir", str(run), *settings()] if number == 0 else ["resume", str(run)]
+        process = subprocess.Popen(
+            arise(cache, *command), env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        if number < kills:
+            time.sleep(moments.uniform(2.5, 9.0))
+            process.kill()
+            process.communicate()
+            if not (run / "config.toml").exists():
+                kill_and_resume(cache, run, kills - number, seed + 1)
+                return
+        else:
+            _, errors = process.communicate(timeout=240)
+            assert process.returncode == 0, errors
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_kills_at_random_moments_change_nothing(
+    finished: tuple[Path, str], cache: Path, tmp_path: Path, kills: int
+) -> None:
+    run, _ = finished
+    kill_and_resume(cache, tmp_path / "killed", kills, seed=kills)
+    assert digest(tmp_path / "killed") == digest(run)
+
+
+def test_ctrl_c_leaves_a_run_that_resumes(finished: tuple[Path, str], cache: Path, tmp_path: Path) -> None:
+    run, _ = finished
+    stopped = tmp_path / "stopped"
+    process = subprocess.Popen(
+        arise(cache, "train", "--run-dir", str(stopped), *settings()),
+        env=environment(cache),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "1/4" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"arise resume {stopped}" in errors
+    assert "Traceback" not in errors
+    assert call(cache, "resume", str(stopped)).returncode == 0
+    assert digest(stopped) == digest(run)
+
+
+def test_evaluation_of_a_checkpoint_shows_no_skill(finished: tuple[Path, str], cache: Path) -> None:
+    run, _ = finished
+    done = call(cache, "eval", str(run), "--label", "later")
+    assert done.returncode == 0, done.stderr
+    assert "later:" in done.stdout
+    assert "0 evolved-skill bytes in the prompts" in done.stdout
+
+
+def test_a_second_process_on_the_same_run_is_turned_away(finished: tuple[Path, str], cache: Path) -> None:
+    from filelock import FileLock
+
+    run, _ = finished
+    with FileLock(run / "run.lock"):
+        done = call(cache, "resume", str(run))
+    assert done.returncode == 6
+    assert "is in use by host" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["train", "--set", "train.iteratons=3"], 2, "did you mean train.iterations?"),
+        (["train", "no-such-file.toml"], 2, "cannot read the file"),
+        (["resume", "no-such-run"], 5, "holds no run"),
+        (
+            [
+                "train",
+                "--set",
+                "tasks.kind=harbor",
+                "--set",
+                "tasks.train=nowhere",
+                "--set",
+                "tasks.evaluation=nowhere",
+            ],
+            3,
+            "nowhere",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_message_with_a_fixed_exit_code(
+    cache: Path, tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    where = ["--run-dir", str(tmp_path / "run")] if arguments[0] == "train" else []
+    done = call(cache, *arguments, *where)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,38 @@
+import numpy as np
+
+from arise.config import Credit
+from arise.method.advantage import combined_advantages, normalized
+from arise.method.credit import group_advantages
+from arise.method.reward import length_regularized
+from arise.types import Group, Rollout, StopReason, Tokens, Trajectory
+from tests.builders import NAN, a_group, a_rollout, a_task, close
+
+
+def of_length(rollout: Rollout, length: int) -> Rollout:
+    tokens = Tokens(
+        np.zeros(length, dtype=np.int64),
+        np.ones(length, dtype=np.bool_),
+        np.zeros(length),
+        np.zeros(length, dtype=np.int64),
+    )
+    trajectory = Trajectory(rollout.trajectory.id, "x1", (), StopReason.FINISHED, rows=(tokens,))
+    return Rollout(trajectory, rollout.reward, rollout.success, rollout.judgment)
+
+
+def test_length_regularisation_comes_before_normalisation() -> None:
+    judged = a_group(a_task(), {"a": "10n"}, rewards=[1.0, 0.0, 1.0])
+    group = Group(judged.task, tuple(of_length(r, n) for r, n in zip(judged.rollouts, (10, 40, 20), strict=True)), 3)
+    credit = Credit(rubric_weight=0.4, length_strength=0.25, length_threshold=30)
+    found = group_advantages(group, ["a"], credit)
+    assert found is not None
+    reward_J = length_regularized([1, 0, 1], [10, 40, 20], 0.25, 30)
+    close(found.combined_J, combined_advantages(reward_J, [[1.0, 0.0, NAN]], 0.4))
+    close(found.task_J, normalized(reward_J))
+    close(found.rubric_J, [1, -1, 0], tolerance=1e-8)
+    assert found.task_J[0] > found.task_J[2], "the shorter success is worth more"
+
+
+def test_an_incomplete_group_is_dropped() -> None:
+    assert group_advantages(a_group(a_task(), {"a": "10"}, rewards=[1.0, None]), ["a"], Credit()) is None
+    lost = Group(a_task(), (a_rollout(0),), 2)
+    assert group_advantages(lost, [], Credit()) is None
