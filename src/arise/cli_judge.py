@@ -34,7 +34,7 @@ def check(
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
     limit: Annotated[int | None, typer.Option(min=1, help="Use the first cases only.")] = None,
-    max_usd: MaxUsd = None,
+    max_usd: MaxUsd = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Agreement of a judge with itself, with the offline analyst and with labels, and what it costs."""
@@ -60,7 +60,7 @@ def check(
 
 
 async def _check(
-    found: "Cases", endpoint: "Endpoint", repeat: int, limit: int | None, max_usd: float | None
+    found: "Cases", endpoint: "Endpoint", repeat: int, limit: int | None, max_usd: float
 ) -> "tuple[JudgeCheck, Cost]":
     from arise.config_models import Calls, ModelJudge
     from arise.models.check import check_judge

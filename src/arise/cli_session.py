@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Model = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
 BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI's chat completions.")]
 KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
-MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Stop when calls have cost this much.")]
+MaxUsd = Annotated[float, typer.Option("--max-usd", min=0.0, help="Stop when calls have cost this much; 0: never.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 OPENAI = "https://api.openai.com/v1"
 
@@ -55,7 +55,7 @@ class Session:
 
 @asynccontextmanager
 async def session(
-    endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float | None
+    endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float
 ) -> AsyncIterator[Session]:
     """A client that is closed, and its replies kept, whatever happens."""
     from arise.config_models import Budget

@@ -33,7 +33,7 @@ def tag(
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, max=2, help="2 tags everything twice and measures agreement.")] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report only, leave tags.json as it is.")] = False,
-    max_usd: MaxUsd = None,
+    max_usd: MaxUsd = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Assign task types by a language model, in two passes; a stopped run goes on where it was."""
@@ -79,7 +79,7 @@ async def _tag(
     api_key_env: str,
     repeat: int,
     record: Path,
-    max_usd: float | None,
+    max_usd: float,
 ) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
     from arise.config_models import Annotation, Endpoint
     from arise.models.annotation_report import agreement_of

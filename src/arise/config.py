@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from arise.config_base import Count, Fraction, Positive, Section
+from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
 
 
 class Train(Section):
@@ -204,7 +205,8 @@ class Storage(Section):
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
 TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
 ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
-JudgeChoice = Annotated[OfflineJudging | NoJudging, Field(discriminator="kind")]
+JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging, Field(discriminator="kind")]
+ReflectorChoice = Annotated[SameAsJudge | ModelReflector, Field(discriminator="kind")]
 
 
 class Config(Section):
@@ -220,6 +222,8 @@ class Config(Section):
     sampler: SamplerChoice = CapabilitySampling()
     guidance: Guidance = Guidance()
     judge: JudgeChoice = OfflineJudging()
+    reflector: ReflectorChoice = SameAsJudge()
+    budget: Budget = Budget()
     tasks: TasksChoice = WorldTasks()
     model: ModelChoice = SmallModel()
     policy: Policy = Policy()

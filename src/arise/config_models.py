@@ -15,7 +15,8 @@ class Price(Section):
 
     input: Annotated[float, Field(ge=0.0)]
     output: Annotated[float, Field(ge=0.0)]
-    cached_input: Annotated[float, Field(ge=0.0)] | None = None
+    cached: Fraction = 1.0
+    """Part of the input price that tokens from the provider's cache cost."""
 
 
 class Endpoint(Section):
@@ -36,7 +37,8 @@ class Calls(Section):
     """How calls are made: limits shared by all callers, two retry ladders, and the circuit breaker."""
 
     concurrency: Count = 64
-    requests_per_minute: Positive | None = None
+    requests_per_minute: Annotated[float, Field(ge=0.0)] = 0.0
+    """0 means no limit but the provider's own."""
     request_timeout: Positive = 180.0
     deadline: Positive = 600.0
     """Seconds for one call with all its retries, counted from when it may start."""
@@ -49,9 +51,9 @@ class Calls(Section):
 
 
 class Budget(Section):
-    """What all calls of a run may cost, resumes included; without a cap nothing stops a run."""
+    """What all calls of a run may cost, resumes included; 0 means that cost stops nothing."""
 
-    max_usd: Positive | None = None
+    max_usd: Annotated[float, Field(ge=0.0)] = 0.0
     prices: dict[str, Price] = Field(default_factory=dict)
 
 
@@ -79,6 +81,22 @@ class ModelReflector(Section):
     similarity: Fraction = 0.45
     """Proposals at least this similar to a criterion are put to the model as possible duplicates."""
     chars_per_token: Positive = 3.0
+
+
+class FakeJudging(Section):
+    """The offline analyst behind a loopback server, asked by prompt: the language-model path without a model."""
+
+    kind: Literal["fake"] = "fake"
+    latency: Annotated[float, Field(ge=0.0)] = 0.2
+    """Seconds by which every reply is delayed."""
+    calls: Calls = Calls()
+    rubrics_per_call: Count = 16
+
+
+class SameAsJudge(Section):
+    """Whoever judges reflects as well: the judge's endpoint, or the offline analyst."""
+
+    kind: Literal["judge"] = "judge"
 
 
 class Annotation(Section):

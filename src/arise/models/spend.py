@@ -32,7 +32,7 @@ class Purse:
     def __init__(self, store: Store, budget: Budget | None = None) -> None:
         self._budget = budget or Budget()
         self._store = store
-        self._cap = None if self._budget.max_usd is None else round(self._budget.max_usd * 1e9)
+        self._cap = round(self._budget.max_usd * 1e9) or None
         totals = store.totals()
         self.spent_nano = sum(total.nano_usd for total in totals)
         self._calls = sum(total.calls for total in totals)
@@ -81,12 +81,8 @@ def cost(model: str, base_url: str, usage: Usage, overrides: Mapping[str, Price]
     """Nano-dollars: the override if there is one, nothing for a server of one's own, else the public price table."""
     override = overrides.get(model)
     if override:
-        cached_price = override.input if override.cached_input is None else override.cached_input
-        fresh = usage.prompt_tokens - usage.cached_tokens
-        dollars = (
-            fresh * override.input + usage.cached_tokens * cached_price + usage.completion_tokens * override.output
-        )
-        return round(dollars * 1000)
+        prompt = usage.prompt_tokens - usage.cached_tokens * (1.0 - override.cached)
+        return round((prompt * override.input + usage.completion_tokens * override.output) * 1000)
     if own_host(base_url):
         return 0
     import genai_prices

@@ -94,7 +94,7 @@ def test_a_cap_without_a_price_is_an_error_before_anything_is_sent() -> None:
 
 def test_prices() -> None:
     usage = Usage(prompt_tokens=1_000_000, completion_tokens=1_000_000, cached_tokens=500_000)
-    overrides = {"m": Price(input=2.0, output=4.0, cached_input=1.0)}
+    overrides = {"m": Price(input=2.0, output=4.0, cached=0.5)}
     assert cost("m", "https://example.org/v1", usage, overrides) == 5_500_000_000
     assert cost("anything", "http://127.0.0.1:8000/v1", usage, {}) == 0
     known = cost("gpt-4o-mini", "https://api.openai.com/v1", Usage(prompt_tokens=1000, completion_tokens=10), {})

@@ -22,7 +22,7 @@ NAME = os.environ.get("ARISE_REAL_MODEL", "")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not NAME, reason="set ARISE_REAL_MODEL to the name or folder of a chat model"),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(3000),
 ]
 
 
@@ -60,7 +60,7 @@ def test_a_real_model_judges_or_is_absent() -> None:
         model = Model(NAME)
         async with FakeLLM(model) as fake:
             endpoint = Endpoint(model=NAME, base_url=fake.base_url, context_tokens=8192, max_tokens=256)
-            calls = Calls(concurrency=1, request_timeout=400, deadline=800, transport_attempts=1, format_attempts=2)
+            calls = Calls(concurrency=1, request_timeout=900, deadline=900, transport_attempts=1, format_attempts=2)
             store = Store()
             client = Client(endpoint, calls, store, Purse(store), purpose="judge")
             judge = LanguageModelJudge(client, ModelJudge(endpoint=endpoint, calls=calls, chars_per_token=4.2))
