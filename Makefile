@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help setup check test test-all mutation benchmarks clean
+.PHONY: help setup train check test test-all mutation benchmarks clean
 
 help:
+	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
 	@echo "make test        lint, types, architecture and the test suite"
 	@echo "make test-all    the same with the slow tests"
 	@echo "make check       lint, types and import rules only"
@@ -25,6 +26,9 @@ $(STAMP): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev]"
 	touch $@
 
+train: $(STAMP)
+	$(BIN)/arise train configs/embedded.toml
+
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,6 +44,7 @@ test-all: check
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/method.py
 	$(BIN)/python benchmarks/sandbox.py
+	$(BIN)/python benchmarks/judge.py
 
 mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py

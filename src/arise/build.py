@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from arise.analyst import OfflineJudge, OfflineReflector
 from arise.baselines.uniform import Uniform
 from arise.baselines.vade import Vade
 from arise.coevolution import Reflection
-from arise.config import CapabilitySampling, Config, HarborTasks, OfflineJudging, VadeSampling, WorldTasks
+from arise.config import CapabilitySampling, Config, HarborTasks, VadeSampling, WorldTasks
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluation, evaluate, stored_evaluation
+from arise.judging import Judging, judging
 from arise.method.sampler import CapabilitySampler
 from arise.policies import build_engine, starting_model
 from arise.ports import Judge, Sampler
@@ -78,11 +78,11 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                 collector = Collector(
                     agent, sandboxes, verifier, train_tasks | held_out, store, config.train.seed, tuple(BUILD_FILES)
                 )
-                judge, evolution = _judging(config)
-                state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                await _continue(state, store, engine.load_state)
-                run = Run(config, engine, collector, judge, evolution, store, display)
-                yield Workplace(run, state, held_out, judge)
+                async with judging(config, store.folder, display.tell) as judges:
+                    state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
+                    await _continue(state, store, engine.load_state)
+                    run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, display)
+                    yield Workplace(run, state, held_out, judges.judge)
             finally:
                 engine.close()
     except SandboxUnavailable as error:
@@ -143,9 +143,7 @@ def _sampler(config: Config, tasks: list[Task]) -> Sampler:
     return Uniform(tasks, random)
 
 
-def _judging(config: Config) -> tuple[Judge | None, Reflection | None]:
-    if not isinstance(config.judge, OfflineJudging):
-        return None, None
-    judge = OfflineJudge(seed=config.train.seed, flip_rate=config.judge.flip_rate, miss_rate=config.judge.miss_rate)
-    refine = config.guidance.show_skills
-    return judge, Reflection(OfflineReflector(), config.pool, config.evidence, config.train.seed, refine)
+def _evolution(config: Config, judges: Judging) -> Reflection | None:
+    if judges.reflector is None:
+        return None
+    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, config.guidance.show_skills)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_models
+from arise import __version__, cli_judge, cli_models, cli_tasks
 
 app = typer.Typer(
     name="arise",
@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_models.app, name="models")
+app.add_typer(cli_judge.app, name="judge")
+app.add_typer(cli_tasks.app, name="tasks")
 
 ConfigPath = Annotated[Path | None, typer.Argument(help="A TOML file; without one, the paper's values.")]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tomli_w
+from rich.console import Console
 
 from arise.build import Workplace, workplace
 from arise.config import Config
@@ -14,6 +15,7 @@ from arise.config_file import load_config
 from arise.display import Display
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluation
+from arise.live import LiveDisplay
 from arise.store import RunStore
 from arise.train import train
 
@@ -64,9 +66,21 @@ def run_config(folder: Path) -> Config:
 
 
 def _drive(config: Config, store: RunStore, write: Write) -> None:
-    display = Display(write, config.train.iterations)
+    """Evaluate, train, evaluate, sum up; on a terminal with the live screen."""
+    console = Console()
+    if console.is_terminal:
+        with LiveDisplay(console, config.train.iterations, store.folder.name) as display:
+            summary = _run(config, store, display)
+    else:
+        summary = _run(config, store, Display(write, config.train.iterations))
+    for line in summary:
+        write(line)
 
-    async def whole() -> None:
+
+def _run(config: Config, store: RunStore, display: Display) -> list[str]:
+    """The whole run; gives the lines that sum it up."""
+
+    async def whole() -> list[str]:
         task = asyncio.current_task()
         assert task is not None
         loop = asyncio.get_running_loop()
@@ -75,14 +89,14 @@ def _drive(config: Config, store: RunStore, write: Write) -> None:
         began = time.perf_counter()
         async with workplace(config, store, display) as place:
             before = await _evaluated(place, "before")
-            write(before.line())
+            display.tell(before.line())
             await train(place.run, place.state)
             after = await _evaluated(place, "after")
-            write(after.line())
-            _sum_up(place, before, after, display, time.perf_counter() - began, write)
+            display.tell(after.line())
+            return _summary(place, before, after, display, time.perf_counter() - began)
 
     try:
-        asyncio.run(whole())
+        return asyncio.run(whole())
     except asyncio.CancelledError:
         raise AriseError(
             "interrupted",
@@ -99,31 +113,27 @@ async def _evaluated(place: Workplace, label: str) -> Evaluation:
     return stored or await place.evaluate(label)
 
 
-def _sum_up(
-    place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float, write: Write
-) -> None:
+def _summary(place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float) -> list[str]:
     """What a person wants to know at the end, and the next command to type."""
     query = place.run.store.query
     kinds = dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind"))
     all_fail = [row[0] for row in query("SELECT json_extract(metrics, '$.all_fail') FROM iterations ORDER BY k")]
     tenth = max(1, len(all_fail) // 10)
     total = sum(display.seconds.values()) or 1.0
-    parts = ", ".join(
-        f"{name} {100 * spent / total:.0f} %"
-        for name, spent in sorted(display.seconds.items(), key=lambda item: -item[1])
-    )
+    longest_first = sorted(display.seconds.items(), key=lambda item: -item[1])
+    parts = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in longest_first)
     (low, high), (base_low, base_high) = after.interval, before.interval
-    write("")
-    write("held-out pass rate, no skills shown")
-    write(f"  before {before.rate:5.1f} %  (95 % {base_low:.1f}-{base_high:.1f})")
-    write(f"  after  {after.rate:5.1f} %  (95 % {low:.1f}-{high:.1f})")
-    write(
+    return [
+        "",
+        "held-out pass rate, no skills shown",
+        f"  before {before.rate:5.1f} %  (95 % {base_low:.1f}-{base_high:.1f})",
+        f"  after  {after.rate:5.1f} %  (95 % {low:.1f}-{high:.1f})",
         f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {len(place.state.pool)} in the pool; "
-        f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined"
-    )
-    write(f"all-fail groups an iteration: {_mean(all_fail[:tenth]):.1f} first, {_mean(all_fail[-tenth:]):.1f} last")
-    write(f"time: {seconds:.0f} s; of an iteration: {parts}")
-    write(f"next: arise eval {place.run.store.folder}")
+        f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined",
+        f"all-fail groups an iteration: {_mean(all_fail[:tenth]):.1f} first, {_mean(all_fail[-tenth:]):.1f} last",
+        f"time: {seconds:.0f} s; of an iteration: {parts}",
+        f"next: arise eval {place.run.store.folder}",
+    ]
 
 
 def evaluate_run(folder: Path, label: str, write: Write) -> Evaluation:

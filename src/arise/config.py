@@ -5,17 +5,10 @@ Must never read a file or the environment: `config_file` loads, this module only
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """Frozen, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from arise.config_base import Count, Fraction, Positive, Section
+from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
 
 
 class Train(Section):
@@ -127,7 +120,7 @@ class WorldTasks(Section):
     train_tasks: Count = 120
     eval_tasks: Count = 60
     held_out: str = "anomaly-and-outlier-detection"
-    mix: dict[str, Annotated[float, Field(ge=0.0)]] = {}
+    mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     difficulty: Literal["easy", "normal", "hard"] = "normal"
 
 
@@ -212,7 +205,8 @@ class Storage(Section):
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
 TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
 ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
-JudgeChoice = Annotated[OfflineJudging | NoJudging, Field(discriminator="kind")]
+JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging, Field(discriminator="kind")]
+ReflectorChoice = Annotated[SameAsJudge | ModelReflector, Field(discriminator="kind")]
 
 
 class Config(Section):
@@ -228,6 +222,8 @@ class Config(Section):
     sampler: SamplerChoice = CapabilitySampling()
     guidance: Guidance = Guidance()
     judge: JudgeChoice = OfflineJudging()
+    reflector: ReflectorChoice = SameAsJudge()
+    budget: Budget = Budget()
     tasks: TasksChoice = WorldTasks()
     model: ModelChoice = SmallModel()
     policy: Policy = Policy()

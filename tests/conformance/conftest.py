@@ -42,7 +42,7 @@ def make_engine(kind: str) -> Iterator[EngineMaker]:
     def make(*, seed: int = 0, context_length: int = 512, **options: Any) -> EmbeddedEngine:
         loaded = tiny_model(seed, context_length=context_length)
         lora = LORA if kind == "lora" else None
-        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=lora, fast_decoder=kind != "generic", **options)
+        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=lora, fast=kind != "generic", **options)
         made.append(engine)
         return engine
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from arise.engines.training import TrainingRow, micro_batches, token_logprobs
+from arise.engines import llama, llama_training
+from arise.engines.training import TrainingRow, any_logits_at, micro_batches, token_logprobs
 from arise.engines.weights import plain_model, trainable
 from arise.types import Tokens
 
@@ -35,6 +36,7 @@ def clone(
     optimizer = torch.optim.AdamW(
         parameters.values(), lr=0.0, betas=(0.9, 0.98), weight_decay=spec.weight_decay, fused=True
     )
+    logits_at = llama_training.logits_at if llama.supports(plain_model(model).config) else any_logits_at
     random = np.random.default_rng(spec.seed)
     device = next(iter(parameters.values())).device
     batches_an_epoch = max(1, math.ceil(sum(map(len, rows_of(0))) / spec.tokens_per_update))
@@ -46,7 +48,9 @@ def clone(
             count = sum(row.generated_tokens for row in batch)
             total = 0.0
             for part in micro_batches(batch, spec.tokens_per_update):
-                loss = -token_logprobs(plain_model(model), [row.tokens for row in part], device).sum() / count
+                loss = (
+                    -token_logprobs(logits_at, plain_model(model), [row.tokens for row in part], device).sum() / count
+                )
                 loss.backward()
                 total += float(loss.detach())
             torch.nn.utils.clip_grad_norm_(parameters.values(), 1.0)

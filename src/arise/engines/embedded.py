@@ -38,7 +38,7 @@ class EmbeddedEngine:
         context_length: int | None = None,
         end_ids: Collection[int] = (),
         gradient_checkpointing: bool = False,
-        fast_decoder: bool = True,
+        fast: bool = True,
         device: str = "cpu",
         threads: int | None = None,
         seed: int = 0,
@@ -49,18 +49,18 @@ class EmbeddedEngine:
         model = model.float().to(self._device).eval()  # no dropout: an update must be a function of its batch
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         decoder: Decoder
-        if fast_decoder and llama.supports(config):
+        fast = fast and llama.supports(config)
+        if fast:
             decoder = llama.LlamaDecoder(config, model.model.rotary_emb, self._context_length, dtype, self._device)
         else:
             decoder = GenericDecoder(model, dtype)
         if gradient_checkpointing:
-            model.gradient_checkpointing_enable()
-            model.train()
+            _checkpoint_layers(model)
         self._model = with_adapters(model, lora, seed) if lora else model
         self._lora = lora is not None
         rules = StopRules(tokenizer, frozenset(end_ids or _end_ids(tokenizer, model)))
         self._generator = Generator(decoder, rules, self._context_length, batch_rows, cache_bytes, self._device)
-        self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device)
+        self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device, fast)
         self._scheduler = Scheduler(threads or torch.get_num_threads())
         self._published = 0
         self._generator.load_weights(merged_weights(self._model), version=0)
@@ -175,6 +175,14 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Let the engine's thread end."""
         self._scheduler.close()
+
+
+def _checkpoint_layers(model: Any) -> None:
+    """Recompute activations in the backward pass; only the layers that do so enter training mode, dropout never."""
+    model.gradient_checkpointing_enable()
+    for module in model.modules():
+        if getattr(module, "gradient_checkpointing", False):
+            module.training = True
 
 
 def _end_ids(tokenizer: Any, model: Any) -> set[int]:

@@ -14,7 +14,7 @@ from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinea
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
 KEY_BLOCK, QUERY_BLOCK, MAX_QUERIES = 64, 4, 512
-"""Measured: attention is bit-equal over masked keys in blocks of 64, and over other queries in blocks of 4, to 512."""
+"""Measured: attention is bit-equal over any masked keys in blocks of 64 and other queries in blocks of 4, to 512."""
 
 
 def supports(config: Any) -> bool:

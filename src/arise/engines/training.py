@@ -4,7 +4,7 @@ The loss is `method.loss` and nothing else: it gives the gradient of each log-pr
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from arise.engines import llama_training
 from arise.engines.faults import EngineFault
 from arise.engines.weights import plain_model, trainable
 from arise.method.loss import policy_loss
@@ -22,6 +23,7 @@ from arise.method.schedule import learning_rate
 from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens
 
 MAX_FAILURES = 3
+LogitsAt = Callable[[Any, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,10 @@ class Trainer:
     """Owns the optimizer; `updates` counts the updates taken, `failures` those skipped in a row for bad numbers."""
 
     def __init__(
-        self, model: Any, token_budget: int, precision: str, context_length: int, device: torch.device
+        self, model: Any, token_budget: int, precision: str, context_length: int, device: torch.device, fast: bool
     ) -> None:
         self._model, self._token_budget, self._device = model, token_budget, device
-        self._bf16, self._context_length = precision == "bf16", context_length
+        self._bf16, self._context_length, self._fast = precision == "bf16", context_length, fast
         self.parameters = trainable(model)
         self.optimizer = torch.optim.AdamW(self.parameters.values(), fused=True)
         self.updates = 0
@@ -84,7 +86,7 @@ class Trainer:
         totals = Totals()
         for batch in micro_batches(rows, self._token_budget):
             with torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
-                logprob = token_logprobs(plain_model(self._model), [row.tokens for row in batch], self._device)
+                logprob = self._logprobs([row.tokens for row in batch])
             logprob_U = logprob.detach().cpu().numpy().astype(np.float64)
             if not np.isfinite(logprob_U).all():
                 totals.loss = math.nan
@@ -101,6 +103,11 @@ class Trainer:
             worst = float(np.abs(logprob_U - behaviour_U).max())
             totals.max_abs_log_ratio = max(totals.max_abs_log_ratio, worst)
         return totals
+
+    def _logprobs(self, rows: Sequence[Tokens]) -> Tensor:
+        model = plain_model(self._model)
+        logits_at = llama_training.logits_at if self._fast else any_logits_at
+        return token_logprobs(logits_at, model, rows, self._device)
 
     def _skip_reason(self, totals: Totals, norm: float) -> str:
         if not math.isfinite(totals.loss):
@@ -149,7 +156,7 @@ def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[T
     return batches
 
 
-def token_logprobs(model: Any, rows: Sequence[Tokens], device: torch.device) -> Tensor:
+def token_logprobs(logits_at: LogitsAt, model: Any, rows: Sequence[Tokens], device: torch.device) -> Tensor:
     """log pi of every generated token, row after row; the vocabulary projection sees only the tokens before them."""
     length = max(map(len, rows))
     ids_BT = np.zeros((len(rows), length), dtype=np.int64)
@@ -159,13 +166,19 @@ def token_logprobs(model: Any, rows: Sequence[Tokens], device: torch.device) -> 
         before_T[: len(tokens) - 1] = tokens.generated_U[1:]
     picked_N = torch.from_numpy(before_BT.ravel().nonzero()[0]).to(device)
     target_N = torch.from_numpy(np.concatenate([tokens.ids_U[tokens.generated_U] for tokens in rows])).to(device)
+    logits_NV = logits_at(model, torch.from_numpy(ids_BT).to(device), picked_N)
+    return -cross_entropy(logits_NV.float(), target_N, reduction="none")
+
+
+def any_logits_at(model: Any, ids_BT: Tensor, picked_N: Tensor) -> Tensor:
+    """The logits of right-padded rows at the picked positions, by the model's own forward."""
     # Padding stands on the right, where a causal model cannot see it: no attention mask is needed.
     narrow = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[picked_N],))
     try:
-        logits_NV = model(input_ids=torch.from_numpy(ids_BT).to(device), use_cache=False).logits
+        logits: Tensor = model(input_ids=ids_BT, use_cache=False).logits
     finally:
         narrow.remove()
-    return -cross_entropy(logits_NV.float(), target_N, reduction="none")
+    return logits
 
 
 def _loss(

@@ -177,6 +177,8 @@ class Judgment:
     absent: Mapping[str, str] = field(default_factory=dict)
     diagnostic: Diagnostic | None = None
     diagnostic_absent: str = ""
+    notes: tuple[str, ...] = ()
+    """What a reader must know: what was cut from the judged trace, which lines or items of a reply were dropped."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,118 @@
+"""`arise judge`: whether a judge can be trusted. Heavy imports live inside the command."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from arise.cli_session import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.errors import Exit
+
+if TYPE_CHECKING:
+    from arise.config_models import Endpoint
+    from arise.models.cases import Cases
+    from arise.models.check import JudgeCheck
+    from arise.ports import Judge
+
+app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
+
+CasesPath = Annotated[Path | None, typer.Argument(help="Recorded rollouts (JSON Lines); the shipped ones without.")]
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+@app.command(
+    epilog="Example: arise judge check --model deepseek-chat --base-url https://api.deepseek.com/v1 --repeat 5"
+)
+def check(
+    cases: CasesPath = None,
+    model: Model = "gpt-4o-mini",
+    base_url: BaseUrl = OPENAI,
+    api_key_env: KeyEnv = "OPENAI_API_KEY",
+    repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use the first cases only.")] = None,
+    max_usd: MaxUsd = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Agreement of a judge with itself, with the offline analyst and with labels, and what it costs."""
+    import asyncio
+
+    from arise.config_models import Endpoint
+    from arise.models.cases import CasesError, read_cases
+    from arise.models.stops import RunStop
+
+    try:
+        found = read_cases(cases)
+        endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env)
+        report, cost = asyncio.run(_check(found, endpoint, repeat, limit, max_usd))
+    except CasesError as error:
+        typer.echo(f"error[cases]  {error}", err=True)
+        raise typer.Exit(Exit.CONFIG) from None
+    except RunStop as stop:
+        typer.echo(str(stop), err=True)
+        raise typer.Exit(stop.exit_code) from None
+    typer.echo(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
+    if report.verdicts == 0:
+        raise typer.Exit(Exit.JUDGE)
+
+
+async def _check(
+    found: "Cases", endpoint: "Endpoint", repeat: int, limit: int | None, max_usd: float
+) -> "tuple[JudgeCheck, Cost]":
+    from arise.config_models import Calls, ModelJudge
+    from arise.models.check import check_judge
+    from arise.models.judge import LanguageModelJudge
+
+    calls = Calls(when_down="task_only", breaker_after=20)
+    settings = ModelJudge(endpoint=endpoint, calls=calls)
+    async with session(endpoint, calls, "judge", ":memory:", max_usd) as opened:
+        report = await check_judge(
+            lambda number: LanguageModelJudge(opened.client, settings, salt=f"check {number}"),
+            found.rollouts[:limit],
+            found.pool,
+            repeat,
+            reference=_analyst(),
+            labels=found.labels,
+        )
+        return report, opened.cost()
+
+
+def _analyst() -> "Judge":
+    from arise.analyst.judge import OfflineJudge
+
+    return OfflineJudge()
+
+
+def _as_json(report: "JudgeCheck", cost: Cost) -> str:
+    import json
+    from dataclasses import asdict
+
+    rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate, "cost": asdict(cost)}
+    return json.dumps(asdict(report) | rates, indent=2)
+
+
+def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
+    asked = report.cases * report.repeats * len(report.rubrics)
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in report.absent_reasons) or "none"
+    lines = [
+        f"judge     {report.judge} at {base_url}",
+        f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
+        f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
+        f"self      {1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}",
+        f"analyst   {_percent(report.with_reference)} of majorities equal the offline analyst's verdicts",
+        f"labels    {_percent(report.with_labels)} of majorities equal the labels",
+        f"cost      {cost}",
+        "",
+        f"{'rubric':<10}{'verdicts':>10}{'absent':>10}{'flips':>10}",
+    ]
+    lines += [f"{r.rubric_id:<10}{r.verdicts:>10}{r.absent:>10}{r.flips:>10}" for r in report.rubrics[:20]]
+    if len(report.rubrics) > 20:
+        lines.append(f"... and {len(report.rubrics) - 20} more rubrics, see --json")
+    return "\n".join(lines)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"

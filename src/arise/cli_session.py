@@ -1,0 +1,75 @@
+"""What the commands that ask a language model share: their options, and a client for the length of a command."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from arise.config_models import Calls, Endpoint
+    from arise.models.client import Client
+    from arise.models.store import Store
+
+Model = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
+BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI's chat completions.")]
+KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
+MaxUsd = Annotated[float, typer.Option("--max-usd", min=0.0, help="Stop when calls have cost this much; 0: never.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+OPENAI = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the calls of a command came to; `unpriced` counts those whose price is not known."""
+
+    usd: float
+    prompt_tokens: int
+    completion_tokens: int
+    unpriced: int
+
+    def __str__(self) -> str:
+        note = f", {self.unpriced} calls without a known price" if self.unpriced else ""
+        return f"${self.usd:.4f}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A client with the store that records its replies and what they cost."""
+
+    client: "Client"
+    store: "Store"
+
+    def cost(self) -> Cost:
+        """Spend and tokens so far."""
+        totals = self.store.totals()
+        return Cost(
+            sum(total.nano_usd for total in totals) / 1e9,
+            sum(total.prompt_tokens for total in totals),
+            sum(total.completion_tokens for total in totals),
+            sum(total.unpriced for total in totals),
+        )
+
+
+@asynccontextmanager
+async def session(
+    endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float
+) -> AsyncIterator[Session]:
+    """A client that is closed, and its replies kept, whatever happens."""
+    from arise.config_models import Budget
+    from arise.models.client import Client
+    from arise.models.spend import Purse
+    from arise.models.store import Store
+
+    store = Store(record)
+    try:
+        purse = Purse(store, Budget(max_usd=max_usd))
+        client = Client(endpoint, calls, store, purse, purpose=purpose)
+        try:
+            yield Session(client, store)
+        finally:
+            await client.close()
+    finally:
+        store.close()

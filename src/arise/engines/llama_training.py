@@ -1,0 +1,100 @@
+"""The training forward of Llama-type models: their own modules and parameters, without the work that is not needed.
+
+Norms and rotations have closed-form gradients, and after the last attention only the wanted tokens are computed.
+Must agree with the transformers forward and its gradients.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+
+
+def logits_at(model: Any, ids_BT: Tensor, picked_N: Tensor) -> Tensor:
+    """The logits of right-padded rows at the picked positions, counted row after row."""
+    body = model.model
+    x = body.embed_tokens(ids_BT)
+    cos, sin = body.rotary_emb(x, torch.arange(ids_BT.shape[1], device=ids_BT.device)[None])
+    half = cos.shape[-1] // 2
+    rotation = cos[0, :, None, :half], sin[0, :, None, :half]
+    for number, layer in enumerate(body.layers, 1):
+        wanted = picked_N if number == len(body.layers) else None
+        if body.gradient_checkpointing:
+            x = checkpoint(_layer, layer, x, *rotation, wanted, use_reentrant=False)
+        else:
+            x = _layer(layer, x, *rotation, wanted)
+    logits: Tensor = model.lm_head(_norm(body.norm, x))
+    return logits
+
+
+def _layer(layer: Any, x: Tensor, cos: Tensor, sin: Tensor, wanted: Tensor | None) -> Tensor:
+    attention = layer.self_attn
+    heads = (*x.shape[:2], -1, attention.head_dim)
+    normed = _norm(layer.input_layernorm, x)
+    q, k, v = (proj(normed).view(heads) for proj in (attention.q_proj, attention.k_proj, attention.v_proj))
+    if hasattr(attention, "q_norm"):
+        q, k = _norm(attention.q_norm, q), _norm(attention.k_norm, k)
+    q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
+    attended = scaled_dot_product_attention(
+        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=True, enable_gqa=True
+    )
+    attended = attended.transpose(1, 2).flatten(2)
+    if wanted is not None:
+        x, attended = x.flatten(0, 1)[wanted], attended.flatten(0, 1)[wanted]
+    x = x + attention.o_proj(attended)
+    mixed: Tensor = x + layer.mlp(_norm(layer.post_attention_layernorm, x))
+    return mixed
+
+
+def _norm(module: Any, x: Tensor) -> Tensor:
+    normed: Tensor = _RmsNorm.apply(x, module.weight, module.variance_epsilon)  # type: ignore[no-untyped-call]
+    return normed
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    rotated: Tensor = _Rotate.apply(x, cos, sin)  # type: ignore[no-untyped-call]
+    return rotated
+
+
+class _RmsNorm(torch.autograd.Function):
+    """y = w x / rms(x)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        scale = (x.square().mean(-1, keepdim=True) + eps).rsqrt_()
+        unit = x * scale
+        ctx.save_for_backward(unit, scale, weight)
+        return unit * weight
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        unit, scale, weight = ctx.saved_tensors
+        product = gradient * unit
+        along = (product @ weight).unsqueeze(-1).div_(-unit.shape[-1])
+        dx = (gradient * weight).addcmul_(unit, along).mul_(scale)
+        return dx, product.flatten(0, -2).sum(0), None
+
+
+class _Rotate(torch.autograd.Function):
+    """Rotary position embedding; its gradient is the rotation back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        ctx.save_for_backward(cos, sin)
+        return _rotated(x, cos, sin)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        cos, sin = ctx.saved_tensors
+        return _rotated(gradient, cos, -sin), None, None
+
+
+def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+    turned = torch.empty_like(x)
+    (first, second), (low, high) = x.chunk(2, dim=-1), turned.chunk(2, dim=-1)
+    torch.mul(first, cos, out=low).addcmul_(second, sin, value=-1)
+    torch.mul(second, cos, out=high).addcmul_(first, sin)
+    return turned

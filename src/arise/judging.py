@@ -1,0 +1,113 @@
+"""Who judges and who reflects in a run, chosen by its configuration: nobody, the analyst, a model, or a fake of one.
+
+Part of the composition root. Calls to a model are recorded in the run folder: replies in `calls.db`, what happened in
+`calls.jsonl`.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.analyst import OfflineJudge, OfflineReflector
+from arise.analyst.catalogue import wordings
+from arise.config import Config, OfflineJudging
+from arise.config_models import Endpoint, FakeJudging, ModelJudge, ModelReflector
+from arise.models.client import Client
+from arise.models.judge import LanguageModelJudge
+from arise.models.reflector import LanguageModelReflector
+from arise.models.spend import Purse
+from arise.models.store import Store
+from arise.ports import Judge, Reflector
+from arise.testing import Expert, FakeLLM
+from arise.types import Rubric
+
+Tell = Callable[[str], None]
+_TOLD = ("degraded", "recovered", "changed", "quarantined", "internal", "nothing")
+
+
+@dataclass(frozen=True)
+class Judging:
+    """The two models of a run and the purse they share; None where there is none."""
+
+    judge: Judge | None = None
+    reflector: Reflector | None = None
+    purse: Purse | None = None
+
+
+@asynccontextmanager
+async def judging(config: Config, folder: Path, tell: Tell) -> AsyncIterator[Judging]:
+    """Judge and reflector for as long as a run lasts; at its end every paid reply is recorded, every socket closed."""
+    chosen = config.judge
+    if isinstance(chosen, OfflineJudging):
+        seed = config.train.seed
+        yield Judging(
+            OfflineJudge(seed=seed, flip_rate=chosen.flip_rate, miss_rate=chosen.miss_rate), OfflineReflector()
+        )
+    elif isinstance(chosen, ModelJudge):
+        async with _models(config, chosen, folder, tell) as found:
+            yield found
+    elif isinstance(chosen, FakeJudging):
+        expert = Expert(OfflineJudge(seed=config.train.seed), OfflineReflector(), analyst_rubrics())
+        async with FakeLLM(expert, latency=chosen.latency) as fake:
+            endpoint = Endpoint(model="offline-analyst", base_url=fake.base_url)
+            settings = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
+            async with _models(config, settings, folder, tell) as found:
+                yield found
+    else:
+        yield Judging()
+
+
+def analyst_rubrics() -> list[Rubric]:
+    """The analyst's rubrics: a judge's prompt carries only their rules, and by these the expert finds them."""
+    return [
+        Rubric(pattern_id, w.criterion, w.pattern.issue_tag, w.pattern.capability, w.applies, w.rule)
+        for pattern_id, w in wordings().items()
+    ]
+
+
+@asynccontextmanager
+async def _models(config: Config, chosen: ModelJudge, folder: Path, tell: Tell) -> AsyncIterator[Judging]:
+    reflection = config.reflector
+    if not isinstance(reflection, ModelReflector):
+        reflection = ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)
+    store = Store(folder / "calls.db")
+    try:
+        purse = Purse(store, config.budget)
+        observe = _observer(folder / "calls.jsonl", tell)
+        salt = str(config.train.seed)
+        judges = Client(
+            chosen.endpoint,
+            chosen.calls,
+            store,
+            purse,
+            purpose="judge",
+            allow_change=chosen.allow_change,
+            observe=observe,
+        )
+        reflects = Client(reflection.endpoint, reflection.calls, store, purse, purpose="reflection", observe=observe)
+        try:
+            yield Judging(
+                LanguageModelJudge(judges, chosen, observe=observe, salt=salt),
+                LanguageModelReflector(reflects, reflection, observe=observe, salt=salt),
+                purse,
+            )
+        finally:
+            await judges.close()
+            await reflects.close()
+    finally:
+        store.close()
+
+
+def _observer(path: Path, tell: Tell) -> Callable[[str, Mapping[str, object]], None]:
+    """Appends every event to a file and tells a person about those that matter."""
+
+    def observe(name: str, fields: Mapping[str, object]) -> None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"at": time.time(), "event": name, **fields}, default=str) + "\n")
+        if name.rpartition(".")[2] in _TOLD:
+            tell(f"{name}: {fields.get('reason') or dict(fields)}")
+
+    return observe

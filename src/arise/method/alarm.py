@@ -1,0 +1,110 @@
+"""An alarm for rubrics that are gamed: their pass rates rise while verified success does not.
+
+Compares the last window of iterations with the one before it, on rubrics that were judged in both. Not of the paper;
+pure, like everything here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arise.types import Group, Tally, Verdict
+
+MIN_RISE = 0.1
+"""Smallest rise of the pass rate that can raise the alarm."""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One iteration: passes of each rubric among its applicable verdicts, and verified successes among rollouts."""
+
+    rubrics: Mapping[str, Tally]
+    success: Tally
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """How far rubrics and success moved apart — `Divergence(0.3, 0.01, 4.2, True, ("r003",))`."""
+
+    rubric_rise: float
+    success_rise: float
+    z: float
+    alarm: bool
+    suspects: tuple[str, ...] = ()
+
+
+def signal_of(groups: Sequence[Group]) -> Signal:
+    """What one iteration's groups show; a rollout without an outcome counts nowhere."""
+    rubrics: dict[str, Tally] = {}
+    successes = rollouts = 0
+    for rollout in (rollout for group in groups for rollout in group.rollouts):
+        if rollout.success is not None:
+            successes += rollout.success
+            rollouts += 1
+        for rubric_id, verdict in rollout.judgment.verdicts.items() if rollout.judgment else ():
+            if verdict is not Verdict.NOT_APPLICABLE:
+                passes, evaluations = rubrics.get(rubric_id, Tally())
+                rubrics[rubric_id] = Tally(passes + (verdict is Verdict.PASS), evaluations + 1)
+    return Signal(rubrics, Tally(successes, rollouts))
+
+
+def divergence(history: Sequence[Signal], window: int, sensitivity: float = 2.5) -> Divergence | None:
+    """The last `window` iterations against the `window` before, None while there are too few or nothing to compare."""
+    if window < 2:
+        raise ValueError(f"window = {window} must be at least 2 iterations")
+    if len(history) < 2 * window:
+        return None
+    before, after = history[-2 * window : -window], history[-window:]
+    shared = sorted(_judged(before) & _judged(after))
+    if not shared:
+        return None
+    rubric_rise, rubric_error = _rise(
+        [_pooled(signal, shared) for signal in before], [_pooled(signal, shared) for signal in after]
+    )
+    success_rise, success_error = _rise([s.success for s in before], [s.success for s in after])
+    z = (rubric_rise - success_rise) / float(np.hypot(rubric_error, success_error))
+    significant = rubric_rise >= max(MIN_RISE, 3.0 * rubric_error) and success_rise < 2.0 * success_error
+    alarm = significant and z >= sensitivity
+    rises = {rubric_id: _rubric_rise(rubric_id, before, after) for rubric_id in shared}
+    suspects = tuple(sorted((i for i in shared if rises[i] >= MIN_RISE), key=lambda i: -rises[i])) if alarm else ()
+    return Divergence(rubric_rise, success_rise, z, alarm, suspects)
+
+
+def _judged(signals: Sequence[Signal]) -> set[str]:
+    return {rubric_id for signal in signals for rubric_id, tally in signal.rubrics.items() if tally.evaluations}
+
+
+def _pooled(signal: Signal, rubric_ids: Sequence[str]) -> Tally:
+    found = [signal.rubrics[rubric_id] for rubric_id in rubric_ids if rubric_id in signal.rubrics]
+    return Tally(sum(tally.passes for tally in found), sum(tally.evaluations for tally in found))
+
+
+def _rubric_rise(rubric_id: str, before: Sequence[Signal], after: Sequence[Signal]) -> float:
+    first, second = (_total([_pooled(signal, [rubric_id]) for signal in part]) for part in (before, after))
+    return second.passes / second.evaluations - first.passes / first.evaluations
+
+
+def _total(tallies: Sequence[Tally]) -> Tally:
+    return Tally(sum(tally.passes for tally in tallies), sum(tally.evaluations for tally in tallies))
+
+
+def _rise(before: Sequence[Tally], after: Sequence[Tally]) -> tuple[float, float]:
+    """Difference of two windows' rates and its standard error, at least the one of independent trials."""
+    rates = [_total(part).passes / max(_total(part).evaluations, 1) for part in (before, after)]
+    return rates[1] - rates[0], float(np.hypot(_error(before), _error(after)))
+
+
+def _error(tallies: Sequence[Tally]) -> float:
+    """Standard error of a window's rate; iterations differ in their tasks, so their spread counts if it is larger."""
+    used = [tally for tally in tallies if tally.evaluations]
+    total = _total(used)
+    if not total.evaluations:
+        return 1.0
+    rate = (total.passes + 1) / (total.evaluations + 2)
+    trials = float(np.sqrt(rate * (1 - rate) / total.evaluations))
+    rates: NDArray[np.float64] = np.array([tally.passes / tally.evaluations for tally in used])
+    trend = np.polyval(np.polyfit(np.arange(len(rates)), rates, 1), np.arange(len(rates))) if len(rates) > 2 else rates
+    spread = float(np.sqrt(np.sum((rates - trend) ** 2) / max(len(rates) - 2, 1) / len(rates)))
+    return max(trials, spread)

@@ -1,0 +1,127 @@
+"""How far a judge can be trusted: agreement with itself over repeats, with another judge, with labels, and its cost."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from arise.ports import Judge
+from arise.types import Judgment, Pool, Rollout, Task, Verdict
+
+Labels = Mapping[tuple[str, str], Verdict]
+"""Known answers by (trajectory id, rubric id)."""
+
+
+@dataclass(frozen=True)
+class RubricCheck:
+    """One rubric over all cases and repeats."""
+
+    rubric_id: str
+    verdicts: int
+    absent: int
+    flips: int
+
+    @property
+    def flip_rate(self) -> float:
+        return self.flips / self.verdicts if self.verdicts else 0.0
+
+
+@dataclass(frozen=True)
+class JudgeCheck:
+    """What a check found; an agreement is None where there was nothing to compare."""
+
+    judge: str
+    cases: int
+    repeats: int
+    rubrics: tuple[RubricCheck, ...]
+    with_reference: float | None
+    with_labels: float | None
+    absent_reasons: tuple[tuple[str, int], ...]
+
+    @property
+    def verdicts(self) -> int:
+        return sum(rubric.verdicts for rubric in self.rubrics)
+
+    @property
+    def valid_rate(self) -> float:
+        """Verdicts that could be had, of those asked for."""
+        asked = self.verdicts + sum(rubric.absent for rubric in self.rubrics)
+        return self.verdicts / asked if asked else 0.0
+
+    @property
+    def flip_rate(self) -> float:
+        """Verdicts that differ from the majority of their own repeats."""
+        return sum(rubric.flips for rubric in self.rubrics) / self.verdicts if self.verdicts else 0.0
+
+
+async def check_judge(
+    judge_of: Callable[[int], Judge],
+    cases: Sequence[tuple[Task, Rollout]],
+    pool: Pool,
+    repeats: int,
+    *,
+    reference: Judge | None = None,
+    labels: Labels | None = None,
+) -> JudgeCheck:
+    """Judges every case `repeats` times, each time by a judge that asks anew, and compares."""
+    judges = [judge_of(repeat) for repeat in range(repeats)]
+    rounds = await asyncio.gather(*(_judge_all(judge, cases, pool) for judge in judges))
+    majorities = _majorities(rounds, cases, pool)
+    truth = await _judge_all(reference, cases, pool) if reference else []
+    expected = {
+        (rollout.trajectory.id, rubric_id): verdict
+        for (_, rollout), judgment in zip(cases, truth, strict=bool(truth))
+        for rubric_id, verdict in judgment.verdicts.items()
+    }
+    return JudgeCheck(
+        judge=judges[0].identity,
+        cases=len(cases),
+        repeats=repeats,
+        rubrics=tuple(_rubric_check(rubric.id, rounds, cases, majorities) for rubric in pool.rubrics),
+        with_reference=_agreement(majorities, expected) if reference else None,
+        with_labels=_agreement(majorities, labels) if labels else None,
+        absent_reasons=tuple(_reasons(rounds).most_common(5)),
+    )
+
+
+async def _judge_all(judge: Judge, cases: Sequence[tuple[Task, Rollout]], pool: Pool) -> list[Judgment]:
+    return list(await asyncio.gather(*(judge.judge(task, rollout, pool) for task, rollout in cases)))
+
+
+def _majorities(
+    rounds: Sequence[Sequence[Judgment]], cases: Sequence[tuple[Task, Rollout]], pool: Pool
+) -> dict[tuple[str, str], Verdict]:
+    found = {}
+    for number, (_, rollout) in enumerate(cases):
+        for rubric in pool.rubrics:
+            given = [judged[number].verdicts[rubric.id] for judged in rounds if rubric.id in judged[number].verdicts]
+            if given:
+                found[rollout.trajectory.id, rubric.id] = Counter(given).most_common(1)[0][0]
+    return found
+
+
+def _rubric_check(
+    rubric_id: str,
+    rounds: Sequence[Sequence[Judgment]],
+    cases: Sequence[tuple[Task, Rollout]],
+    majorities: Mapping[tuple[str, str], Verdict],
+) -> RubricCheck:
+    verdicts = absent = flips = 0
+    for judged in rounds:
+        for (_, rollout), judgment in zip(cases, judged, strict=True):
+            verdict = judgment.verdicts.get(rubric_id)
+            absent += verdict is None
+            verdicts += verdict is not None
+            flips += verdict is not None and verdict is not majorities[rollout.trajectory.id, rubric_id]
+    return RubricCheck(rubric_id, verdicts, absent, flips)
+
+
+def _agreement(found: Mapping[tuple[str, str], Verdict], expected: Labels) -> float | None:
+    shared = found.keys() & expected.keys()
+    return sum(found[key] is expected[key] for key in shared) / len(shared) if shared else None
+
+
+def _reasons(rounds: Sequence[Sequence[Judgment]]) -> Counter[str]:
+    return Counter(
+        reason.partition(":")[0] for judged in rounds for judgment in judged for reason in judgment.absent.values()
+    )

@@ -1,0 +1,240 @@
+"""Asking a model so that a two-day run can depend on it: recorded replies, one retry ladder for transport, shared
+limits, a breaker, a budget, and a watch on who answers. Re-asking for a better format is the caller's ladder.
+
+A bad day of the provider is data (`Unanswered`); only the budget, a changed judge and a stop by policy raise.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from arise.config_models import Calls, Endpoint
+from arise.models.endpoint import CallFailed, Connection, Denied, RateLimited, Transient
+from arise.models.limits import Breaker, Pace, State
+from arise.models.prompt import CONTRACT, Prompt, to_json
+from arise.models.spend import Purse
+from arise.models.stops import JudgeChanged, ModelUnusable
+from arise.models.store import Recorded, Store
+
+Observe = Callable[[str, Mapping[str, object]], None]
+"""Gets what happened, e.g. `("judge.degraded", {"reason": ...})`; must not raise."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model said, and at what price; `cached` means nothing was sent."""
+
+    text: str
+    finish: str
+    model: str
+    template_hash: str
+    cached: bool
+    nano_usd: int | None
+    seconds: float = 0.0
+    requests: int = 0
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A call without a reply — `Unanswered("unavailable", "HTTP 503: ...", requests=5, seconds=12.1)`."""
+
+    reason: str
+    detail: str
+    requests: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
+
+
+class Client:
+    """One endpoint for one purpose (`judge`, `reflection`, `annotation`); close it to let no request linger."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        calls: Calls,
+        store: Store,
+        purse: Purse,
+        *,
+        purpose: str,
+        allow_change: tuple[str, ...] = (),
+        observe: Observe | None = None,
+        contract: int = CONTRACT,
+    ) -> None:
+        purse.require_price(endpoint)
+        self.endpoint, self.calls, self.purpose = endpoint, calls, purpose
+        self._store, self._purse, self._allowed, self._contract = store, purse, allow_change, contract
+        self._observe = observe or (lambda _name, _fields: None)
+        self._connection = Connection(endpoint)
+        self._pace = Pace(calls.concurrency, calls.requests_per_minute)
+        self._breaker = Breaker(
+            calls.breaker_after, calls.breaker_cooldown, calls.when_down, calls.max_pause, self._breaker_changed
+        )
+        self._flights: dict[str, asyncio.Task[Reply | Unanswered]] = {}
+        logging.getLogger("stamina").setLevel(logging.ERROR)
+
+    async def ask(self, prompt: Prompt, window: int | None = None) -> Reply | Unanswered:
+        """The reply to a prompt: recorded, shared with whoever asks the same just now, or fetched."""
+        if window is not None:
+            self._watch(window, self.endpoint.model, "configured")
+        key = self.key(prompt)
+        recorded = self._store.get(key)
+        if recorded is not None:
+            return _reply(recorded, cached=True, nano_usd=0)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = asyncio.create_task(self._fetch(key, prompt, window))
+            self._flights[key] = flight
+            flight.add_done_callback(lambda task: self._landed(key, task))
+        return await asyncio.shield(flight)
+
+    async def close(self, grace: float = 10.0) -> None:
+        """Waits for what is in flight, so that a paid reply is recorded, then closes every socket."""
+        flights = list(self._flights.values())
+        if flights:
+            await asyncio.wait(flights, timeout=grace)
+            for flight in flights:
+                flight.cancel()
+            await asyncio.gather(*flights, return_exceptions=True)
+        await self._connection.close()
+
+    def key(self, prompt: Prompt) -> str:
+        """What a reply depends on: model, parameters, rendered prompt, contract."""
+        endpoint = self.endpoint
+        parts = [self._contract, endpoint.model, endpoint.temperature, endpoint.top_p, endpoint.max_tokens]
+        content = to_json([*parts, endpoint.extra_body, prompt.system, prompt.user])
+        return sha256(content.encode()).hexdigest()
+
+    async def _fetch(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
+        """One call from its slot to its answer; with the policy `pause`, as often as the endpoint comes back."""
+        async with self._pace.slot():
+            while await self._breaker.admit():
+                reply = await self._try(key, prompt, window)
+                paused = self.calls.when_down == "pause" and self._breaker.state is not State.CLOSED
+                if isinstance(reply, Unanswered) and reply.reason == Transient.kind and paused:
+                    continue
+                return reply
+            return Unanswered("breaker_open", "the endpoint is down, calls are skipped until it answers")
+
+    async def _try(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
+        """The ladder once, paid for and recorded."""
+        self._purse.reserve()
+        nano_usd, answered = None, False
+        started = time.monotonic()
+        ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls)
+        try:
+            recorded = await ladder.climb(prompt)
+            if isinstance(recorded, Recorded):
+                nano_usd, answered = self._purse.price(self.endpoint, recorded.usage), True
+                self._record(key, recorded, nano_usd, window)
+        finally:
+            self._purse.settle(nano_usd, answered)
+        seconds = time.monotonic() - started
+        if isinstance(recorded, Recorded):
+            return _reply(recorded, cached=False, nano_usd=nano_usd, seconds=seconds, requests=ladder.requests)
+        self._observe(f"{self.purpose}.unanswered", {"reason": recorded.kind, "detail": str(recorded)})
+        if isinstance(recorded, Denied) and self.calls.when_down != "task_only":
+            raise ModelUnusable(f"{self.endpoint.base_url} denies {self.endpoint.model!r}: {recorded}")
+        return Unanswered(recorded.kind, str(recorded), ladder.requests, seconds)
+
+    def _record(self, key: str, recorded: Recorded, nano_usd: int | None, window: int | None) -> None:
+        try:
+            if window is not None:
+                self._watch(window, recorded.model, "answered")
+        except JudgeChanged:
+            self._store.put(key, recorded, self.purpose, nano_usd, keep=False)
+            raise
+        self._store.put(key, recorded, self.purpose, nano_usd)
+
+    def _watch(self, window: int, model: str, role: str) -> None:
+        """Within a window one model is configured and one model answers; another must be allowed by name."""
+        slot = f"{self.purpose}.{role}"
+        known = self._store.judge_of(window, slot)
+        if known == model:
+            return
+        if known and model not in self._allowed:
+            raise JudgeChanged(
+                f"the {self.purpose} model was {known!r} and is now {model!r} ({role}) within window {window}"
+            )
+        self._store.set_judge(window, slot, model)
+        if known:
+            self._observe(f"{self.purpose}.changed", {"from": known, "to": model, "window": window})
+
+    def _breaker_changed(self, state: State, reason: str) -> None:
+        name = {State.OPEN: "degraded", State.PROBING: "probing", State.CLOSED: "recovered"}[state]
+        self._observe(f"{self.purpose}.{name}", {"reason": reason})
+
+    def _landed(self, key: str, task: "asyncio.Task[Reply | Unanswered]") -> None:
+        self._flights.pop(key, None)
+        if not task.cancelled():
+            task.exception()
+
+
+class _Ladder:
+    """Tries one prompt until it is answered, refused, out of attempts or out of time."""
+
+    def __init__(self, connection: Connection, pace: Pace, breaker: Breaker, calls: Calls) -> None:
+        self._connection, self._pace, self._breaker, self._calls = connection, pace, breaker, calls
+        self._failures = 0
+        self._last: CallFailed = Transient("not sent")
+        self.requests = 0
+
+    async def climb(self, prompt: Prompt) -> Recorded | CallFailed:
+        import stamina
+
+        ends = time.monotonic() + self._calls.deadline
+        try:
+            async with asyncio.timeout(self._calls.deadline):
+                async for attempt in stamina.retry_context(
+                    self._again, attempts=None, timeout=None, wait_initial=0.2, wait_max=20.0, wait_jitter=0.3
+                ):
+                    with attempt:
+                        return await self._once(prompt, ends)
+        except CallFailed as error:
+            return error
+        except TimeoutError:
+            return self._out_of_time()
+        raise AssertionError("the ladder ends with a reply or a failure")
+
+    async def _once(self, prompt: Prompt, ends: float) -> Recorded:
+        await self._pace.ready()
+        self.requests += 1
+        left = max(0.001, ends - time.monotonic())
+        try:
+            recorded = await self._connection.send(prompt, min(self._calls.request_timeout, left))
+        except CallFailed as error:
+            self._note(error)
+            raise
+        self._breaker.succeeded()
+        return recorded
+
+    def _note(self, error: CallFailed) -> None:
+        self._last = error
+        if error.alive:
+            self._breaker.succeeded()
+        else:
+            self._failures += 1
+            self._breaker.failed(str(error))
+        if isinstance(error, RateLimited) and error.retry_after is not None:
+            self._pace.pause(error.retry_after)
+
+    def _again(self, error: Exception) -> bool | float:
+        if isinstance(error, RateLimited):
+            return True if error.retry_after is None else 0.0
+        if not isinstance(error, Transient):
+            return False
+        return self._failures < self._calls.transport_attempts and self._breaker.state is State.CLOSED
+
+    def _out_of_time(self) -> CallFailed:
+        detail = f"deadline of {self._calls.deadline:g} s passed after {self.requests} requests: {self._last}"
+        return RateLimited(detail, None) if isinstance(self._last, RateLimited) else Transient(detail)
+
+
+def _reply(recorded: Recorded, *, cached: bool, nano_usd: int | None, seconds: float = 0.0, requests: int = 0) -> Reply:
+    return Reply(
+        recorded.text, recorded.finish, recorded.model, recorded.template_hash, cached, nano_usd, seconds, requests
+    )

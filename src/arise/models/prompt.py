@@ -1,0 +1,159 @@
+"""The five prompt templates of the paper's appendix as files, and their strict rendering.
+
+`{{name}}` is replaced once: by plain text in the system part, by JSON in the user part, so that data never leaves its
+JSON string. A value that is missing or that no placeholder asks for is an error. Must never look at a model's reply.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from arise.taxonomy import issue_tags, patterns
+from arise.types import Capability
+
+CONTRACT = 1
+"""Raised whenever the meaning of a prompt or of `wire` changes: cached replies of an older contract are not used."""
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_BLOCK = re.compile(r"^\{\{([#^])(\w+)\}\}\n(.*?)^\{\{/\2\}\}\n", re.MULTILINE | re.DOTALL)
+_SHARED = ("data_is_not_instruction", "evidence_sources", "diagnostic_items", "visible_checks")
+
+
+class Template(StrEnum):
+    """The paper's five prompts."""
+
+    INITIAL_ANALYSIS = "initial_analysis"
+    RUBRIC_EVALUATION = "rubric_evaluation"
+    PAIR_GENERATION = "pair_generation"
+    SKILL_REFINEMENT = "skill_refinement"
+    TASK_ANNOTATION = "task_annotation"
+    DUPLICATE_CHECK = "duplicate_check"
+    """Not of the paper: decides whether a shortlisted proposal repeats a criterion."""
+
+
+class PromptError(ValueError):
+    """A template and its values do not fit together."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a model is sent, with the hash of the template (and shared texts and data) it was made from."""
+
+    template: Template
+    system: str
+    user: str
+    template_hash: str
+
+    @property
+    def hash(self) -> str:
+        """Hash of the whole rendered text, for the record of a reply."""
+        return sha256(f"{self.system}\0{self.user}".encode()).hexdigest()[:16]
+
+
+def render(
+    template: Template,
+    user: Mapping[str, object],
+    system: Mapping[str, str] | None = None,
+    switches: Mapping[str, bool] | None = None,
+) -> Prompt:
+    """A template with its values; every placeholder needs its value and every value its placeholder."""
+    system_part, user_part = (_switch(part, switches or {}) for part in _parts(template))
+    text = _fill(system_part, {**fixed_texts(template), **(system or {})}, template)
+    encoded = {name: to_json(value) for name, value in {**_fixed_data(template), **user}.items()}
+    body = _fill(user_part, encoded, template)
+    unused = (set(system or {}) - _names(system_part)) | (set(user) - _names(user_part))
+    if unused:
+        raise PromptError(f"{template}: no placeholder for {', '.join(sorted(unused))}")
+    json.loads(body)
+    return Prompt(template, text, body, template_hash(template))
+
+
+@cache
+def template_hash(template: Template) -> str:
+    """Content hash of a template with its shared texts, taxonomies and schemas, recorded with every reply."""
+    system_part, user_part = _parts(template)
+    content = [str(CONTRACT), system_part, user_part, json.dumps(fixed_texts(template), sort_keys=True)]
+    content.append(json.dumps(_fixed_data(template), sort_keys=True))
+    return sha256("\0".join(content).encode()).hexdigest()[:16]
+
+
+def to_json(value: object) -> str:
+    """JSON whose data stays inside its strings; NaN is an error, a lone surrogate becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace").decode()
+
+
+@cache
+def schema(name: str) -> object:
+    """A schema or specification that ships with the prompts, e.g. `diagnostics`."""
+    return json.loads(_read(f"schemas/{name}.json"))
+
+
+def fixed_texts(template: Template) -> dict[str, str]:
+    """The texts a system part takes from shared files and from the taxonomies."""
+    names = _names(_parts(template)[0])
+    texts = {name: _read(f"prompts/shared/{name}.md").strip() for name in _SHARED}
+    texts["behavior_issue_taxonomy"] = "\n".join(
+        f"- `{tag.id}`: {tag.definition}. Usually {tag.usual_capability}. Not for: {tag.not_for}."
+        for tag in issue_tags()
+    )
+    texts["behavior_pattern_catalog"] = "\n".join(
+        f"- {p.id} {p.name} (`{p.issue_tag}`, {p.capability}): when {p.when}. Good: {p.good}. Bad: {p.bad}."
+        for p in patterns()
+    )
+    texts["capability_categories"] = ", ".join(f"`{capability}`" for capability in Capability)
+    texts["jsonl_format_example"] = _read("schemas/verdict_example.jsonl").strip()
+    return {name: text for name, text in texts.items() if name in names}
+
+
+def _fixed_data(template: Template) -> dict[str, object]:
+    data = {
+        Template.INITIAL_ANALYSIS: {"diagnostics_schema": "diagnostics"},
+        Template.RUBRIC_EVALUATION: {"diagnostics_schema": "diagnostics"},
+        Template.PAIR_GENERATION: {"output_schema": "paired_items"},
+        Template.SKILL_REFINEMENT: {"output_schema": "skill_rewrite", "scoring_spec": "scoring_spec"},
+        Template.TASK_ANNOTATION: {"required_output_shape": "annotation_shape"},
+        Template.DUPLICATE_CHECK: {},
+    }
+    return {placeholder: schema(name) for placeholder, name in data[template].items()}
+
+
+@cache
+def _parts(template: Template) -> tuple[str, str]:
+    text = _read(f"prompts/{template}.md")
+    opening, system, rest = text.partition("# System\n")
+    body, user, user_part = rest.partition("\n# User\n")
+    if opening.strip() or not system or not user:
+        raise PromptError(f"{template}: expected '# System' followed by '# User'")
+    return body.strip() + "\n", user_part.strip() + "\n"
+
+
+def _switch(text: str, switches: Mapping[str, bool]) -> str:
+    """Keeps `{{#name}}` blocks if the switch is on and `{{^name}}` blocks if it is off."""
+
+    def keep(match: re.Match[str]) -> str:
+        sign, name, body = match.groups()
+        if name not in switches:
+            raise PromptError(f"the switch {name!r} is not set")
+        return str(body) if switches[name] == (sign == "#") else ""
+
+    return _BLOCK.sub(keep, text)
+
+
+def _fill(text: str, values: Mapping[str, str], template: Template) -> str:
+    missing = _names(text) - set(values)
+    if missing:
+        raise PromptError(f"{template}: no value for {', '.join(sorted(missing))}")
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+def _names(text: str) -> set[str]:
+    return set(_PLACEHOLDER.findall(text))
+
+
+def _read(path: str) -> str:
+    return files(__package__).joinpath(path).read_text(encoding="utf-8")

@@ -1,0 +1,107 @@
+"""What calls cost and when they stop: prices by table or override, a cap over all resumes, and a forecast.
+
+Money is counted in whole nano-dollars, so that sums over sessions are exact. Usage comes from the provider only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from arise.config_models import Budget, Endpoint, Price
+from arise.models.stops import BudgetExhausted
+from arise.models.store import Store, Usage
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Where spend is heading: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; expected is None before any progress."""
+
+    spent: float
+    expected: float | None
+    cap: float | None
+
+    @property
+    def enough(self) -> bool:
+        return self.cap is None or self.expected is None or self.expected <= self.cap
+
+
+class Purse:
+    """Spend of a run against its cap, shared by all clients of one store."""
+
+    def __init__(self, store: Store, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget()
+        self._store = store
+        self._cap = round(self._budget.max_usd * 1e9) or None
+        totals = store.totals()
+        self.spent_nano = sum(total.nano_usd for total in totals)
+        self._calls = sum(total.calls for total in totals)
+        self._in_flight = 0
+
+    @property
+    def spent(self) -> float:
+        return self.spent_nano / 1e9
+
+    def require_price(self, endpoint: Endpoint) -> None:
+        """A cap without a known price would cap nothing: an error before anything is spent."""
+        if self._cap is not None and self.price(endpoint, Usage(prompt_tokens=1)) is None:
+            raise ValueError(
+                f"budget.max_usd is set but no price is known for {endpoint.model!r}: "
+                f"add budget.prices.{endpoint.model!r} = {{input = ..., output = ...}} in dollars per million tokens"
+            )
+
+    def price(self, endpoint: Endpoint, usage: Usage | None) -> int | None:
+        """Nano-dollars of a reply, or None if its usage or price is not known."""
+        if usage is None:
+            return None
+        return cost(endpoint.model, endpoint.base_url, usage, self._budget.prices)
+
+    def reserve(self) -> None:
+        """Called before a request; stops the run when what is spent and in flight reaches the cap."""
+        mean = self.spent_nano // self._calls if self._calls else 0
+        if self._cap is not None and self.spent_nano + self._in_flight * mean >= self._cap:
+            raise BudgetExhausted(
+                f"${self.spent:.2f} of ${self._cap / 1e9:.2f} are spent, {self._in_flight} calls are in flight"
+            )
+        self._in_flight += 1
+
+    def settle(self, nano_usd: int | None, answered: bool) -> None:
+        """Called once after each reservation."""
+        self._in_flight -= 1
+        self.spent_nano += nano_usd or 0
+        self._calls += answered
+
+    def forecast(self, done: float, total: float) -> Forecast:
+        """Spend at the end if the rest costs what the part done has cost."""
+        cap = None if self._cap is None else self._cap / 1e9
+        return Forecast(self.spent, self.spent * total / done if done > 0 else None, cap)
+
+
+def cost(model: str, base_url: str, usage: Usage, overrides: Mapping[str, Price]) -> int | None:
+    """Nano-dollars: the override if there is one, nothing for a server of one's own, else the public price table."""
+    override = overrides.get(model)
+    if override:
+        prompt = usage.prompt_tokens - usage.cached_tokens * (1.0 - override.cached)
+        return round((prompt * override.input + usage.completion_tokens * override.output) * 1000)
+    if own_host(base_url):
+        return 0
+    import genai_prices
+
+    counted = genai_prices.Usage(
+        input_tokens=usage.prompt_tokens,
+        cache_read_tokens=usage.cached_tokens,
+        output_tokens=usage.completion_tokens,
+    )
+    try:
+        return round(genai_prices.calc_price(counted, model).total_price * 1_000_000_000)
+    except LookupError:
+        return None
+
+
+def own_host(base_url: str) -> bool:
+    """Whether an address is this machine or a private network."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or "." not in host

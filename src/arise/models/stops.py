@@ -1,0 +1,40 @@
+"""Reasons to stop a run cleanly, each with its exit code and remedy. A bad reply is never one of them."""
+
+from arise.errors import AriseError, Exit
+
+
+class RunStop(AriseError):  # noqa: N818 - a stop is an outcome, not an error
+    """Stops the run at the end of what is in flight; what was answered is recorded and not paid again."""
+
+
+class BudgetExhausted(RunStop):
+    """The calls of the run have cost what they may cost."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            "budget", Exit.BUDGET, what, "the run stops, replies are kept", "raise budget.max_usd and resume"
+        )
+
+
+class StoreUnusable(RunStop):
+    """The file with recorded replies cannot be read."""
+
+    def __init__(self, what: str) -> None:
+        remedy = "restore the file, or move it away to ask (and pay) again"
+        super().__init__("storage", Exit.STORAGE, what, "recorded replies cannot be used", remedy)
+
+
+class JudgeChanged(RunStop):
+    """Another model answered within a window; verdicts of two judges do not mix."""
+
+    def __init__(self, what: str) -> None:
+        remedy = "go back to the first model, or allow the new one by name in allow_change"
+        super().__init__("judge", Exit.JUDGE, what, "verdicts of two judges would mix in one window", remedy)
+
+
+class ModelUnusable(RunStop):
+    """The endpoint is down and the policy is to stop, or a pause has lasted too long."""
+
+    def __init__(self, what: str) -> None:
+        remedy = "check the endpoint and resume, or set when_down = 'task_only'"
+        super().__init__("judge", Exit.JUDGE, what, "no verdicts can be had", remedy)

@@ -1,0 +1,151 @@
+"""Recorded replies, spend and judge identities in one SQLite file (WAL), so that no answered call is paid twice.
+
+A reply is committed together with its cost. What is read back is checked against its hash: an edited or torn value is
+not used. Must never hold a key or a header.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from arise.models.stops import StoreUnusable
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL, hash TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spend (
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, key TEXT NOT NULL, purpose TEXT NOT NULL, model TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    nano_usd INTEGER
+);
+CREATE TABLE IF NOT EXISTS judges (window INTEGER, purpose TEXT, model TEXT NOT NULL, PRIMARY KEY (window, purpose));
+"""
+_VERSION = 1
+
+
+class Usage(BaseModel):
+    """Tokens as the provider counted them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Recorded(BaseModel):
+    """A reply as the provider gave it, with the hash of the template that asked for it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    text: str
+    finish: str
+    model: str
+    fingerprint: str
+    template_hash: str
+    usage: Usage | None
+
+
+@dataclass(frozen=True)
+class Total:
+    """What the calls of one purpose came to; `unpriced` counts those whose price is not known."""
+
+    purpose: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    nano_usd: int
+    unpriced: int
+
+    @property
+    def usd(self) -> float:
+        return self.nano_usd / 1e9
+
+
+class Store:
+    """The file; `:memory:` keeps everything for one process only."""
+
+    def __init__(self, path: Path | str = ":memory:") -> None:
+        self.rejected = 0
+        try:
+            self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _VERSION):
+                raise StoreUnusable(f"{path} was written by another version of arise (format {version})")
+            self._db.executescript(_SCHEMA)
+            self._db.execute(f"PRAGMA user_version={_VERSION}")
+        except sqlite3.Error as error:
+            raise StoreUnusable(f"cannot use {path}: {error}") from None
+
+    def get(self, key: str) -> Recorded | None:
+        """The reply recorded under a key; one that fails its check is dropped and counted."""
+        row = self._db.execute("SELECT value, hash FROM replies WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        value, found = row
+        try:
+            if not isinstance(value, str) or found != _hash(key, value):
+                raise ValueError("hash")
+            return Recorded.model_validate_json(value)
+        except (ValueError, ValidationError):
+            self.rejected += 1
+            self._db.execute("DELETE FROM replies WHERE key = ?", (key,))
+            return None
+
+    def put(self, key: str, reply: Recorded, purpose: str, nano_usd: int | None, keep: bool = True) -> None:
+        """Records a reply and its cost in one transaction; `keep` is False for a reply that must not be used again."""
+        value = reply.model_dump_json()
+        usage = reply.usage or Usage()
+        with self._transaction():
+            if keep:
+                self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, value, _hash(key, value)))
+            self._db.execute(
+                "INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (time.time(), key, purpose, reply.model, *_counts(usage), nano_usd),
+            )
+
+    def totals(self) -> list[Total]:
+        """Spend by purpose, over all sessions of the run."""
+        rows = self._db.execute(
+            "SELECT purpose, COUNT(*), SUM(prompt_tokens), SUM(completion_tokens), COALESCE(SUM(nano_usd), 0), "
+            "SUM(nano_usd IS NULL) FROM spend GROUP BY purpose ORDER BY purpose"
+        )
+        return [Total(*row) for row in rows]
+
+    def judge_of(self, window: int, purpose: str) -> str:
+        """The model that answered first in a window, or an empty string."""
+        row = self._db.execute(
+            "SELECT model FROM judges WHERE window = ? AND purpose = ?", (window, purpose)
+        ).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_judge(self, window: int, purpose: str, model: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO judges VALUES (?, ?, ?)", (window, purpose, model))
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+def _counts(usage: Usage) -> tuple[int, int, int]:
+    return usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
+
+
+def _hash(key: str, value: str) -> str:
+    return sha256(f"{key}\0{value}".encode()).hexdigest()

@@ -1,0 +1,149 @@
+"""Proposed pairs, skill rewrites and duplicate decisions of the reflection model."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from arise.models.rules import proposal_problems, skill_problems
+from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
+from arise.taxonomy import issue_tags
+from arise.types import Capability, Proposal, Rejection
+
+PROVENANCE = "coevolution_rubric_diagnostics"
+
+_Refs = Annotated[list[str], Field(min_length=1)]
+
+
+class _Pair(Strict):
+    criteria_text: Annotated[str, Field(min_length=20, max_length=600)]
+    issue_tag: str
+    capability_tag: str
+    abstraction_level: Literal["global"]
+    issue_evidence_refs: _Refs
+    contrast_evidence_refs: _Refs
+    observable_signals: list[
+        Literal[
+            "coevolution_rubric_diagnostics", "coevolution_pool_version", "skill_usage_summary", "attempt_group_summary"
+        ]
+    ]
+    applicability_condition: Annotated[str, Field(min_length=15, max_length=600)]
+    rubric_rule_text: Annotated[str, Field(min_length=40, max_length=2000)]
+    skill_text: Annotated[str, Field(min_length=80, max_length=4000)]
+
+
+class _Items(Strict):
+    items: list[Any]
+
+
+class _Rewrite(Strict):
+    skill_text: Annotated[str, Field(min_length=80, max_length=4000)]
+
+
+class _Same(Strict):
+    pair_id: str
+    same: bool
+
+
+@dataclass(frozen=True)
+class PairReply:
+    """Valid proposals, the dropped ones with their reason, and why the reply as a whole could not be read, if so."""
+
+    proposals: tuple[Proposal, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    unreadable: str = ""
+
+
+def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> PairReply:
+    """A reply to pair generation: `{"items": [...]}`, each item valid by itself or dropped."""
+    value = read_object(text)
+    if isinstance(value, Unreadable):
+        return PairReply(unreadable=value.reason)
+    try:
+        items = _Items.model_validate(value).items
+    except ValidationError as error:
+        return PairReply(unreadable=problem_of(error))
+    proposals: list[Proposal] = []
+    rejections: list[Rejection] = []
+    for item in items:
+        found = _proposal(item, evidence_ids)
+        if isinstance(found, str):
+            rejections.append(Rejection(_title(item), found))
+        elif len(proposals) >= max_items:
+            rejections.append(Rejection(_title(item), f"more than max_items = {max_items}"))
+        else:
+            proposals.append(found)
+    return PairReply(tuple(proposals), tuple(rejections))
+
+
+def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str | None, str]:
+    """A reply to skill refinement: the new text, or None with the reason."""
+    value = read_object(text)
+    if isinstance(value, Unreadable):
+        return None, value.reason
+    try:
+        skill_text = _Rewrite.model_validate(value).skill_text
+    except ValidationError as error:
+        return None, problem_of(error)
+    problems = skill_problems(skill_text, forbidden_ids)
+    return (None, "; ".join(problems)) if problems else (skill_text, "")
+
+
+def parse_duplicates(text: str, pair_ids: Sequence[str]) -> dict[str, bool]:
+    """Decisions by pair id; one that is not there exactly once is not there."""
+    found: dict[str, list[bool]] = {pair_id: [] for pair_id in pair_ids}
+    for line in text.split("\n"):
+        value = read_object(line)
+        if isinstance(value, Unreadable):
+            continue
+        try:
+            decision = _Same.model_validate(value)
+        except ValidationError:
+            continue
+        if decision.pair_id in found:
+            found[decision.pair_id].append(decision.same)
+    return {pair_id: decisions[0] for pair_id, decisions in found.items() if len(decisions) == 1}
+
+
+def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
+    try:
+        item = _Pair.model_validate(raw)
+    except ValidationError as error:
+        return problem_of(error)
+    problem = _reference_problem(item, evidence_ids)
+    if problem:
+        return problem
+    proposal = Proposal(
+        criteria_text=item.criteria_text.strip(),
+        issue_tag=item.issue_tag,
+        capability=Capability(item.capability_tag),
+        applicability_condition=item.applicability_condition.strip(),
+        rule_text=item.rubric_rule_text.strip(),
+        skill_text=item.skill_text.strip(),
+        issue_refs=tuple(item.issue_evidence_refs),
+        contrast_refs=tuple(item.contrast_evidence_refs),
+    )
+    return "; ".join(proposal_problems(proposal, evidence_ids)) or proposal
+
+
+def _reference_problem(item: _Pair, evidence_ids: Collection[str]) -> str:
+    if item.issue_tag not in {tag.id for tag in issue_tags()}:
+        return f"issue_tag {item.issue_tag[:40]!r} is not in the taxonomy"
+    if item.capability_tag not in set(Capability):
+        return f"capability_tag {item.capability_tag[:40]!r} is not one of the five capabilities"
+    if PROVENANCE not in item.observable_signals:
+        return f"observable_signals lacks {PROVENANCE}"
+    for name, refs in (("issue", item.issue_evidence_refs), ("contrast", item.contrast_evidence_refs)):
+        unknown = [ref for ref in refs if ref not in evidence_ids]
+        if unknown:
+            return f"{name}_evidence_refs: {unknown[0][:40]!r} is not in the evidence"
+        if len(set(refs)) != len(refs):
+            return f"{name}_evidence_refs repeats an id"
+    shared = set(item.issue_evidence_refs) & set(item.contrast_evidence_refs)
+    return f"{sorted(shared)[0]!r} is both issue and contrast evidence" if shared else ""
+
+
+def _title(item: object) -> str:
+    text = item.get("criteria_text") if isinstance(item, dict) else item
+    return str(text)[:300]

@@ -1,0 +1,240 @@
+"""An expert behind HTTP: answers the paper's prompts through any judge and reflector, e.g. the offline analyst.
+
+Reads nothing but the request, as a model would: what the prompts leave out, the expert does not know. Only the rubric's
+tag and criterion, which the judge's prompt has no place for, come from `known` or from pairs it wrote itself.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from arise.models.canaries import known_answer
+from arise.models.evidence_view import item_view
+from arise.ports import Judge, Reflector
+from arise.testing.fake_llm import Action, Ask, Say
+from arise.types import (
+    Capability,
+    Diagnostic,
+    DiagnosticItem,
+    DiagnosticKind,
+    GenerationRecord,
+    Observation,
+    Outcome,
+    Pair,
+    Pool,
+    Proposal,
+    RefinementRecord,
+    Rollout,
+    Rubric,
+    ShownSkill,
+    Skill,
+    StopReason,
+    Task,
+    ToolCall,
+    Trajectory,
+    Turn,
+    Verdict,
+)
+
+
+class Expert:
+    """A script for `FakeLLM`: `FakeLLM(Expert(judge, reflector))`."""
+
+    def __init__(self, judge: Judge, reflector: Reflector, known: Iterable[Rubric] = ()) -> None:
+        self._judge, self._reflector = judge, reflector
+        self._rubrics = {rubric.rule_text: rubric for rubric in known}
+
+    async def __call__(self, ask: Ask) -> Action:
+        data = ask.data
+        if "rubrics" in data:
+            text = await self._evaluate(data)
+        elif "sample_result" in data:
+            text = await self._analyse(data)
+        elif "max_items" in data:
+            text = await self._generate(data)
+        elif "previous_skill" in data:
+            text = await self._refine(data)
+        elif "pairs" in data:
+            text = "\n".join(json.dumps({"pair_id": pair["pair_id"], "same": False}) for pair in data["pairs"])
+        else:
+            text = _annotate(data)
+        return Say(text, prompt_tokens=len(ask.system + ask.user) // 4, completion_tokens=len(text) // 4)
+
+    async def _evaluate(self, data: dict[str, Any]) -> str:
+        task, rollout = _rollout(data["sample_result"], data["call"])
+        turns = len(rollout.trajectory.turns)
+        asked = [self._rubric(entry) for entry in data["rubrics"]]
+        known = {rubric.id: known_answer(rubric.rule_text, turns) for rubric in asked}
+        rest = [self._rubric(entry) for entry in data.get("rest_of_pool", ())]
+        pool = _pool([r for r in asked if known[r.id] is None] + rest)
+        judgment = await self._judge.judge(task, rollout, pool)
+        lines = []
+        for rubric in asked:
+            verdict = known[rubric.id] or judgment.verdicts.get(rubric.id)
+            if verdict is not None:
+                lines.append(verdict_line(rubric.id, verdict))
+        if "diagnostics_schema" in data:
+            lines.append({"diagnostics": _diagnostics(judgment.diagnostic)})
+        return "\n".join(json.dumps(line) for line in lines)
+
+    async def _analyse(self, data: dict[str, Any]) -> str:
+        task, rollout = _rollout(data["sample_result"], data["call"])
+        judgment = await self._judge.judge(task, rollout, Pool())
+        return json.dumps({"diagnostics": _diagnostics(judgment.diagnostic)})
+
+    async def _generate(self, data: dict[str, Any]) -> str:
+        avoid = [self._learn(_avoided(entry)) for entry in data["avoid_criteria"]]
+        records = [_record(entry) for entry in data["evidence"]]
+        reflection = await self._reflector.propose(records, avoid, data["max_items"], data["generation_round"] - 1)
+        for proposal in reflection.proposals:
+            self._learn(_as_pair(proposal))
+        return json.dumps({"items": [_pair_item(proposal) for proposal in reflection.proposals]})
+
+    async def _refine(self, data: dict[str, Any]) -> str:
+        entry = {**data["rubric"], "rubric_id": "refined"}
+        rubric = self._rubric(entry)
+        pair = Pair(rubric, Skill(data["previous_skill"]["skill_text"], True, data["previous_skill"]["revision"]))
+        failures = []
+        for shown in data["failing_evidence"]:
+            context = shown["outcome_context"]
+            outcome = Outcome(context["verifier_success"], context["score"]) if context else None
+            failures.append(RefinementRecord(_record(shown), outcome))
+        rewrite = await self._reflector.rewrite(pair, failures)
+        return json.dumps({"skill_text": rewrite.text}) if rewrite.text is not None else f"no rewrite: {rewrite.reason}"
+
+    def _rubric(self, entry: dict[str, Any]) -> Rubric:
+        known = self._rubrics.get(entry["rule_text"])
+        tag, capability = (known.issue_tag, known.capability) if known else ("", Capability.EXECUTION)
+        criteria = known.criteria_text if known else ""
+        condition = entry["applicability_condition"]
+        return Rubric(entry["rubric_id"], criteria, tag, capability, condition, entry["rule_text"])
+
+    def _learn(self, pair: Pair) -> Pair:
+        self._rubrics[pair.rubric.rule_text] = pair.rubric
+        return pair
+
+
+def _rollout(sample: dict[str, Any], call: str) -> tuple[Task, Rollout]:
+    task = Task("judged", sample["task_instruction"], (), sample["task_domain"], "", tuple(sample["task_skills"]))
+    steps = [step for step in sample["llm_interaction_trajectory"] if "turn" in step]
+    turns = tuple(
+        Turn(
+            step["agent"],
+            tuple(ToolCall(c["name"], c["arguments"], c["id"]) for c in step.get("calls", ())),
+            tuple(
+                Observation(o["text"], o["error"], o["truncated"], o["call_id"]) for o in step.get("observations", ())
+            ),
+            step.get("reasoning", ""),
+        )
+        for step in steps
+    )
+    trajectory = Trajectory(call, task.id, turns, StopReason(sample["stop_reason"]), sample["system_prompt"])
+    return task, Rollout(trajectory, sample.get("verifier_score"), sample.get("verifier_success"))
+
+
+def _pool(rubrics: Sequence[Rubric]) -> Pool:
+    return Pool(tuple(Pair(rubric, Skill("")) for rubric in rubrics), version=1, born=len(rubrics))
+
+
+def verdict_line(rubric_id: str, verdict: Verdict) -> dict[str, Any]:
+    """A verdict as the contract wants it."""
+    applies = verdict is not Verdict.NOT_APPLICABLE
+    return {"rubric_id": rubric_id, "applicable": applies, "verdict": verdict.value if applies else None}
+
+
+def _diagnostics(diagnostic: Diagnostic | None) -> dict[str, Any]:
+    if diagnostic is None:
+        return {"unavailable": True}
+    return {
+        "covered_by_active_rubrics": diagnostic.covered_by_active_rubrics,
+        "rubric_gap_summary": diagnostic.rubric_gap_summary,
+        "uncovered_issues": [item_view(item) for item in diagnostic.uncovered_issues],
+        "positive_uncovered_strategies": [item_view(item) for item in diagnostic.positive_uncovered_strategies],
+    }
+
+
+def _items(entries: Iterable[dict[str, Any]]) -> tuple[DiagnosticItem, ...]:
+    return tuple(
+        DiagnosticItem(
+            DiagnosticKind(e["kind"]),
+            e["issue_tag"],
+            e["text"],
+            tuple(e["observable_signals"]),
+            tuple(e["related_rubric_ids"]),
+        )
+        for e in entries
+    )
+
+
+def _record(entry: dict[str, Any]) -> GenerationRecord:
+    diagnostics, usage = entry["coevolution_rubric_diagnostics"], entry["skill_usage_summary"]
+    return GenerationRecord(
+        evidence_id=entry["evidence_id"],
+        iteration=entry["step"],
+        pool_version=entry["coevolution_pool_version"],
+        task_types=tuple(entry["task"]["task_types"]),
+        domain=entry["task"]["domain"],
+        uncovered_issues=_items(diagnostics["uncovered_issues"]),
+        positive_uncovered_strategies=_items(diagnostics["positive_uncovered_strategies"]),
+        shown_skills=tuple(ShownSkill(s["skill_id"], s["revision"]) for s in usage["injected"]),
+        provided_skills=tuple(usage["provided"]),
+        group_size=entry["attempt_group_summary"]["group_size"],
+        attempts_with_diagnostics=entry["attempt_group_summary"]["attempts_with_diagnostics"],
+    )
+
+
+def _avoided(entry: dict[str, Any]) -> Pair:
+    capability = Capability(entry["capability_tag"])
+    texts = (entry["applicability_condition"], entry["rubric_rule_text"])
+    return Pair(Rubric("avoided", entry["criteria_text"], entry["issue_tag"], capability, *texts), Skill(""))
+
+
+def _as_pair(p: Proposal) -> Pair:
+    rubric = Rubric("proposed", p.criteria_text, p.issue_tag, p.capability, p.applicability_condition, p.rule_text)
+    return Pair(rubric, Skill(p.skill_text))
+
+
+def _pair_item(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "criteria_text": proposal.criteria_text,
+        "issue_tag": proposal.issue_tag,
+        "capability_tag": proposal.capability.value,
+        "abstraction_level": "global",
+        "issue_evidence_refs": list(proposal.issue_refs),
+        "contrast_evidence_refs": list(proposal.contrast_refs),
+        "observable_signals": ["coevolution_rubric_diagnostics"],
+        "applicability_condition": proposal.applicability_condition,
+        "rubric_rule_text": proposal.rule_text,
+        "skill_text": proposal.skill_text,
+    }
+
+
+def _annotate(data: dict[str, Any]) -> str:
+    """Task types whose name stands in the instruction; a stand-in, the analyst does not annotate."""
+    tags = {entry["id"]: entry["id"].replace("-", " ") for entry in data["task_flow_registry"]}
+    judgments = []
+    for task in data["tasks"]:
+        matched = [tag for tag, name in tags.items() if name in task["instruction"].lower()]
+        uncovered = None if matched else _uncovered(task["instruction"], tags)
+        judgments.append(
+            {
+                "task_key": task["task_key"],
+                "matched_tag_ids": matched,
+                "match_rationale": "named in the instruction" if matched else "",
+                "uncovered": uncovered,
+                "confidence": "high" if matched else "low",
+            }
+        )
+    return json.dumps({"judgments": judgments})
+
+
+def _uncovered(instruction: str, tags: dict[str, str]) -> dict[str, Any]:
+    words = set(instruction.lower().split())
+    near = sorted(tags, key=lambda tag: -len(words & set(tags[tag].split())))[:2]
+    return {
+        "process_name": "unnamed-process",
+        "definition": "a process that the registry does not name",
+        "observable_outcome": "the result that the task asks for",
+        "nearest_tag_ids": [tag for tag in near if words & set(tags[tag].split())],
+        "distinction": "not named in the instruction",
+    }

@@ -1,0 +1,214 @@
+"""An OpenAI-compatible server on loopback whose every answer is scripted: latency, 429, 5xx, hangs, cuts, garbage.
+
+A real socket, so that time-outs, broken bodies and leaked connections are the real thing.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request the server received, when, and its number from 0."""
+
+    number: int
+    at: float
+    body: dict[str, Any]
+
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model", ""))
+
+    @property
+    def system(self) -> str:
+        return str(self.body["messages"][0]["content"])
+
+    @property
+    def user(self) -> str:
+        return str(self.body["messages"][-1]["content"])
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The user message, which is a JSON object in every prompt of arise."""
+        value = json.loads(self.user)
+        if not isinstance(value, dict):
+            raise ValueError("the user message is not a JSON object")
+        return value
+
+
+@dataclass(frozen=True)
+class Say:
+    """A completion after `delay` seconds."""
+
+    text: str
+    delay: float = 0.0
+    model: str = ""
+    fingerprint: str = ""
+    finish: str = "stop"
+    prompt_tokens: int = 1000
+    completion_tokens: int = 100
+    usage: bool = True
+
+
+@dataclass(frozen=True)
+class Status:
+    """An HTTP error, with Retry-After if given."""
+
+    code: int
+    retry_after: float | None = None
+    body: str = '{"error": {"message": "scripted"}}'
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Nothing more after the headers and half a body, until the client goes away."""
+
+    headers: bool = True
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """Half a body, then the connection closes."""
+
+
+@dataclass(frozen=True)
+class RawBody:
+    """A 200 whose body is anything at all."""
+
+    body: bytes
+    content_type: str = "application/json"
+
+
+Action = Say | Status | Hang | CutOff | RawBody
+Script = Callable[[Ask], "Action | Awaitable[Action]"]
+
+
+@dataclass
+class FakeLLM:
+    """`async with FakeLLM(always("...")) as fake:` serves `fake.base_url` and keeps every request in `fake.asks`."""
+
+    script: Script
+    latency: float = 0.0
+    asks: list[Ask] = field(default_factory=list)
+    answers: list[tuple[float, Ask, Action]] = field(default_factory=list)
+    open_connections: int = 0
+
+    async def __aenter__(self) -> Self:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=2**20)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.open_connections += 1
+        try:
+            while (body := await _read_request(reader)) is not None:
+                if not await self._answer(body, reader, writer):
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            self.open_connections -= 1
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Plays one action; False when the connection is to close."""
+        ask = Ask(len(self.asks), time.monotonic(), json.loads(body))
+        self.asks.append(ask)
+        result = self.script(ask)
+        action = result if isinstance(result, Say | Status | Hang | CutOff | RawBody) else await result
+        await asyncio.sleep(self.latency + (action.delay if isinstance(action, Say | Status) else 0.0))
+        self.answers.append((time.monotonic(), ask, action))
+        match action:
+            case Say():
+                writer.write(_response(200, json.dumps(_completion(action, ask)).encode()))
+            case Status():
+                extra = "" if action.retry_after is None else f"retry-after: {action.retry_after}\r\n"
+                writer.write(_response(action.code, action.body.encode(), extra=extra))
+            case RawBody():
+                writer.write(_response(200, action.body, action.content_type))
+            case Hang() | CutOff():
+                whole = _response(200, json.dumps(_completion(Say("x" * 200), ask)).encode())
+                if not (isinstance(action, Hang) and not action.headers):
+                    writer.write(whole[: len(whole) - 100])
+                await writer.drain()
+                if isinstance(action, Hang):
+                    await reader.read(1)
+                return False
+        await writer.drain()
+        return True
+
+
+@contextmanager
+def in_thread(fake: FakeLLM) -> Iterator[FakeLLM]:
+    """Serves from a thread of its own, for a client that blocks, such as a command run in-process."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(fake.__aenter__(), loop).result(10)
+    try:
+        yield fake
+    finally:
+        asyncio.run_coroutine_threadsafe(fake.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> bytes | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    length = 0
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length":
+            length = int(value)
+    return await reader.readexactly(length)
+
+
+def _response(code: int, body: bytes, content_type: str = "application/json", extra: str = "") -> bytes:
+    head = f"HTTP/1.1 {code} Scripted\r\ncontent-type: {content_type}\r\ncontent-length: {len(body)}\r\n{extra}\r\n"
+    return head.encode() + body
+
+
+def _completion(say: Say, ask: Ask) -> dict[str, Any]:
+    usage = {
+        "prompt_tokens": say.prompt_tokens,
+        "completion_tokens": say.completion_tokens,
+        "total_tokens": say.prompt_tokens + say.completion_tokens,
+    }
+    return {
+        "id": f"fake-{ask.number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": say.model or ask.model,
+        "system_fingerprint": say.fingerprint or None,
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": say.text}, "finish_reason": say.finish},
+        ],
+        **({"usage": usage} if say.usage else {}),
+    }

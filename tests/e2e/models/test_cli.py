@@ -1,0 +1,143 @@
+"""`arise judge check` and `arise tasks tag` against a provider on loopback."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from arise import cli_judge, cli_tasks
+from arise.models.cases import CasesError, read_cases
+from arise.tasks import read_corpus
+from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, always, honest, in_thread
+from arise.types import Pool, Reflection, Rewrite, Verdict
+
+TOML = 'schema_version = "1.0"\n[agent]\ntimeout_sec = 60\n[verifier]\ntimeout_sec = 60\n'
+
+
+class Silent:
+    """A judge and reflector that has nothing to say: the expert's annotations need neither."""
+
+    identity = "silent"
+
+    async def judge(self, *_: object) -> object:
+        raise AssertionError("not asked")
+
+    async def propose(self, *_: object) -> Reflection:
+        return Reflection()
+
+    async def rewrite(self, *_: object) -> Rewrite:
+        return Rewrite(None, "silent")
+
+
+def passes(_rule: str, _ask: Ask) -> Verdict:
+    return Verdict.PASS
+
+
+def run_check(script: object, *arguments: str) -> tuple[int, str]:
+    with in_thread(FakeLLM(script)) as fake:  # type: ignore[arg-type]
+        result = CliRunner().invoke(
+            cli_judge.app, ["check", "--model", "judge-1", "--base-url", fake.base_url, *arguments]
+        )
+    return result.exit_code, result.output
+
+
+def test_judge_check_fits_on_one_screen() -> None:
+    code, text = run_check(honest(passes), "--repeat", "2")
+    assert code == 0
+    lines = text.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 110
+    assert "64 of 64 verdicts (100.0%)" in text
+    assert "flips 0.0%" in text
+    assert "labels    63.3%" in text  # 19 of the 30 labels are pass
+
+
+def test_judge_check_as_json() -> None:
+    code, text = run_check(honest(passes), "--repeat", "1", "--limit", "3", "--json")
+    assert code == 0
+    report = json.loads(text)
+    assert report["cases"] == 3
+    assert report["valid_rate"] == 1.0
+    assert report["cost"]["prompt_tokens"] == 3000
+    assert {rubric["rubric_id"] for rubric in report["rubrics"]} == {"r001", "r002", "r003", "r004"}
+
+
+@pytest.mark.parametrize("script", [always("I cannot judge this."), lambda _: Status(401)])
+def test_a_judge_without_a_single_verdict_is_unusable(script: object) -> None:
+    code, text = run_check(script, "--repeat", "1")
+    assert code == 7
+    assert "0 of 32 verdicts" in text
+
+
+def test_a_broken_file_of_cases_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({"pool": {}}) + "\n" + json.dumps({"task": 3}) + "\n", "utf-8")
+    with pytest.raises(CasesError, match="line 2"):
+        read_cases(path)
+    assert read_cases().pool.version == 1
+    assert isinstance(read_cases().pool, Pool)
+
+
+def corpus(root: Path, instructions: dict[str, str]) -> Path:
+    for name, instruction in instructions.items():
+        task = root / name
+        (task / "tests").mkdir(parents=True)
+        (task / "environment").mkdir()
+        (task / "environment/data.csv").write_text("a,b\n", "utf-8")
+        (task / "task.toml").write_text(TOML, "utf-8")
+        (task / "instruction.md").write_text(instruction, "utf-8")
+        (task / "tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt\n", "utf-8")
+    return root
+
+
+def run_tag(folder: Path, script: object, *arguments: str) -> tuple[int, str, FakeLLM]:
+    with in_thread(FakeLLM(script)) as fake:  # type: ignore[arg-type]
+        result = CliRunner().invoke(
+            cli_tasks.app, ["tag", str(folder), "--model", "glm", "--base-url", fake.base_url, *arguments]
+        )
+    return result.exit_code, result.output, fake
+
+
+def test_tasks_are_tagged_and_loaded_with_their_tags(tmp_path: Path) -> None:
+    folder = corpus(
+        tmp_path / "tasks",
+        {
+            "a": "Do a unit harmonization and an information extraction.",
+            "b": "Do a unit harmonization.",
+            "c": "Knit a scarf for the document keeper.",
+        },
+    )
+    code, text, fake = run_tag(folder, Expert(Silent(), Silent()), "--repeat", "2")  # type: ignore[arg-type]
+    assert code == 0, text
+    assert "covered   2 (66.7%)" in text
+    assert "agreement 100.0% equal sets over 3 tasks" in text
+    assert "unnamed-process" in text
+    tagged = {found.task.id: found.task.task_types for found in read_corpus(folder).tasks}
+    assert tagged == {"a": ("information-extraction", "unit-harmonization"), "b": ("unit-harmonization",), "c": ()}
+    second = [ask for ask in fake.asks if len(ask.data["task_flow_registry"]) < 82]
+    assert second, "the uncovered task was looked at again against nearby types"
+    assert all(task["artifact_paths"] == ["data.csv"] for task in fake.asks[0].data["tasks"])
+    assert "test.sh" not in fake.asks[0].user
+    code, text, again = run_tag(folder, Expert(Silent(), Silent()), "--json")  # type: ignore[arg-type]
+    assert code == 0
+    assert again.asks == [], "a second run is answered from the recorded replies"
+    assert json.loads(text)["types"] == [["unit-harmonization", 2], ["information-extraction", 1]]
+
+
+def test_a_garbled_annotation_is_absent_with_its_reason(tmp_path: Path) -> None:
+    folder = corpus(tmp_path / "tasks", {"a": "Do a unit harmonization."})
+
+    def garbled(ask: Ask) -> Action:
+        return Say('{"judgments": [{"task_key": "t0", "matched_tag_ids": ["no-such-type"]}]}')
+
+    code, text, fake = run_tag(folder, garbled)
+    assert code == 0
+    assert "1 without an annotation" in text
+    assert len(fake.asks) == 3
+    assert json.loads((folder / "tags.json").read_text("utf-8")) == {}
+
+
+def test_no_tasks_is_exit_three(tmp_path: Path) -> None:
+    code, _, _ = run_tag(tmp_path, always(""))
+    assert code == 3

@@ -1,0 +1,191 @@
+"""The reflection model: rounds, repeats, rewrites, and a reason for whatever was not taken."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from arise.config_models import ModelReflector
+from arise.method.evidence import Selection
+from arise.models.client import Client
+from arise.models.near_duplicates import shortlist, similarity
+from arise.models.reflector import LanguageModelReflector
+from arise.models.spend import Purse
+from arise.models.store import Store
+from arise.testing import Action, Ask, FakeLLM, Say, Script, Status, always, in_order
+from arise.types import (
+    DiagnosticItem,
+    DiagnosticKind,
+    GenerationRecord,
+    Outcome,
+    Pair,
+    RefinementRecord,
+    Rubric,
+    ShownSkill,
+    Skill,
+)
+from tests.unit.models.builders import QUICK, pool, reflector_settings
+from tests.unit.models.test_rules import PROPOSAL, SKILLS
+from tests.unit.models.test_wire_objects import PAIR
+
+ITEM = DiagnosticItem(DiagnosticKind.FAILURE_GAP, "error_response", "When a call fails, ...", ("equal next call",))
+
+
+def record(number: int, text: str = "When a call fails, ...") -> GenerationRecord:
+    item = replace(ITEM, text=text)
+    return GenerationRecord(f"e{number}", 3, 1, ("t",), "data", (item,), (), (ShownSkill("r001", 2),), ("csv",), 8, 4)
+
+
+def reflected(script: Script, act: Callable[[LanguageModelReflector], Any], **change: Any) -> tuple[Any, FakeLLM]:
+    async def run() -> tuple[Any, FakeLLM]:
+        async with FakeLLM(script) as fake:
+            settings: ModelReflector = reflector_settings(fake).model_copy(update=change)
+            store = Store()
+            asks = Client(settings.endpoint, QUICK, store, Purse(store), purpose="reflection")
+            result = await act(LanguageModelReflector(asks, settings))
+            await asks.close()
+        return result, fake
+
+    return asyncio.run(run())
+
+
+def propose(
+    script: Script, avoid: Sequence[Pair] = (), counts: Selection | None = None, **change: Any
+) -> tuple[Any, FakeLLM]:
+    evidence = [record(i) for i in range(1, 4)]
+    return reflected(script, lambda r: r.propose(evidence, avoid, 8, 0, counts), **change)
+
+
+def items(*entries: dict[str, Any]) -> Script:
+    def answer(ask: Ask) -> Action:
+        if "pairs" in ask.data:
+            return Say("\n".join(json.dumps({"pair_id": p["pair_id"], "same": True}) for p in ask.data["pairs"]))
+        return Say(json.dumps({"items": list(entries)}))
+
+    return answer
+
+
+def test_a_round_gives_valid_pairs_and_reasons() -> None:
+    reflection, fake = propose(items(PAIR, PAIR | {"issue_tag": "laziness"}))
+    assert len(reflection.proposals) == 1
+    assert "taxonomy" in reflection.rejections[0].reason
+    data = fake.asks[0].data
+    assert data["generation_round"] == 1
+    assert data["evidence_selected_count"] == 3
+    assert data["evidence_selection_policy"] == "diagnostics_required_stable_random_unstratified"
+
+
+def test_evidence_carries_no_outcome_and_no_task_id() -> None:
+    _, fake = propose(items())
+    shown = json.dumps(fake.asks[0].data["evidence"])
+    assert not any(word in shown for word in ("reward", "success", "verifier", "task_id", "score"))
+    assert set(fake.asks[0].data["evidence"][0]) == {
+        "evidence_id",
+        "step",
+        "coevolution_pool_version",
+        "task",
+        "coevolution_rubric_diagnostics",
+        "skill_usage_summary",
+        "attempt_group_summary",
+    }
+
+
+def test_counts_of_the_selection_are_stated() -> None:
+    evidence = tuple(record(i) for i in range(1, 4))
+    _, fake = propose(items(), counts=Selection(evidence, 40, 30))
+    data = fake.asks[0].data
+    assert (data["evidence_total_count"], data["evidence_with_generation_diagnostics_count"]) == (40, 30)
+    assert data["evidence_omitted_count"] == 27
+
+
+def test_a_pair_that_repeats_itself_or_the_pool_is_rejected() -> None:
+    known = Pair(replace(pool(1).pairs[0].rubric, rule_text=PAIR["rubric_rule_text"].upper()), Skill(""))
+    reflection, _ = propose(items(PAIR), avoid=[known])
+    assert reflection.proposals == ()
+    assert "word for word" in reflection.rejections[0].reason
+    reflection, _ = propose(items(PAIR, PAIR))
+    assert len(reflection.proposals) == 1
+
+
+def paraphrase() -> Pair:
+    rule = "Fail when the agent repeats a failed call and made no related change before; pass in all other cases."
+    rubric = Rubric("r001", "The agent changes something before repeating a call that failed.", "error_response",
+                    PROPOSAL.capability, "A tool call failed.", rule)  # fmt: skip
+    return Pair(rubric, Skill(""))
+
+
+def test_a_paraphrase_is_put_to_the_model() -> None:
+    reflection, fake = propose(items(PAIR), avoid=[paraphrase()])
+    assert reflection.proposals == ()
+    assert reflection.rejections[0].reason.startswith("repeats 'The agent changes something before")
+    assert len(fake.asks) == 2
+    reflection, fake = propose(items(PAIR), avoid=[paraphrase()], near_duplicates="off")
+    assert len(reflection.proposals) == 1
+    assert len(fake.asks) == 1
+
+
+def test_without_a_decision_a_proposal_stays() -> None:
+    reflection, _ = propose(in_order([Say(json.dumps({"items": [PAIR]})), Say("unsure")]), avoid=[paraphrase()])
+    assert len(reflection.proposals) == 1
+
+
+def test_similarity_tells_paraphrase_from_another_behaviour() -> None:
+    assert shortlist(PROPOSAL, [paraphrase()], 0.45)
+    assert not shortlist(PROPOSAL, list(pool(5).pairs), 0.45)
+    assert similarity("a b c d", "a b c d") > 0.999
+    assert similarity("", "words") == 0.0
+
+
+def test_an_unreadable_reply_is_asked_for_again_twice() -> None:
+    reflection, fake = propose(in_order([Say("hm"), Say("{}"), Say(json.dumps({"items": [PAIR]}))]))
+    assert len(reflection.proposals) == 1
+    assert len(fake.asks) == 3
+    reflection, fake = propose(always("hm"))
+    assert reflection.proposals == ()
+    assert reflection.rejections[0].reason == "not JSON"
+    assert len(fake.asks) == 3
+
+
+def test_a_dead_endpoint_costs_the_round_only() -> None:
+    reflection, _ = propose(lambda _: Status(503))
+    assert reflection.proposals == ()
+    assert reflection.rejections[0].reason.startswith("unavailable")
+
+
+def test_evidence_beyond_the_context_is_clipped_then_left_out() -> None:
+    evidence = [record(i, "When it is long, " + "x" * 4900) for i in range(256)]
+    _, fake = reflected(items(), lambda r: r.propose(evidence, [], 8, 0))
+    shown = fake.asks[0].data["evidence"]
+    assert len(fake.asks[0].user) < 131_072 * 3
+    assert len(shown) == 256, "texts are clipped before records are left out"
+    assert shown[0]["coevolution_rubric_diagnostics"]["uncovered_issues"][0]["text"].endswith("[cut]")
+
+
+def rewrite(script: Script, text: str = "Keep habit 1.") -> tuple[Any, FakeLLM]:
+    pair = Pair(pool(1).pairs[0].rubric, Skill(text, True, 2))
+    failures = [RefinementRecord(record(i), Outcome(False, 0.0)) for i in range(1, 3)]
+    return reflected(script, lambda r: r.rewrite(pair, failures))
+
+
+def test_a_rewrite_sees_the_old_skill_and_the_outcome() -> None:
+    better = SKILLS["acceptable"][3]
+    result, fake = rewrite(always(json.dumps({"skill_text": better})))
+    assert result.text == better
+    data = fake.asks[0].data
+    assert data["previous_skill"] == {"skill_text": "Keep habit 1.", "revision": 2}
+    assert data["failing_evidence"][0]["outcome_context"] == {"verifier_success": False, "score": 0.0}
+    assert data["rubric"]["scoring_spec"]["type"] == "binary"
+    assert data["evidence_selection_policy"] == "stable_random_failed_rollouts"
+
+
+def test_a_hostile_or_unchanged_rewrite_keeps_the_old_skill() -> None:
+    for text in SKILLS["hostile"][:5]:
+        result, _ = rewrite(always(json.dumps({"skill_text": text})))
+        assert result.text is None
+        assert result.reason
+    same = SKILLS["acceptable"][0]
+    result, _ = rewrite(always(json.dumps({"skill_text": same})), same)
+    assert (result.text, result.reason) == (None, "the rewrite changes nothing")
+    result, _ = rewrite(lambda _: Status(503))
+    assert result.text is None

@@ -1,0 +1,89 @@
+"""F8 and the cross-field rules: what may reach a system prompt, and what a rubric's rule may say."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arise.models.rules import item_problem, proposal_problems, skill_problems
+from arise.types import Capability, Proposal
+
+SKILLS = json.loads((Path(__file__).parents[2] / "golden/models/skills.json").read_text("utf-8"))
+SKILL = SKILLS["acceptable"][0]
+PROPOSAL = Proposal(
+    criteria_text="The agent changes something related before it repeats a failed call.",
+    issue_tag="error_response",
+    capability=Capability.DEBUGGING,
+    applicability_condition="A tool call failed with a visible message.",
+    rule_text="Fail if the agent repeats a failed call without a related change; pass in all other cases.",
+    skill_text=SKILL,
+    issue_refs=("e1",),
+    contrast_refs=("e2",),
+)
+
+
+def test_f8_sixty_hostile_skills_are_refused() -> None:
+    assert len(SKILLS["hostile"]) == 60
+    assert [text for text in SKILLS["hostile"] if not skill_problems(text)] == []
+
+
+def test_f8_paper_like_skills_are_accepted() -> None:
+    assert len(SKILLS["acceptable"]) == 40
+    refused = [text for text in SKILLS["acceptable"] if skill_problems(text)]
+    assert len(refused) <= 2
+
+
+@pytest.mark.parametrize("text", ["short", "x" * 4001, "word " * 30 + "y" * 60, "Check it. " * 20 + "\0"])
+def test_skill_texts_of_the_wrong_size_or_with_odd_characters(text: str) -> None:
+    assert skill_problems(text)
+
+
+def test_an_id_of_the_evidence_is_refused() -> None:
+    assert skill_problems(SKILL + " See case-17.", ["case-17"])
+
+
+def test_a_sound_proposal_has_no_problem() -> None:
+    assert proposal_problems(PROPOSAL) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"criteria_text": "Do this. Then do that."}, "more than one sentence"),
+        ({"applicability_condition": "It fails. It fails again."}, "more than one sentence"),
+        ({"applicability_condition": "The verifier rejected the result."}, "outcome"),
+        ({"applicability_condition": "The reward was below one."}, "outcome"),
+        ({"applicability_condition": "The agent did not read the error."}, "depends on what the agent did"),
+        ({"criteria_text": "The agent reads report.csv before it writes."}, "literal"),
+        ({"rule_text": 'Fail if the header "Total Sum" is missing; pass otherwise.'}, "literal"),
+        ({"rule_text": "The agent repeats failed calls and does not look at errors."}, "lacks a fail or a pass"),
+        ({"rule_text": "Fail if an uncovered_issue describes retries; pass otherwise."}, "internal field"),
+        ({"rule_text": "Fail if the diagnostics mention retries; pass otherwise."}, "internal field"),
+        ({"rule_text": "Pass if the verifier passes; fail otherwise."}, "outcome"),
+        ({"rule_text": "Pass if the output is correct; fail otherwise."}, "outcome"),
+        ({"rule_text": "Pass if all tests pass; fail if one does not."}, "outcome"),
+        ({"rule_text": "Pass if it is changed, fail if not; not applicable without errors."}, "applicability"),
+        ({"rule_text": "Pass if changed, fail if not, N/A otherwise and in general."}, "applicability"),
+        ({"skill_text": "Maximise the reward by all means. " + SKILL}, "reward words"),
+    ],
+)
+def test_each_rule_bites(change: dict[str, str], problem: str) -> None:
+    found = proposal_problems(replace(PROPOSAL, **change))  # type: ignore[arg-type]
+    assert any(problem in text for text in found), found
+
+
+def test_a_verification_rule_needs_trigger_and_sufficiency() -> None:
+    checks = replace(PROPOSAL, capability=Capability.VERIFICATION, applicability_condition="A result was written.")
+    endless = replace(checks, rule_text="Pass if the agent always rereads every artifact; fail if it does not do so.")
+    assert any("enough" in text for text in proposal_problems(endless))
+    assert any("without end" in text for text in proposal_problems(endless))
+    sound = "After the last write, pass if one fitting check follows; fail if none follows."
+    assert proposal_problems(replace(checks, rule_text=sound)) == []
+
+
+def test_diagnostics_give_no_outcome_as_reason() -> None:
+    good = "When a call fails, the agent failed to read the message, observable via an equal next call."
+    assert item_problem(good) == ""
+    assert item_problem(good + " The tests pass.") == "text gives an outcome as the reason"
+    assert item_problem("When tired, the agent was careless, observable via haste.") != ""
