@@ -127,10 +127,9 @@ def sampler_lines(batches: int = 40) -> list[Line]:
     draw, observe, both, slow = (spread(column, 1e3) for column in zip(*rows[batches // 4 :], strict=True))
     tags = sum(len(task.task_types) for task in tasks) / CORPUS
     name = f"batch of {BATCH}, {CORPUS:,} tasks x {TYPES} types x {RUBRICS} rubrics"
+    note = f"{tags:.2f} tags a task; plain {slow[1]:.0f} ms, {slow[1] / both[1]:.0f}x (medians)"
     return [
-        Line(
-            name, *both, "ms", 10, f"{tags:.2f} tags a task; plain {slow[1]:.0f} ms, {slow[1] / both[1]:.0f}x (medians)"
-        ),
+        Line(name, *both, "ms", 10, note),
         Line("  draw", *draw, "ms"),
         Line("  bookkeeping of 32 finished groups", *observe, "ms"),
     ]
@@ -187,7 +186,7 @@ def loss_line(dtype: type[np.float64] | type[np.float32], tokens: int = 1_000_00
         lambda: np.exp(logprob_U - behaviour_U) * advantage_U,
         lambda: np.exp(logprob_U) * advantage_U,
     ]
-    loss, bare, barest = interleaved(actions, 60)
+    loss, bare, barest = interleaved(actions, 200)
     best, usual = min(loss) / min(bare), median(loss) / median(bare)
     note = f"{1e3 * min(loss):.1f} ms; exp(a - b) * c {1e3 * min(bare):.1f} ms; exp(a) * c {1e3 * min(barest):.1f} ms"
     return Line(f"policy_loss, {tokens:,} tokens, {np.dtype(dtype).name}", best, usual, "x", 2, note)
