@@ -89,7 +89,11 @@ class ShellAgent:
         record = _Record(self.chat.prompt(messages))
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
+        window = self.engine.capabilities().context_length
         while len(turns) < self.limits.max_turns:
+            if len(record.ids) >= window:
+                stop = StopReason.CONTEXT_LIMIT
+                break
             segment = await self._sample(record.ids, key, seed)
             record.add(segment)
             turn, ended = await self._act(segment, sandbox)
