@@ -235,8 +235,8 @@ class Config(Section):
     def _window_spans_an_update(self) -> Self:
         if self.evidence.window < self.pool.update_every:
             raise ValueError(
-                f"evidence.window ({self.evidence.window}) must be at least pool.update_every ({self.pool.update_every}): "
-                "pass rates count every verdict since the previous update"
+                f"evidence.window ({self.evidence.window}) must be at least pool.update_every "
+                f"({self.pool.update_every}): pass rates count every verdict since the previous update"
             )
         return self
 

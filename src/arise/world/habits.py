@@ -39,7 +39,7 @@ UNASKED = {
 ASKED = 0.95
 """How often it shows when asked for."""
 
-UNGUIDED, ASK_RATE = 0.3, 0.3
+UNGUIDED, ASK_RATE = 0.25, 0.35
 """How often nothing is asked for at all, and how often each habit is where something is."""
 
 _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
