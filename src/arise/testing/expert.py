@@ -116,17 +116,17 @@ class Expert:
 
 def _rollout(sample: dict[str, Any], call: str) -> tuple[Task, Rollout]:
     task = Task("judged", sample["task_instruction"], (), sample["task_domain"], "", tuple(sample["task_skills"]))
-    steps = [step for step in sample["llm_interaction_trajectory"] if "turn" in step]
+    recorded = [entry for entry in sample["llm_interaction_trajectory"] if "turn" in entry]
     turns = tuple(
         Turn(
-            step["agent"],
-            tuple(ToolCall(c["name"], c["arguments"], c["id"]) for c in step.get("calls", ())),
+            entry["agent"],
+            tuple(ToolCall(c["name"], c["arguments"], c["id"]) for c in entry.get("calls", ())),
             tuple(
-                Observation(o["text"], o["error"], o["truncated"], o["call_id"]) for o in step.get("observations", ())
+                Observation(o["text"], o["error"], o["truncated"], o["call_id"]) for o in entry.get("observations", ())
             ),
-            step.get("reasoning", ""),
+            entry.get("reasoning", ""),
         )
-        for step in steps
+        for entry in recorded
     )
     trajectory = Trajectory(call, task.id, turns, StopReason(sample["stop_reason"]), sample["system_prompt"])
     return task, Rollout(trajectory, sample.get("verifier_score"), sample.get("verifier_success"))
