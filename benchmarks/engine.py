@@ -33,6 +33,8 @@ CORPUS = Path(__file__).resolve().parents[1].joinpath("README.md").read_text().s
 ).read_text().split("\n")
 NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
 ROUNDS = 3
+Prompts = Sequence[list[int]]
+Lengths = Sequence[Sequence[int]]
 
 
 def small_engine(**options: Any) -> EmbeddedEngine:
@@ -53,9 +55,7 @@ def side_by_side(contenders: dict[str, Callable[[int], None]], tokens: int, titl
                 wall[name].append(time.perf_counter() - begin)
                 cpu[name].append(time.process_time() - cpu_begin)
     first = next(iter(contenders))
-    print(
-        f"\n{title}\n{'':26}{'tokens/s':>9}{'seconds':>9}{'cpu s':>8}   time over that of the {first}: wall (rounds), cpu"
-    )
+    print(f"\n{title}\n{'':26}{'tokens/s':>9}{'seconds':>9}{'cpu s':>8}   times the {first}: wall (rounds), cpu")
     for name in contenders:
         seconds = statistics.median(wall[name])
         ratios = [other / own for other, own in zip(wall[name], wall[first], strict=True)]
@@ -74,26 +74,37 @@ def conversations(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens
     return [prompts[i * groups // count] for i in range(count)]
 
 
-def run_ours(engine: EmbeddedEngine, prompts: Sequence[list[int]], lengths: Sequence[Sequence[int]], seed: int) -> None:
-    """Each conversation takes its turns as fast as it can."""
-    observation = ChatFormat(engine.tokenizer).extend([], "exit code 0, 3 lines of output were written to out.txt")
-
-    async def converse(number: int, ids: list[int]) -> None:
-        for length in lengths[number]:
-            params = SamplingParams(length, seed=seed, conversation=f"{seed}/{number}")
-            (segment,) = await engine.sample(ids, params)
-            ids = [*ids, *segment.ids, *observation]
-
-    async def everything() -> None:
-        await engine.publish()  # every round starts with cold caches
-        await asyncio.gather(*(converse(number, ids) for number, ids in enumerate(prompts)))
-
-    asyncio.run(everything())
+OBSERVATION = "exit code 0, 3 lines of output were written to out.txt"
 
 
-def run_generate(
-    model: Any, prompts: Sequence[list[int]], lengths: Sequence[Sequence[int]], observation: list[int]
-) -> None:
+async def converse(engine: EmbeddedEngine, name: str, ids: list[int], lengths: Sequence[int], seed: int) -> Tokens:
+    """Take turns of the given lengths as fast as the engine answers."""
+    chat = ChatFormat(engine.tokenizer)
+    generated, logprob = [False] * len(ids), [0.0] * len(ids)
+    for length in lengths:
+        (segment,) = await engine.sample(ids, SamplingParams(length, seed=seed, conversation=name))
+        generated, logprob = generated + [True] * length, [*logprob, *segment.logprobs]
+        so_far = [*ids, *segment.ids]
+        ids = chat.extend(so_far, OBSERVATION)
+        generated, logprob = generated + [False] * (len(ids) - len(so_far)), logprob + [0.0] * (len(ids) - len(so_far))
+    end = len(so_far)
+    mask = np.array(generated[:end])
+    return Tokens(np.array(so_far), mask, np.array(logprob[:end]), mask - 1)
+
+
+async def all_conversations(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> list[Tokens]:
+    """All conversations at once."""
+    work = [converse(engine, f"{seed}/{i}", ids, lengths[i], seed) for i, ids in enumerate(prompts)]
+    return await asyncio.gather(*work)
+
+
+def run_ours(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> None:
+    """Sample on cold caches."""
+    asyncio.run(engine.publish())
+    asyncio.run(all_conversations(engine, prompts, lengths, seed))
+
+
+def run_generate(model: Any, prompts: Prompts, lengths: Lengths, observation: list[int]) -> list[list[int]]:
     """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs."""
     rows = [list(prompt) for prompt in prompts]
     for turn in range(len(lengths[0])):
@@ -105,14 +116,16 @@ def run_generate(
             options = {"do_sample": True, "top_k": 0, "pad_token_id": 0, "eos_token_id": None}
             out = model.generate(ids, attention_mask=mask, max_new_tokens=max(wanted), **options)
         fresh = out[:, longest:].tolist()
-        rows = [row + new[:count] + observation for row, new, count in zip(rows, fresh, wanted, strict=True)]
+        after = [] if turn == len(lengths[0]) - 1 else observation
+        rows = [row + new[:count] + after for row, new, count in zip(rows, fresh, wanted, strict=True)]
+    return rows
 
 
 def sampling() -> None:
     """64 concurrent conversations of four turns, all turns equally long or of mixed length."""
     engine = small_engine()
     model = small_model(CORPUS).model
-    observation = ChatFormat(engine.tokenizer).extend([], "exit code 0, 3 lines of output were written to out.txt")
+    observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     prompts = conversations(engine, 64, 8, 200)
     random = np.random.default_rng(0)
     equal = [[48] * 4 for _ in prompts]
@@ -161,19 +174,12 @@ def update() -> None:
     )
 
 
-def iteration(engine: EmbeddedEngine, prompts: Sequence[list[int]], new_tokens: int, seed: int) -> None:
-    """Sample one completion a prompt, update, publish."""
+def iteration(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> None:
+    """Sample one conversation a prompt, update, publish."""
 
     async def run() -> None:
-        work = [
-            engine.sample(p, SamplingParams(new_tokens, seed=seed, conversation=str(i))) for i, p in enumerate(prompts)
-        ]
-        batch = []
-        for i, (prompt, (segment,)) in enumerate(zip(prompts, await asyncio.gather(*work), strict=True)):
-            ids = np.array([*prompt, *segment.ids])
-            generated = np.arange(len(ids)) >= len(prompt)
-            logprob = np.concatenate([np.zeros(len(prompt)), segment.logprobs])
-            batch.append(Example((Tokens(ids, generated, logprob, generated - 1),), 1.0 - 2.0 * (i % 2)))
+        rows = await all_conversations(engine, prompts, lengths, seed)
+        batch = [Example((row,), 1.0 - 2.0 * (i % 2)) for i, row in enumerate(rows)]
         await engine.train_step(batch, LossSpec(), OptimSpec(learning_rate=1e-6))
         await engine.publish()
 
@@ -181,23 +187,34 @@ def iteration(engine: EmbeddedEngine, prompts: Sequence[list[int]], new_tokens: 
 
 
 def trl() -> None:
-    """Sample and update, end to end: 8 prompts x 8 completions x 128 tokens, beside TRL's GRPOTrainer."""
+    """Sample and update beside TRL's GRPOTrainer: one turn by its own means, four by a rollout function."""
     try:
         from trl_grpo import TrlGrpo
     except ImportError as error:
         print(f"\nTRL: not compared, {error}; `pip install trl==1.16.0` in an environment of its own")
         return
     engine = small_engine()
-    prompts = conversations(engine, 64, 8, 100)
-    loaded = small_model(CORPUS)
-    texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
-    grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, group=8, new_tokens=128, rounds=ROUNDS + 1)
-    side_by_side(
-        {"engine": lambda seed: iteration(engine, prompts, 128, seed), "TRL GRPOTrainer": lambda _: grpo.iterate()},
-        64 * 128,
-        "End to end: sample and update, 64 completions x 128 tokens",
-    )
-    grpo.finish()
+    observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
+    for turns, length, prompt_tokens in ((1, 128, 100), (4, 48, 200)):
+        prompts = conversations(engine, 64, 8, prompt_tokens)
+        lengths = [[length] * turns for _ in prompts]
+        loaded = small_model(CORPUS)
+
+        def rollouts(model: Any, prompts: Prompts = prompts, lengths: Lengths = lengths) -> list[list[int]]:
+            return run_generate(model, prompts, lengths, observation)
+
+        texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
+        several = (prompts, rollouts) if turns > 1 else None
+        grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, 8, length, ROUNDS + 1, several)
+        side_by_side(
+            {
+                "engine": lambda seed, prompts=prompts, lengths=lengths: iteration(engine, prompts, lengths, seed),
+                "TRL GRPOTrainer": lambda _, grpo=grpo: grpo.iterate(),
+            },
+            64 * turns * length,
+            f"End to end: sample and update, 64 conversations of {turns} x {length} tokens",
+        )
+        grpo.finish()
 
 
 def growth() -> None:
@@ -212,7 +229,7 @@ def growth() -> None:
         seconds = []
         for seed in range(ROUNDS + 1):
             begin = time.perf_counter()
-            iteration(engine, prompts, 128, seed)
+            iteration(engine, prompts, [[128]] * count, seed)
             seconds.append(time.perf_counter() - begin)
         best = statistics.median(seconds[1:])
         print(f"{count:>14}{best:>10.2f}{best / (count * 228) * 1e6:>10.0f}", flush=True)
@@ -246,7 +263,7 @@ def smollm2() -> None:
         return
     loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
     engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER)
-    observation = ChatFormat(engine.tokenizer).extend([], "exit code 0, 3 lines of output were written to out.txt")
+    observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     prompts = conversations(engine, 8, 1, 300)
     for turns, length in ((1, 32), (4, 32)):
         lengths = [[length] * turns for _ in prompts]
@@ -256,7 +273,7 @@ def smollm2() -> None:
                 "transformers.generate": lambda _, lengths=lengths: run_generate(plain, prompts, lengths, observation),
             },
             8 * turns * length,
-            f"Sampling: SmolLM2-135M, 8 conversations, shared {len(prompts[0])}-token prompt, {turns} x {length} tokens",
+            f"Sampling: SmolLM2-135M, 8 conversations of {turns} x {length} tokens, shared prompt of {len(prompts[0])}",
         )
 
 

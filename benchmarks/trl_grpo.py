@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from tempfile import mkdtemp
 from typing import Any
 
@@ -10,12 +10,30 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+Rollouts = Callable[[Any], list[list[int]]]
+
+
+def _rollout_func(prompts: Sequence[list[int]], rollouts: Rollouts) -> Callable[..., dict[str, Any]]:
+    def roll_out(_: list[str], trainer: Any) -> dict[str, Any]:
+        completions = [row[len(p) :] for row, p in zip(rollouts(trainer.model), prompts, strict=True)]
+        logprobs = [[0.0] * len(completion) for completion in completions]
+        return {"prompt_ids": list(prompts), "completion_ids": completions, "logprobs": logprobs}
+
+    return roll_out
+
 
 class TrlGrpo(TrainerCallback):  # type: ignore[misc]
     """Trains on its own thread and stops after every iteration until `iterate` is called again."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, texts: Sequence[str], group: int, new_tokens: int, rounds: int
+        self,
+        model: Any,
+        tokenizer: Any,
+        texts: Sequence[str],
+        group: int,
+        new_tokens: int,
+        rounds: int,
+        several_turns: tuple[Sequence[list[int]], Rollouts] | None = None,
     ) -> None:
         self._go: queue.Queue[None] = queue.Queue()
         self._done: queue.Queue[None] = queue.Queue()
@@ -45,6 +63,7 @@ class TrlGrpo(TrainerCallback):  # type: ignore[misc]
             train_dataset=Dataset.from_dict({"prompt": list(texts) * rounds}),
             processing_class=tokenizer,
             callbacks=[self],
+            rollout_func=_rollout_func(*several_turns) if several_turns else None,
         )
         self._thread = threading.Thread(target=self._trainer.train, daemon=True)
         self._thread.start()

@@ -104,6 +104,14 @@ def test_bounds(low: float, high: float) -> None:
         policy_loss([0], [0], [0], [1], min_ratio=low, max_ratio=high)
 
 
+def test_a_zero_advantage_is_never_clipped() -> None:
+    assert policy_loss(np.log([4.0, 4.0]), [0, 0], [0, -1], [1, 1]).dual_clipped_tokens == 1
+
+
+def test_a_dual_clip_below_one_is_allowed() -> None:
+    assert policy_loss([0], [0], [-1], [1], dual_clip=0.5).value == 0.5
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, NAN])
 def test_dual_clip(bad: float) -> None:
     with pytest.raises(ValueError, match=rf"^dual_clip = {bad} must be positive$"):
