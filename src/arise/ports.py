@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from arise.method.evidence import Selection
 from arise.types import (
     Capabilities,
     CommandResult,
@@ -50,7 +51,12 @@ class Reflector(Protocol):
     """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8)."""
 
     async def propose(
-        self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
+        self,
+        evidence: Sequence[GenerationRecord],
+        avoid: Sequence[Pair],
+        max_items: int,
+        round_number: int,
+        counts: Selection | None = None,
     ) -> Reflection: ...
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite: ...
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
 from arise.analyst.detectors import DETECTORS
 from arise.analyst.validation import problems_of_proposal, problems_of_skill
+from arise.method.evidence import Selection
 from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite
 
 REFERENCES_AT_MOST = 32
@@ -42,10 +43,15 @@ class OfflineReflector:
     """Compiles, never invents: a pattern without issue and contrast evidence in the window gives no pair."""
 
     async def propose(
-        self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
+        self,
+        evidence: Sequence[GenerationRecord],
+        avoid: Sequence[Pair],
+        max_items: int,
+        round_number: int,
+        counts: Selection | None = None,
     ) -> Reflection:
         """At most `max_items` pairs, most failures first; a round differs from the last by its evidence only."""
-        del round_number
+        del round_number, counts
         supports, unmatched = _gather(evidence)
         covered = {pattern_of_rubric(pair.rubric): pair.rubric.id for pair in avoid}
         known = {record.evidence_id for record in evidence}
