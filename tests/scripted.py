@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from arise.types import SamplingParams, Segment
+from arise.types import Capabilities, SamplingParams, Segment
 
 
 class WordChat:
@@ -35,6 +35,9 @@ class ScriptedEngine:
         self.version = 3
         self.prompts: list[str] = []
         self._turns: dict[str, int] = {}
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(True, False, False, True, context_length=60)
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         self.prompts.append(self.chat.text(prompt_ids))

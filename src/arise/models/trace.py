@@ -94,18 +94,20 @@ def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | No
     first, last = _kept_turns(turns, sizes, excerpt.cap, left)
     if turns and first == 0 and last == len(turns):
         return None
-    entries = [_turn(i, turns[i], excerpt) for i in range(first)]
+    shown_turns = [_turn(i, turns[i], excerpt) for i in range(first)]
     if first < last:
         omitted = int(sizes[first:last].sum())
         excerpt.cut += omitted
-        entries.append({"cut": f"turns {first + 1} to {last}: {last - first:,} turns, {omitted:,} characters left out"})
-    entries += [_turn(i, turns[i], excerpt) for i in range(last, len(turns))]
+        shown_turns.append(
+            {"cut": f"turns {first + 1} to {last}: {last - first:,} turns, {omitted:,} characters left out"}
+        )
+    shown_turns += [_turn(i, turns[i], excerpt) for i in range(last, len(turns))]
     sample: dict[str, object] = {
         "task_instruction": instruction,
         "task_domain": task.domain,
         "task_skills": list(task.provided_skills),
         "system_prompt": system_prompt,
-        "llm_interaction_trajectory": entries,
+        "llm_interaction_trajectory": shown_turns,
         "stop_reason": trajectory.stop.value,
     }
     if rollout.success is not None:
@@ -200,11 +202,11 @@ def _kept_turns(turns: Sequence[Turn], sizes: NDArray[np.int64], cap: int, budge
 
 
 def _turn(index: int, turn: Turn, excerpt: _Excerpt) -> dict[str, object]:
-    entry: dict[str, object] = {"turn": index + 1, "agent": excerpt.text(turn.text)}
+    shown_turn: dict[str, object] = {"turn": index + 1, "agent": excerpt.text(turn.text)}
     if turn.reasoning:
-        entry["reasoning"] = excerpt.text(turn.reasoning)
+        shown_turn["reasoning"] = excerpt.text(turn.reasoning)
     if turn.calls:
-        entry["calls"] = [
+        shown_turn["calls"] = [
             {
                 "name": excerpt.text(call.name, 200),
                 "arguments": excerpt.value(call.arguments),
@@ -213,7 +215,7 @@ def _turn(index: int, turn: Turn, excerpt: _Excerpt) -> dict[str, object]:
             for call in turn.calls
         ]
     if turn.observations:
-        entry["observations"] = [
+        shown_turn["observations"] = [
             {
                 "text": excerpt.text(observation.text),
                 "error": observation.error,
@@ -222,4 +224,4 @@ def _turn(index: int, turn: Turn, excerpt: _Excerpt) -> dict[str, object]:
             }
             for observation in turn.observations
         ]
-    return entry
+    return shown_turn

@@ -116,17 +116,17 @@ class Expert:
 
 def _rollout(sample: dict[str, Any], call: str) -> tuple[Task, Rollout]:
     task = Task("judged", sample["task_instruction"], (), sample["task_domain"], "", tuple(sample["task_skills"]))
-    recorded = [entry for entry in sample["llm_interaction_trajectory"] if "turn" in entry]
+    seen = [turn for turn in sample["llm_interaction_trajectory"] if "turn" in turn]
     turns = tuple(
         Turn(
-            entry["agent"],
-            tuple(ToolCall(c["name"], c["arguments"], c["id"]) for c in entry.get("calls", ())),
+            turn["agent"],
+            tuple(ToolCall(c["name"], c["arguments"], c["id"]) for c in turn.get("calls", ())),
             tuple(
-                Observation(o["text"], o["error"], o["truncated"], o["call_id"]) for o in entry.get("observations", ())
+                Observation(o["text"], o["error"], o["truncated"], o["call_id"]) for o in turn.get("observations", ())
             ),
-            entry.get("reasoning", ""),
+            turn.get("reasoning", ""),
         )
-        for entry in recorded
+        for turn in seen
     )
     trajectory = Trajectory(call, task.id, turns, StopReason(sample["stop_reason"]), sample["system_prompt"])
     return task, Rollout(trajectory, sample.get("verifier_score"), sample.get("verifier_success"))

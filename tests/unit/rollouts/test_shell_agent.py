@@ -83,6 +83,13 @@ def test_the_turn_limit_ends_an_attempt(tmp_path: Path) -> None:
     assert len(trajectory.turns) == 3
 
 
+def test_an_observation_that_fills_the_window_ends_the_attempt(tmp_path: Path) -> None:
+    trajectory, engine = attempt(["$ seq 200"], tmp_path)
+    assert trajectory.stop is StopReason.CONTEXT_LIMIT
+    assert len(trajectory.turns) == len(engine.prompts) == 1
+    assert len(trajectory.rows[0]) < engine.capabilities().context_length
+
+
 @pytest.mark.parametrize(
     ("text", "command"),
     [("$ ls", "ls"), ("well\n$ ls -l \n$ pwd", "ls -l"), ("$", None), ("ls", None), ("", None), ("  $ a $ b", "a $ b")],
