@@ -4,13 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from arise.method.evidence import Selection
 from arise.types import (
     Capabilities,
     CommandResult,
     Draw,
     Example,
-    GenerationRecord,
     Group,
     Judgment,
     LossSpec,
@@ -24,6 +22,7 @@ from arise.types import (
     Rollout,
     SamplingParams,
     Segment,
+    Selection,
     StepStats,
     Task,
 )
@@ -51,12 +50,7 @@ class Reflector(Protocol):
     """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8)."""
 
     async def propose(
-        self,
-        evidence: Sequence[GenerationRecord],
-        avoid: Sequence[Pair],
-        max_items: int,
-        round_number: int,
-        counts: Selection | None = None,
+        self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection: ...
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite: ...
 

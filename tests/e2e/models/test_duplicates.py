@@ -12,7 +12,7 @@ from arise.models.reflector import LanguageModelReflector
 from arise.models.spend import Purse
 from arise.models.store import Store
 from arise.testing import Action, Ask, FakeLLM, Say
-from arise.types import GenerationRecord, Pair, Reflection, Rubric, Skill
+from arise.types import GenerationRecord, Pair, Reflection, Rubric, Selection, Skill
 from tests.unit.models.builders import QUICK, reflector_settings
 from tests.unit.models.test_wire_objects import PAIR
 
@@ -46,9 +46,9 @@ def proposed(item: dict[str, Any], avoid: Sequence[Rubric]) -> Reflection:
         async with FakeLLM(script) as fake:
             settings, store = reflector_settings(fake), Store()
             client = Client(settings.endpoint, QUICK, store, Purse(store), purpose="reflection")
-            evidence = [GenerationRecord(f"e{i}", 1, 1, (), "", (), (), (), (), 8, 1) for i in (1, 2)]
+            records = tuple(GenerationRecord(f"e{i}", 1, 1, (), "", (), (), (), (), 8, 1) for i in (1, 2))
             pairs = [Pair(rubric, Skill("")) for rubric in avoid]
-            found = await LanguageModelReflector(client, settings).propose(evidence, pairs, 8, 0)
+            found = await LanguageModelReflector(client, settings).propose(Selection(records, 2, 2), pairs, 8, 0)
             await client.close()
         return found
 
