@@ -70,7 +70,7 @@ class Reflection:
             if not selection.chosen:
                 break
             avoid = [*state.pool.pairs, *map(_as_pair, proposals)]
-            reflection = await self.reflector.propose(selection.chosen, avoid, left, round_number)
+            reflection = await self.reflector.propose(selection, avoid, left, round_number)
             rejections += reflection.rejections
             if not reflection.proposals:
                 break

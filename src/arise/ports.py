@@ -9,7 +9,6 @@ from arise.types import (
     CommandResult,
     Draw,
     Example,
-    GenerationRecord,
     Group,
     Judgment,
     LossSpec,
@@ -23,6 +22,7 @@ from arise.types import (
     Rollout,
     SamplingParams,
     Segment,
+    Selection,
     StepStats,
     Task,
 )
@@ -50,7 +50,7 @@ class Reflector(Protocol):
     """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8)."""
 
     async def propose(
-        self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
+        self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection: ...
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite: ...
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
 from arise.analyst.detectors import DETECTORS
 from arise.analyst.validation import problems_of_proposal, problems_of_skill
-from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite
+from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
 
 REFERENCES_AT_MOST = 32
 _OPENERS = ("Stop {point}.", "Do this {point}:", "The moment is {point}.", "Every time, {point}:")
@@ -42,13 +42,13 @@ class OfflineReflector:
     """Compiles, never invents: a pattern without issue and contrast evidence in the window gives no pair."""
 
     async def propose(
-        self, evidence: Sequence[GenerationRecord], avoid: Sequence[Pair], max_items: int, round_number: int
+        self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection:
         """At most `max_items` pairs, most failures first; a round differs from the last by its evidence only."""
         del round_number
-        supports, unmatched = _gather(evidence)
+        supports, unmatched = _gather(evidence.chosen)
         covered = {pattern_of_rubric(pair.rubric): pair.rubric.id for pair in avoid}
-        known = {record.evidence_id for record in evidence}
+        known = {record.evidence_id for record in evidence.chosen}
         proposals: list[Proposal] = []
         rejections: list[Rejection] = []
         for pattern_id, support in _ranked(supports):

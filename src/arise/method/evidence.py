@@ -4,10 +4,18 @@ What generation sees never carries a reward, a success or a task id: its type ha
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 
-from arise.types import EvidenceRecord, GenerationRecord, Group, Outcome, RefinementRecord, ShownSkill, Verdict
+from arise.types import (
+    EvidenceRecord,
+    GenerationRecord,
+    Group,
+    Outcome,
+    RefinementRecord,
+    Selection,
+    ShownSkill,
+    Verdict,
+)
 
 
 def records_of(iteration: int, groups: Sequence[Group]) -> list[EvidenceRecord]:
@@ -46,19 +54,6 @@ def within_window(records: Iterable[EvidenceRecord], iteration: int, window: int
     if window < 1:
         raise ValueError(f"window = {window} must be at least 1 iteration")
     return [record for record in records if iteration - window < record.view.iteration <= iteration]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What one generation call sees, with the counts its prompt states."""
-
-    chosen: tuple[GenerationRecord, ...]
-    total: int
-    with_diagnostics: int
-
-    @property
-    def omitted(self) -> int:
-        return self.with_diagnostics - len(self.chosen)
 
 
 def for_generation(

@@ -111,7 +111,7 @@ class Client:
 
     async def _fetch(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
         """One call from its slot to its answer; with the policy `pause`, as often as the endpoint comes back."""
-        async with self._pace.slot():
+        async with self._pace.slots:
             while await self._breaker.admit():
                 reply = await self._try(key, prompt, window)
                 paused = self.calls.when_down == "pause" and self._breaker.state is not State.CLOSED

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from enum import StrEnum
 
 from arise.models.stops import ModelUnusable
@@ -12,16 +11,11 @@ from arise.models.stops import ModelUnusable
 class Pace:
     """At most `concurrency` calls at once, `per_minute` requests, and none before a Retry-After has passed."""
 
-    def __init__(self, concurrency: int, per_minute: float | None = None) -> None:
-        self._slots = asyncio.Semaphore(concurrency)
+    def __init__(self, concurrency: int, per_minute: float = 0.0) -> None:
+        self.slots = asyncio.Semaphore(concurrency)
         self._gap = 60.0 / per_minute if per_minute else 0.0
         self._next = 0.0
         self._paused_until = 0.0
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        async with self._slots:
-            yield
 
     def pause(self, seconds: float) -> None:
         """Nobody sends for so long: one caller's Retry-After holds for all."""

@@ -93,6 +93,7 @@ def schema(name: str) -> object:
     return json.loads(_read(f"schemas/{name}.json"))
 
 
+@cache
 def fixed_texts(template: Template) -> dict[str, str]:
     """The texts a system part takes from shared files and from the taxonomies."""
     names = _names(_parts(template)[0])
@@ -110,6 +111,7 @@ def fixed_texts(template: Template) -> dict[str, str]:
     return {name: text for name, text in texts.items() if name in names}
 
 
+@cache
 def _fixed_data(template: Template) -> dict[str, object]:
     data = {
         Template.INITIAL_ANALYSIS: {"diagnostics_schema": "diagnostics"},

@@ -7,7 +7,6 @@ when it generates, and never let a text into a skill that the linter refuses.
 from collections.abc import Sequence
 
 from arise.config_models import ModelReflector
-from arise.method.evidence import Selection
 from arise.models.client import Client, Observe, Reply, Unanswered
 from arise.models.evaluation import digest
 from arise.models.evidence_view import fit, generation_view, refinement_view
@@ -16,7 +15,7 @@ from arise.models.prompt import Prompt, Template, render, to_json
 from arise.models.stops import RunStop
 from arise.models.wire import PairReply, parse_duplicates, parse_pairs, parse_rewrite
 from arise.models.wire.pairs import PROVENANCE
-from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite
+from arise.types import Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
 
 _EVIDENCE_SHARE = 0.6
 
@@ -32,16 +31,11 @@ class LanguageModelReflector:
         self._budget = int(settings.endpoint.context_tokens * settings.chars_per_token * _EVIDENCE_SHARE)
 
     async def propose(
-        self,
-        evidence: Sequence[GenerationRecord],
-        avoid: Sequence[Pair],
-        max_items: int,
-        round_number: int,
-        counts: Selection | None = None,
+        self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection:
-        """One round: at most `max_items` pairs that repeat nothing in `avoid`; `counts` tells what was left out."""
+        """One round: at most `max_items` pairs that repeat nothing in `avoid`."""
         try:
-            found = await self._generate(evidence, avoid, max_items, round_number, counts)
+            found = await self._generate(evidence, avoid, max_items, round_number)
             return await self._without_repeats(found, avoid)
         except RunStop:
             raise
@@ -58,21 +52,15 @@ class LanguageModelReflector:
             return Rewrite(None, f"internal: {type(error).__name__}: {str(error)[:200]}")
 
     async def _generate(
-        self,
-        evidence: Sequence[GenerationRecord],
-        avoid: Sequence[Pair],
-        max_items: int,
-        round_number: int,
-        counts: Selection | None,
+        self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> PairReply:
-        shown = fit(evidence, generation_view, self._budget)
-        eligible = counts.with_diagnostics if counts else len(evidence)
+        shown = fit(evidence.chosen, generation_view, self._budget)
         values: dict[str, object] = {
             "max_items": max_items,
-            "evidence_total_count": counts.total if counts else len(evidence),
-            "evidence_with_generation_diagnostics_count": eligible,
+            "evidence_total_count": evidence.total,
+            "evidence_with_generation_diagnostics_count": evidence.with_diagnostics,
             "evidence_selected_count": len(shown),
-            "evidence_omitted_count": eligible - len(shown),
+            "evidence_omitted_count": evidence.with_diagnostics - len(shown),
             "generation_round": round_number + 1,
             "avoid_criteria_count": len(avoid),
             "avoid_criteria": [_avoided(pair) for pair in avoid],

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from arise.config_models import Budget, Endpoint, Price
+from arise.errors import AriseError, Exit
 from arise.models.stops import BudgetExhausted
 from arise.models.store import Store, Usage
 
@@ -31,7 +32,6 @@ class Purse:
 
     def __init__(self, store: Store, budget: Budget | None = None) -> None:
         self._budget = budget or Budget()
-        self._store = store
         self._cap = round(self._budget.max_usd * 1e9) or None
         totals = store.totals()
         self.spent_nano = sum(total.nano_usd for total in totals)
@@ -45,9 +45,12 @@ class Purse:
     def require_price(self, endpoint: Endpoint) -> None:
         """A cap without a known price would cap nothing: an error before anything is spent."""
         if self._cap is not None and self.price(endpoint, Usage(prompt_tokens=1)) is None:
-            raise ValueError(
-                f"budget.max_usd is set but no price is known for {endpoint.model!r}: "
-                f"add budget.prices.{endpoint.model!r} = {{input = ..., output = ...}} in dollars per million tokens"
+            raise AriseError(
+                "budget",
+                Exit.CONFIG,
+                f"budget.max_usd is set but no price is known for {endpoint.model!r}",
+                "nothing was sent",
+                f"add {endpoint.model!r} = {{input = 1, output = 2}} to budget.prices, in dollars per million tokens",
             )
 
     def price(self, endpoint: Endpoint, usage: Usage | None) -> int | None:

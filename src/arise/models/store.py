@@ -62,10 +62,6 @@ class Total:
     nano_usd: int
     unpriced: int
 
-    @property
-    def usd(self) -> float:
-        return self.nano_usd / 1e9
-
 
 class Store:
     """The file; `:memory:` keeps everything for one process only."""

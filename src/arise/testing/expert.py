@@ -26,6 +26,7 @@ from arise.types import (
     RefinementRecord,
     Rollout,
     Rubric,
+    Selection,
     ShownSkill,
     Skill,
     StopReason,
@@ -84,8 +85,12 @@ class Expert:
 
     async def _generate(self, data: dict[str, Any]) -> str:
         avoid = [self._learn(_avoided(entry)) for entry in data["avoid_criteria"]]
-        records = [_record(entry) for entry in data["evidence"]]
-        reflection = await self._reflector.propose(records, avoid, data["max_items"], data["generation_round"] - 1)
+        selection = Selection(
+            tuple(_record(entry) for entry in data["evidence"]),
+            data["evidence_total_count"],
+            data["evidence_with_generation_diagnostics_count"],
+        )
+        reflection = await self._reflector.propose(selection, avoid, data["max_items"], data["generation_round"] - 1)
         for proposal in reflection.proposals:
             self._learn(_as_pair(proposal))
         return json.dumps({"items": [_pair_item(proposal) for proposal in reflection.proposals]})

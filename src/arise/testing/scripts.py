@@ -39,12 +39,12 @@ def honest(verdict_of: Callable[[str, Ask], Verdict], diagnostics: dict[str, Any
     """A judge that keeps the contract: `verdict_of(rule, ask)` for each rubric, canaries by what the trace shows."""
 
     def answer(ask: Ask) -> Action:
-        steps = ask.data["sample_result"]["llm_interaction_trajectory"]
+        turns = ask.data["sample_result"]["llm_interaction_trajectory"]
         body = NOTHING_UNCOVERED | (diagnostics or {})
         if "rubrics" not in ask.data:
             return Say(json.dumps({"diagnostics": body | {"covered_by_active_rubrics": False}}))
         lines: list[dict[str, Any]] = [
-            verdict_line(r["rubric_id"], known_answer(r["rule_text"], len(steps)) or verdict_of(r["rule_text"], ask))
+            verdict_line(r["rubric_id"], known_answer(r["rule_text"], len(turns)) or verdict_of(r["rule_text"], ask))
             for r in ask.data["rubrics"]
         ]
         if "diagnostics_schema" in ask.data:

@@ -30,6 +30,7 @@ from arise.types.pool import (
     Rejection,
     Rewrite,
     Rubric,
+    Selection,
     Skill,
     Tally,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "Rubric",
     "SamplingParams",
     "Segment",
+    "Selection",
     "ShownSkill",
     "Skill",
     "StepStats",

@@ -165,6 +165,19 @@ class GenerationRecord:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """What one generation call sees of B_k, with the counts its prompt states — `Selection(chosen, 40, 30)`."""
+
+    chosen: tuple[GenerationRecord, ...]
+    total: int
+    with_diagnostics: int
+
+    @property
+    def omitted(self) -> int:
+        return self.with_diagnostics - len(self.chosen)
+
+
+@dataclass(frozen=True)
 class EvidenceRecord:
     """A member of B_k with its audit part: verdicts and outcome beside what generation may see."""
 

@@ -77,8 +77,8 @@ def test_a_pool_grows_from_an_empty_one_through_prompts_alone() -> None:
             reflector = LanguageModelReflector(reflects, settings)
             records = records_of(0, await judged_by(judge(fake, asks), Pool()))
             chosen = for_generation(records, seed=0, update=1, round_number=0)
-            reflection = await reflector.propose(chosen.chosen, (), 8, 0)
-            direct = await OfflineReflector().propose(chosen.chosen, (), 8, 0)
+            reflection = await reflector.propose(chosen, (), 8, 0)
+            direct = await OfflineReflector().propose(chosen, (), 8, 0)
             assert reflection.proposals == direct.proposals
             assert len(reflection.proposals) >= 2
             pool = Pool(
@@ -87,7 +87,7 @@ def test_a_pool_grows_from_an_empty_one_through_prompts_alone() -> None:
             groups = await judged_by(judge(fake, asks), pool)
             verdicts = [dict(g.rollouts[0].judgment.verdicts) for g in groups if g.rollouts[0].judgment]
             assert all(len(found) == len(pool) for found in verdicts)
-            again = await reflector.propose(chosen.chosen, pool.pairs, 8, 1)
+            again = await reflector.propose(chosen, pool.pairs, 8, 1)
             assert again.proposals == ()
             await asks.close()
             await reflects.close()

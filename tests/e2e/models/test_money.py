@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arise.config_models import Budget, Calls, Price
+from arise.errors import AriseError
 from arise.models.client import Reply
 from arise.models.prompt import Prompt, Template
 from arise.models.spend import Purse, cost
@@ -86,7 +87,7 @@ def test_a_cap_without_a_price_is_an_error_before_anything_is_sent() -> None:
             elsewhere = client(fake).endpoint.model_copy(
                 update={"base_url": "https://example.org/v1", "model": "own-7b"}
             )
-            with pytest.raises(ValueError, match=r"no price is known for 'own-7b'"):
+            with pytest.raises(AriseError, match=r"no price is known for 'own-7b'"):
                 Purse(store, Budget(max_usd=1.0)).require_price(elsewhere)
 
     asyncio.run(run())

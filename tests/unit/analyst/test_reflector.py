@@ -22,6 +22,7 @@ from arise.types import (
     Reflection,
     Rewrite,
     Rubric,
+    Selection,
     Skill,
 )
 
@@ -44,7 +45,9 @@ def record(evidence_id: str, *steps: str) -> GenerationRecord:
 
 
 def propose(evidence: Sequence[GenerationRecord], avoid: Sequence[Pair] = (), max_items: int = 8) -> Reflection:
-    return asyncio.run(OfflineReflector().propose(evidence, avoid, max_items, 1))
+    return asyncio.run(
+        OfflineReflector().propose(Selection(tuple(evidence), len(evidence), len(evidence)), avoid, max_items, 1)
+    )
 
 
 def pair_of(proposal: Proposal, revision: int = 0, text: str = "") -> Pair:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from arise.config_models import ModelReflector
-from arise.method.evidence import Selection
 from arise.models.client import Client
 from arise.models.near_duplicates import shortlist, similarity
 from arise.models.reflector import LanguageModelReflector
@@ -22,6 +21,7 @@ from arise.types import (
     Pair,
     RefinementRecord,
     Rubric,
+    Selection,
     ShownSkill,
     Skill,
 )
@@ -53,8 +53,8 @@ def reflected(script: Script, act: Callable[[LanguageModelReflector], Any], **ch
 def propose(
     script: Script, avoid: Sequence[Pair] = (), counts: Selection | None = None, **change: Any
 ) -> tuple[Any, FakeLLM]:
-    evidence = [record(i) for i in range(1, 4)]
-    return reflected(script, lambda r: r.propose(evidence, avoid, 8, 0, counts), **change)
+    evidence = tuple(record(i) for i in range(1, 4))
+    return reflected(script, lambda r: r.propose(counts or Selection(evidence, 3, 3), avoid, 8, 0), **change)
 
 
 def items(*entries: dict[str, Any]) -> Script:
@@ -154,8 +154,8 @@ def test_a_dead_endpoint_costs_the_round_only() -> None:
 
 
 def test_evidence_beyond_the_context_is_clipped_then_left_out() -> None:
-    evidence = [record(i, "When it is long, " + "x" * 4900) for i in range(256)]
-    _, fake = reflected(items(), lambda r: r.propose(evidence, [], 8, 0))
+    evidence = tuple(record(i, "When it is long, " + "x" * 4900) for i in range(256))
+    _, fake = reflected(items(), lambda r: r.propose(Selection(evidence, 256, 256), [], 8, 0))
     shown = fake.asks[0].data["evidence"]
     assert len(fake.asks[0].user) < 131_072 * 3
     assert len(shown) == 256, "texts are clipped before records are left out"
