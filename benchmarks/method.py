@@ -52,19 +52,19 @@ POOL = Pool(
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the table: the best and the median of repeated values; `target` is an upper bound for the best."""
+    """One line of the table: best and median of a repeated measurement; `target` is an upper bound for the best."""
 
     what: str
-    values: Sequence[float]
+    best: float
+    median: float
     unit: str
     target: float | None = None
     note: str = ""
 
     def __str__(self) -> str:
-        best = min(self.values)
-        verdict = "" if self.target is None else "ok" if best <= self.target else "MISSED"
+        verdict = "" if self.target is None else "ok" if self.best <= self.target else "MISSED"
         bound = "" if self.target is None else f"<= {self.target:g} {self.unit}"
-        numbers = f"{best:>9.3f} {median(self.values):>9.3f} {self.unit:<4}"
+        numbers = f"{self.best:>9.3f} {self.median:>9.3f} {self.unit:<4}"
         return f"{self.what:<56} {numbers} {bound:>11} {verdict:<7} {self.note}".rstrip()
 
 
@@ -103,8 +103,9 @@ def interleaved(actions: Sequence[Callable[[], object]], repetitions: int) -> li
     return [list(seconds) for seconds in zip(*turns, strict=True)]
 
 
-def milliseconds(seconds: Sequence[float]) -> list[float]:
-    return [1e3 * value for value in seconds]
+def spread(seconds: Sequence[float], scale: float = 1.0) -> tuple[float, float]:
+    """Best and median."""
+    return scale * min(seconds), scale * median(seconds)
 
 
 def sampler_lines(batches: int = 40) -> list[Line]:
@@ -123,13 +124,14 @@ def sampler_lines(batches: int = 40) -> list[Line]:
         _, plain_draw = timed(plain.draw, BATCH, version)
         _, plain_observe = timed(plain.observe, groups, version)
         rows.append([draw_seconds, observe_seconds, draw_seconds + observe_seconds, plain_draw + plain_observe])
-    draw, observe, both, slow = (milliseconds(column) for column in zip(*rows[batches // 4 :], strict=True))
+    draw, observe, both, slow = (spread(column, 1e3) for column in zip(*rows[batches // 4 :], strict=True))
     tags = sum(len(task.task_types) for task in tasks) / CORPUS
     name = f"batch of {BATCH}, {CORPUS:,} tasks x {TYPES} types x {RUBRICS} rubrics"
+    note = f"{tags:.2f} tags a task; plain {slow[1]:.0f} ms, {slow[1] / both[1]:.0f}x (medians)"
     return [
-        Line(name, both, "ms", 10, f"{tags:.2f} tags a task; plain {min(slow):.0f} ms, {min(slow) / min(both):.0f}x"),
-        Line("  draw", draw, "ms"),
-        Line("  bookkeeping of 32 finished groups", observe, "ms"),
+        Line(name, *both, "ms", 10, note),
+        Line("  draw", *draw, "ms"),
+        Line("  bookkeeping of 32 finished groups", *observe, "ms"),
     ]
 
 
@@ -154,8 +156,8 @@ def million_lines() -> list[Line]:
     found = json.loads(done.stdout)
     note = f"slowest {max(found['seconds']):.3f} s"
     return [
-        Line(f"batch of {BATCH}, {MILLION:,} tasks", found["seconds"], "s", 0.3, note),
-        Line("  peak memory, corpus included", found["peak"], "GiB", 1.0),
+        Line(f"batch of {BATCH}, {MILLION:,} tasks", *spread(found["seconds"]), "s", 0.3, note),
+        Line("  peak memory, corpus included", *spread(found["peak"]), "GiB", 1.0),
     ]
 
 
@@ -169,7 +171,7 @@ def advantage_lines() -> list[Line]:
             combined_advantages(reward_J, verdict_IJ)
 
     (seconds,) = interleaved([every_group], 200)
-    return [Line(f"combined_advantages, {BATCH} x {GROUP_SIZE} x {RUBRICS}", milliseconds(seconds), "ms", 5)]
+    return [Line(f"combined_advantages, {BATCH} x {GROUP_SIZE} x {RUBRICS}", *spread(seconds, 1e3), "ms", 5)]
 
 
 def loss_line(dtype: type[np.float64] | type[np.float32], tokens: int = 1_000_000) -> Line:
@@ -184,10 +186,10 @@ def loss_line(dtype: type[np.float64] | type[np.float32], tokens: int = 1_000_00
         lambda: np.exp(logprob_U - behaviour_U) * advantage_U,
         lambda: np.exp(logprob_U) * advantage_U,
     ]
-    loss, bare, barest = interleaved(actions, 60)
+    loss, bare, barest = interleaved(actions, 200)
     best, usual = min(loss) / min(bare), median(loss) / median(bare)
     note = f"{1e3 * min(loss):.1f} ms; exp(a - b) * c {1e3 * min(bare):.1f} ms; exp(a) * c {1e3 * min(barest):.1f} ms"
-    return Line(f"policy_loss, {tokens:,} tokens, {np.dtype(dtype).name}", [best, usual], "x", 2, note)
+    return Line(f"policy_loss, {tokens:,} tokens, {np.dtype(dtype).name}", best, usual, "x", 2, note)
 
 
 def loss_lines() -> list[Line]:
@@ -204,8 +206,8 @@ def start_lines() -> list[Line]:
     )
     note = f"bare interpreter {min(nothing):.3f} s"
     return [
-        Line("import arise, whole process", package, "s", 0.15, note),
-        Line("arise --help, whole process", helped, "s", 0.8, note),
+        Line("import arise, whole process", *spread(package), "s", 0.15, note),
+        Line("arise --help, whole process", *spread(helped), "s", 0.8, note),
     ]
 
 

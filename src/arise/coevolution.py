@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from arise.config import Evidence, PoolLimits
-from arise.method.evidence import for_generation, for_refinement
+from arise.method.evidence import for_generation, for_refinement, within_window
 from arise.method.lifecycle import Evolution, evolve, fates, room
 from arise.method.pass_rate import window_tallies
 from arise.ports import Reflector
@@ -30,7 +30,8 @@ class Reflection:
 
     async def update(self, state: State, iteration: int) -> Update:
         """The pool after this update; the state itself is not touched."""
-        tallies = window_tallies(state.evidence, [rubric.id for rubric in state.pool.rubrics])
+        since_last_update = within_window(state.evidence, iteration - 1, self.limits.update_every)
+        tallies = window_tallies(since_last_update, [rubric.id for rubric in state.pool.rubrics])
         decided = fates(state.pool, tallies, self.limits)
         failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
         rewrites = {pair.rubric.id: await self._rewrite(pair, state, iteration) for pair in failing}

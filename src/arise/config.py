@@ -231,6 +231,15 @@ class Config(Section):
     evaluation: Evaluation = Evaluation()
     storage: Storage = Storage()
 
+    @model_validator(mode="after")
+    def _window_spans_an_update(self) -> Self:
+        if self.evidence.window < self.pool.update_every:
+            raise ValueError(
+                f"evidence.window ({self.evidence.window}) must be at least pool.update_every ({self.pool.update_every}): "
+                "pass rates count every verdict since the previous update"
+            )
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _default_kinds(cls, values: Any) -> Any:

@@ -14,7 +14,7 @@ from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import active_pairs
 from arise.state import State
 from arise.store import IterationRecord, RunStore
-from arise.types import Example, Group, LossSpec, OptimSpec, Pool, StepStats
+from arise.types import Example, Group, LossSpec, OptimSpec, Pool, Rollout, StepStats
 
 
 class Watch(Protocol):
@@ -95,13 +95,13 @@ async def assess(judge: Judge | None, pending: Sequence[asyncio.Task[Group]], po
 
     async def judged(task: asyncio.Task[Group]) -> Group:
         group = await task
-        if judge is None:
-            return group
-        judgments = await asyncio.gather(*(judge.judge(group.task, rollout, pool) for rollout in group.rollouts))
-        rollouts = zip(group.rollouts, judgments, strict=True)
+        return replace(group, rollouts=tuple(await asyncio.gather(*(verdicts(group, r) for r in group.rollouts))))
+
+    async def verdicts(group: Group, rollout: Rollout) -> Rollout:
         # An attempt that infrastructure ended has nothing to be judged by.
-        seen = (rollout if rollout.fault else replace(rollout, judgment=judgment) for rollout, judgment in rollouts)
-        return replace(group, rollouts=tuple(seen))
+        if judge is None or rollout.fault:
+            return rollout
+        return replace(rollout, judgment=await judge.judge(group.task, rollout, pool))
 
     return list(await asyncio.gather(*map(judged, pending)))
 

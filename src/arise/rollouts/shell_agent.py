@@ -91,9 +91,6 @@ class ShellAgent:
         stop = StopReason.TURN_LIMIT
         window = self.engine.capabilities().context_length
         while len(turns) < self.limits.max_turns:
-            if len(record.ids) >= window:
-                stop = StopReason.CONTEXT_LIMIT
-                break
             segment = await self._sample(record.ids, key, seed)
             record.add(segment)
             turn, ended = await self._act(segment, sandbox)
@@ -102,7 +99,11 @@ class ShellAgent:
             if ended is not None:
                 stop = ended
                 break
-            record.ids = self.chat.extend(record.ids, turns[-1].observations[0].text)
+            longer = self.chat.extend(record.ids, turns[-1].observations[0].text)
+            if len(longer) >= window:
+                stop = StopReason.CONTEXT_LIMIT
+                break
+            record.ids = longer
         return Trajectory(key, task.id, tuple(turns), stop, system, (record.row(),), shown)
 
     async def _sample(self, ids: list[int], key: str, seed: int) -> Segment:

@@ -211,3 +211,12 @@ def test_unknown_capability_of_a_contribution() -> None:
 def test_decay_must_be_a_fraction(name: str) -> None:
     with pytest.raises(ValueError, match=rf"^{name} = 1\.5 must be between 0 and 1$"):
         Ledger(**{name: 1.5})
+
+
+def test_contributions_name_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match=r"^verdict_IJ must be 2-d, got shape \(1,\)$"):
+        contributions([1.0], [V])
+    with pytest.raises(ValueError, match=r"^verdict_IJ\[0, 1\] = 2\.0 is not a verdict"):
+        contributions([[1.0, 2.0]], [V])
+    with pytest.raises(ValueError, match=r"^verdict_IJ has 1 rubrics, but capability_I names 2$"):
+        contributions(np.ones((3, 1, 4)), [V, X])

@@ -87,6 +87,7 @@ def test_an_observation_that_fills_the_window_ends_the_attempt(tmp_path: Path) -
     trajectory, engine = attempt(["$ seq 200"], tmp_path)
     assert trajectory.stop is StopReason.CONTEXT_LIMIT
     assert len(trajectory.turns) == len(engine.prompts) == 1
+    assert len(trajectory.rows[0]) < engine.capabilities().context_length
 
 
 @pytest.mark.parametrize(
