@@ -9,12 +9,13 @@ Contenders alternate within each round, so that a busy machine slows both; the t
 
 import asyncio
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def small_engine(**options: Any) -> EmbeddedEngine:
     return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, **options)
 
 
-def side_by_side(contenders: dict[str, Callable[[int], None]], tokens: int, title: str) -> None:
+def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int, title: str) -> None:
     """Alternate the contenders, print tokens a second of each and how much faster the first one is."""
     wall: dict[str, list[float]] = {name: [] for name in contenders}
     cpu: dict[str, list[float]] = {name: [] for name in contenders}
@@ -104,7 +105,7 @@ def run_ours(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: i
     asyncio.run(all_conversations(engine, prompts, lengths, seed))
 
 
-def run_generate(model: Any, prompts: Prompts, lengths: Lengths, observation: list[int]) -> list[list[int]]:
+def run_generate(model: Any, prompts: Prompts, lengths: Lengths, observation: list[int], _: int = 0) -> list[list[int]]:
     """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs."""
     rows = [list(prompt) for prompt in prompts]
     for turn in range(len(lengths[0])):
@@ -133,8 +134,8 @@ def sampling() -> None:
     for name, lengths in (("48 tokens a turn", equal), ("8 to 88 tokens a turn", mixed)):
         side_by_side(
             {
-                "engine": lambda seed, lengths=lengths: run_ours(engine, prompts, lengths, seed),
-                "transformers.generate": lambda _, lengths=lengths: run_generate(model, prompts, lengths, observation),
+                "engine": partial(run_ours, engine, prompts, lengths),
+                "transformers.generate": partial(run_generate, model, prompts, lengths, observation),
             },
             sum(map(sum, lengths)),
             f"Sampling: small model, 64 conversations x 4 turns, {name}",
@@ -189,7 +190,7 @@ def iteration(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: 
 def trl() -> None:
     """Sample and update beside TRL's GRPOTrainer: one turn by its own means, four by a rollout function."""
     try:
-        from trl_grpo import TrlGrpo
+        TrlGrpo = import_module("trl_grpo").TrlGrpo
     except ImportError as error:
         print(f"\nTRL: not compared, {error}; `pip install trl==1.16.0` in an environment of its own")
         return
@@ -200,16 +201,13 @@ def trl() -> None:
         lengths = [[length] * turns for _ in prompts]
         loaded = small_model(CORPUS)
 
-        def rollouts(model: Any, prompts: Prompts = prompts, lengths: Lengths = lengths) -> list[list[int]]:
-            return run_generate(model, prompts, lengths, observation)
-
         texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
-        several = (prompts, rollouts) if turns > 1 else None
-        grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, 8, length, ROUNDS + 1, several)
+        several = (prompts, partial(run_generate, prompts=prompts, lengths=lengths, observation=observation))
+        grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, 8, length, ROUNDS + 1, several if turns > 1 else None)
         side_by_side(
             {
-                "engine": lambda seed, prompts=prompts, lengths=lengths: iteration(engine, prompts, lengths, seed),
-                "TRL GRPOTrainer": lambda _, grpo=grpo: grpo.iterate(),
+                "engine": partial(iteration, engine, prompts, lengths),
+                "TRL GRPOTrainer": grpo.iterate,
             },
             64 * turns * length,
             f"End to end: sample and update, 64 conversations of {turns} x {length} tokens",
@@ -247,13 +245,20 @@ def memory() -> None:
 
 
 def memory_of(rows: int, budget: int) -> None:
-    """What one update adds to this process's peak memory, in MiB."""
+    """What one update needs at its peak over what the process held before it, in MiB."""
     engine = small_engine(token_budget=budget)
     optim = OptimSpec(learning_rate=1e-9)
     asyncio.run(engine.train_step(synthetic_batch(2, 50, len(engine.tokenizer)), LossSpec(0.0, 1e9), optim))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    asyncio.run(engine.train_step(synthetic_batch(rows, 500, len(engine.tokenizer)), LossSpec(0.0, 1e9), optim))
-    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+    batch = synthetic_batch(rows, 500, len(engine.tokenizer))
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of start-up
+    before = _peak_mib()
+    asyncio.run(engine.train_step(batch, LossSpec(0.0, 1e9), optim))
+    print(json.dumps(_peak_mib() - before))
+
+
+def _peak_mib() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def smollm2() -> None:
@@ -269,8 +274,8 @@ def smollm2() -> None:
         lengths = [[length] * turns for _ in prompts]
         side_by_side(
             {
-                "engine": lambda seed, lengths=lengths: run_ours(engine, prompts, lengths, seed),
-                "transformers.generate": lambda _, lengths=lengths: run_generate(plain, prompts, lengths, observation),
+                "engine": partial(run_ours, engine, prompts, lengths),
+                "transformers.generate": partial(run_generate, plain, prompts, lengths, observation),
             },
             8 * turns * length,
             f"Sampling: SmolLM2-135M, 8 conversations of {turns} x {length} tokens, shared prompt of {len(prompts[0])}",

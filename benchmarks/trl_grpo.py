@@ -22,7 +22,7 @@ def _rollout_func(prompts: Sequence[list[int]], rollouts: Rollouts) -> Callable[
     return roll_out
 
 
-class TrlGrpo(TrainerCallback):  # type: ignore[misc]
+class TrlGrpo(TrainerCallback):
     """Trains on its own thread and stops after every iteration until `iterate` is called again."""
 
     def __init__(
@@ -76,7 +76,7 @@ class TrlGrpo(TrainerCallback):  # type: ignore[misc]
         """Hand the turn back."""
         self._done.put(None)
 
-    def iterate(self) -> None:
+    def iterate(self, _: int) -> None:
         """Sample, score and update once."""
         self._go.put(None)
         self._done.get(timeout=600)

@@ -62,8 +62,8 @@ class EmbeddedEngine:
         self._generator = Generator(decoder, rules, self._context_length, batch_rows, cache_bytes, self._device)
         self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device, fast)
         self._scheduler = Scheduler(threads or torch.get_num_threads())
-        self._published = 0
-        self._generator.load_weights(merged_weights(self._model), version=0)
+        # Which products are row-invariant depends on the number of threads: measure on the thread that will compute.
+        self._scheduler.run_now(lambda: self._publish(version=0))
 
     @property
     def version(self) -> int:

@@ -61,13 +61,13 @@ class Row:
 
     @property
     def generated(self) -> list[int]:
+        """The tokens sampled so far."""
         return self.ids[len(self.prompt) :]
 
     def segment(self, rules: StopRules) -> Segment:
         """What the caller of `sample` gets."""
-        generated = self.generated
-        text = rules.text(generated)
-        return Segment(tuple(generated), tuple(self.logprobs), tuple(self.versions), text, self.finish)
+        ids = tuple(self.generated)
+        return Segment(ids, tuple(self.logprobs), tuple(self.versions), rules.text(ids), self.finish)
 
 
 class Generator:
@@ -156,7 +156,8 @@ class Generator:
     def _sharable(self, leader: Row, row: Row) -> int:
         """How many tokens `row` could take over once `leader` is prefilled."""
         shared = shared_length(leader.prompt[:-1], row.prompt[:-1])
-        return 0 if self._decoder.exact_prefix_only and len(leader.prompt) != len(row.prompt) != shared + 1 else shared
+        same = len(leader.prompt) == len(row.prompt) == shared + 1
+        return shared if same or not self._decoder.exact_prefix_only else 0
 
     def _prefill(self, wave: list[Row]) -> list[Row]:
         """Compute what no prefix covers, longest first so that the rows still at work stay neighbours."""
@@ -228,7 +229,7 @@ class Generator:
 
     def _finish(self, row: Row, token: int) -> str:
         if token in self.rules.end_ids or (
-            row.params.stop and self.rules.ends_with_stop(row.ids[len(row.prompt) :], row.params.stop)
+            row.params.stop and self.rules.ends_with_stop(row.generated, row.params.stop)
         ):
             return "stop"
         if len(row.logprobs) >= row.params.max_tokens:

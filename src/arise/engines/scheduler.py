@@ -25,6 +25,10 @@ class Scheduler:
         self._futures: dict[Row, asyncio.Future[Segment]] = {}
         self._pump: asyncio.Task[None] | None = None
 
+    def run_now(self, work: Callable[[], Result]) -> Result:
+        """Do `work` on the engine's thread and wait for it; for the time before anything is sampled."""
+        return self._thread.submit(work).result()
+
     async def run(self, work: Callable[[], Result]) -> Result:
         """Do `work` on the engine's thread, after the current burst."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
