@@ -137,9 +137,9 @@ class SmallModel(Section):
 
     kind: Literal["small"] = "small"
     hidden: Count = 128
-    layers: Count = 4
+    layers: Count = 2
     demonstrations: Count = 900
-    epochs: Count = 6
+    epochs: Count = 9
 
 
 class PretrainedModel(Section):

@@ -30,8 +30,8 @@ from arise.world.warm_start import Demonstration, demonstrate
 RECIPE = 1
 """Part of the cache key: raise it when the demonstrations or the cloning change."""
 
-SMALL_CLONING = CloneSpec(epochs=6, learning_rate=3e-3, tokens_per_update=1024)
-PRETRAINED_CLONING = CloneSpec(epochs=2, learning_rate=5e-4, tokens_per_update=2048)
+SMALL_CLONING = CloneSpec(learning_rate=5e-3, tokens_per_update=256)
+PRETRAINED_CLONING = CloneSpec(learning_rate=5e-4, tokens_per_update=2048)
 
 Tell = Callable[[str], None]
 
