@@ -139,7 +139,7 @@ class SmallModel(Section):
     hidden: Count = 128
     layers: Count = 2
     demonstrations: Count = 900
-    epochs: Count = 9
+    epochs: Count = 8
 
 
 class PretrainedModel(Section):
