@@ -27,10 +27,10 @@ TINY = (
     "tasks.train_tasks=6",
     "tasks.eval_tasks=2",
     "evaluation.attempts=1",
-    "model.hidden=32",
-    "model.layers=1",
-    "model.demonstrations=150",
-    "model.epochs=8",
+    "model.hidden=48",
+    "model.layers=2",
+    "model.demonstrations=160",
+    "model.epochs=6",
     "agent.max_turns=6",
 )
 

@@ -63,6 +63,8 @@ def small_model(
         num_key_value_heads=kv_heads,
         max_position_embeddings=context_length,
         tie_word_embeddings=True,
+        # Attention to single words forms several times sooner from weights that keep a narrow layer's scale.
+        initializer_range=hidden**-0.5,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
