@@ -64,7 +64,7 @@ def digest(run: Path) -> str:
     with sqlite3.connect(run / "run.db") as db:
         state, checkpoint = db.execute("SELECT state, checkpoint FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
     manifest = json.loads((run / checkpoint / "manifest.json").read_text())
-    content = zstandard.decompress(state) + json.dumps(manifest["files"], sort_keys=True).encode()
+    content = zstandard.decompress(state) + json.dumps(manifest["sha256"], sort_keys=True).encode()
     return hashlib.sha256(content).hexdigest()
 
 
