@@ -24,8 +24,9 @@ from arise.ports import SandboxPool
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.shell_agent import SYSTEM, observe
 from arise.types import Tokens
-from arise.world.habits import asked_given_shown, guidance, vocabulary
+from arise.world.habits import asked_given_shown, guidance
 from arise.world.warm_start import Demonstration, demonstrate
+from arise.world.wording import vocabulary
 
 RECIPE = 3
 """Part of the cache key: raise it when the demonstrations or the cloning change."""

@@ -96,10 +96,11 @@ class Layout:
         for name, value in _ENVIRONMENT.items():
             line += ["--setenv", name, value]
         line += _system()
-        for path in (*inner_python()[1], *self.read_only):
-            line += ["--ro-bind", path, path]
         line += [*_proc(), "--dev", "/dev"]
         sizes = {"/tmp": self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
         for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]
+        # After the sandbox's own /tmp, which would cover a toolchain that lies in the host's.
+        for path in (*inner_python()[1], *self.read_only):
+            line += ["--ro-bind", path, path]
         return [*line, "--remount-ro", "/dev", "--chdir", self.workdir]

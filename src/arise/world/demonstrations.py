@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arise.world.habits import Habit
+from arise.world.habit import Habit
 from arise.world.instance import Instance
 from arise.world.kinds import PROFILES, SEPARATORS
 

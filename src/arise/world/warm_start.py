@@ -14,7 +14,8 @@ from arise.ports import Sandbox, SandboxPool
 from arise.types import CommandResult, Observation
 from arise.world.demonstrations import Seen, demonstration
 from arise.world.generator import instances, write_environment
-from arise.world.habits import Habit, habits_asked, habits_shown
+from arise.world.habit import Habit
+from arise.world.habits import habits_asked, habits_shown
 from arise.world.instance import Instance
 
 AT_ONCE = 32

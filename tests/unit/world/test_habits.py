@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from arise.world.habits import ASKED, UNASKED, Habit, habits_shown, phrase
+from arise.world.habit import Habit
+from arise.world.habits import ASKED, UNASKED, habits_shown
+from arise.world.wording import phrase
 
 
 @pytest.mark.parametrize("habit", list(Habit))
