@@ -143,10 +143,10 @@ class SmallModel(Section):
 
 
 class PretrainedModel(Section):
-    """Any Hugging Face causal model: `smollm2-135m-instruct`, a local folder or a hub name; LoRA unless rank is 0."""
+    """Any Hugging Face causal model: `smollm2-135m`, a local folder or a hub name; LoRA unless rank is 0."""
 
     kind: Literal["pretrained"] = "pretrained"
-    name: str = "smollm2-135m-instruct"
+    name: str = "smollm2-135m"
     lora_rank: Annotated[int, Field(ge=0)] = 16
     demonstrations: Annotated[int, Field(ge=0)] = 0
     epochs: Count = 2
