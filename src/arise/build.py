@@ -19,7 +19,7 @@ from arise.evaluation.attempts import Evaluation, evaluate, stored_evaluation
 from arise.judging import Judging, judging
 from arise.method.sampler import CapabilitySampler
 from arise.policies import build_engine, starting_model
-from arise.ports import Judge, Sampler
+from arise.ports import Engine, Judge, Sampler
 from arise.rollouts.collect import Collector, TaskFiles
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.verifier import Verifier
@@ -80,7 +80,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                 )
                 async with judging(config, store.folder, display.tell) as judges:
                     state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                    await _continue(state, store, engine.load_state)
+                    await _continue(state, store, engine)
                     run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, display)
                     yield Workplace(run, state, held_out, judges.judge)
             finally:
@@ -89,12 +89,13 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
         raise AriseError("sandbox", Exit.ENGINE, str(error), "nothing was run", "see the line above") from None
 
 
-async def _continue(state: State, store: RunStore, load_policy) -> None:  # type: ignore[no-untyped-def]
+async def _continue(state: State, store: RunStore, engine: Engine) -> None:
+    """Go back to the last commit, where there is one."""
     found = store.last_checkpoint()
     if found is not None:
         saved, checkpoint = found
         state.restore(saved)
-        await load_policy(str(store.folder / checkpoint))
+        await engine.load_state(str(store.folder / checkpoint))
 
 
 def _tasks(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
