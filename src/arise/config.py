@@ -189,10 +189,9 @@ class Guidance(Section):
 
 
 class Evaluation(Section):
-    """Held-out attempts, always without evolved skills; 0 = only before the first and after the last iteration."""
+    """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills."""
 
     attempts: Count = 3
-    every: Annotated[int, Field(ge=0)] = 0
 
 
 class Storage(Section):

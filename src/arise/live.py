@@ -73,7 +73,7 @@ class LiveDisplay(Display):
             )
             rows.add_row("rubrics", f"reward {m['rubric_reward']:.2f}  {sparkline(rubrics)}   pool {m['pool']:.0f}")
             rows.add_row("skills", f"{m['skills_shown']:.0f} shown")
-            rows.add_row("sampling", f"coverage {m['coverage']:.2f}, discovery {max(0.1, 1 - m['coverage']):.2f}")
+            rows.add_row("sampling", f"coverage {m['coverage']:.2f}")
             rows.add_row("update", f"gradient {m['grad_norm']:.2f}, tokens kept {100 * m['kept_share']:.1f} %")
         for event in self._events[-4:]:
             rate = f" at {100 * event.passes / event.evaluations:.0f} %" if event.evaluations else ""

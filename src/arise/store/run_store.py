@@ -87,15 +87,6 @@ class RunStore:
         self._db.close()
         self._lock.release()
 
-    def remember(self, key: str, value: str) -> None:
-        """A fact about the whole run."""
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-    def recall(self, key: str) -> str | None:
-        """A fact that `remember` kept."""
-        found = self._db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
-        return str(found[0]) if found else None
-
     def finished_group(self, iteration: int, task_id: str) -> Group | None:
         """A group that was rolled out before a crash."""
         row = self._db.execute("SELECT content FROM inflight WHERE k=? AND task_id=?", (iteration, task_id)).fetchone()

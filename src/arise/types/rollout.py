@@ -26,7 +26,6 @@ class StopReason(StrEnum):
     TOKEN_LIMIT = "token_limit"
     CONTEXT_LIMIT = "context_limit"
     TIME_LIMIT = "time_limit"
-    BAD_CALL = "bad_call"
 
 
 class Verdict(StrEnum):
