@@ -43,7 +43,7 @@ class Workplace:
     held_out: Corpus
     judge: Judge | None
 
-    async def evaluate(self, label: str, pool: Pool | None = None) -> Evaluation:
+    async def evaluate(self, label: str, pool: Pool | None = None, attempts: int | None = None) -> Evaluation:
         """Held-out attempts with the current policy, without any evolved skill."""
         texts = [row[0] for row in self.run.store.query("SELECT text FROM skills")]
         return await evaluate(
@@ -51,16 +51,17 @@ class Workplace:
             self.state.iteration,
             self.run.rollouts,
             list(self.held_out.values()),
-            self.run.config.evaluation.attempts,
+            attempts or self.run.config.evaluation.attempts,
             self.run.store,
             self.judge,
             pool,
             texts,
         )
 
-    def stored_evaluation(self, label: str) -> Evaluation | None:
+    def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
-        return stored_evaluation(label, self.run.store, len(self.held_out) * self.run.config.evaluation.attempts)
+        attempts = attempts or self.run.config.evaluation.attempts
+        return stored_evaluation(label, self.run.store, len(self.held_out) * attempts)
 
 
 @asynccontextmanager
@@ -73,6 +74,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
         async with BubblewrapPool(ready) as sandboxes, Verifier(min(8, ready)) as verifier:
             loaded = await starting_model(config, sandboxes, display.tell)
             engine = build_engine(config, loaded)
+            store.note(engine.facts())
             try:
                 agent = ShellAgent(engine, ChatFormat(loaded.tokenizer), config.agent, config.sampling)
                 collector = Collector(

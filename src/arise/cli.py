@@ -1,14 +1,13 @@
 """The `arise` command. Heavy imports live inside the commands, so that `arise --help` stays fast."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_judge, cli_models, cli_tasks
+from arise import __version__, cli_compare, cli_judge, cli_models, cli_tasks
+from arise.cli_errors import one_message
 
 app = typer.Typer(
     name="arise",
@@ -21,6 +20,7 @@ app = typer.Typer(
 app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
+app.add_typer(cli_compare.app, name="compare")
 
 ConfigPath = Annotated[Path | None, typer.Argument(help="A TOML file; without one, the paper's values.")]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]
@@ -44,22 +44,6 @@ def _root(
 RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.")]
 
 
-@contextmanager
-def _one_message() -> Iterator[None]:
-    """Whatever is wrong reaches a person as one message and a fixed exit code, never as a traceback."""
-    from arise.config_file import ConfigError
-    from arise.errors import AriseError, Exit
-
-    try:
-        yield
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(Exit.CONFIG) from None
-    except AriseError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(error.exit_code) from None
-
-
 @app.command(epilog="Example: arise train configs/embedded.toml --set train.seed=1 --run-dir runs/first")
 def train(
     path: ConfigPath = None,
@@ -67,7 +51,7 @@ def train(
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
 ) -> None:
     """Train a policy; Ctrl-C leaves a run that `arise resume` continues."""
-    with _one_message():
+    with one_message():
         from arise.config_file import load_config
 
         config = load_config(path, overrides or [])
@@ -80,7 +64,7 @@ def train(
 @app.command(epilog="Example: arise resume runs/first")
 def resume(run: RunFolder) -> None:
     """Continue a run exactly where it was committed."""
-    with _one_message():
+    with one_message():
         from arise import cli_train
 
         cli_train.resume(run, typer.echo)
@@ -92,7 +76,7 @@ def evaluate(
     label: Annotated[str, typer.Option("--label", help="A name for this evaluation.")] = "eval",
 ) -> None:
     """Try the held-out tasks with a run's last checkpoint, without any evolved skill."""
-    with _one_message():
+    with one_message():
         from arise import cli_train
 
         typer.echo(cli_train.evaluate_run(run, label, typer.echo).line())
@@ -112,7 +96,7 @@ def config(
 
     from arise.config_file import differences, load_config
 
-    with _one_message():
+    with one_message():
         resolved = load_config(path, overrides or [])
     values = differences(resolved) if changed else resolved.model_dump()
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())

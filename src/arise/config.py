@@ -189,9 +189,14 @@ class Guidance(Section):
 
 
 class Evaluation(Section):
-    """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills."""
+    """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills.
+
+    With `every` > 0 also after every so many iterations, `attempts_on_the_way` each: a learning curve.
+    """
 
     attempts: Count = 3
+    every: Annotated[int, Field(ge=0)] = 0
+    attempts_on_the_way: Count = 1
 
 
 class Storage(Section):

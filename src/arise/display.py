@@ -54,6 +54,7 @@ class Display:
             "kept_share": update.kept_tokens / max(update.generated_tokens, 1),
             "generated_tokens": update.generated_tokens,
             "skipped": float(bool(update.skipped)),
+            "seconds": sum(self._iteration_seconds.values()) + time.perf_counter() - self._since,
         }
 
     def finished(self, record: IterationRecord) -> None:

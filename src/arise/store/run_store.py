@@ -180,6 +180,11 @@ class RunStore:
                 self._insert("attempts", row)
             self._db.execute("COMMIT")
 
+    def note(self, facts: Mapping[str, str]) -> None:
+        """Keep facts about the run's making; what an earlier process noted stays as it was."""
+        with self._guarded():
+            self._db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", facts.items())
+
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything."""
         return self._db.execute(sql, parameters).fetchall()
