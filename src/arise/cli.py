@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_compare, cli_judge, cli_models, cli_tasks
+from arise import __version__, cli_compare, cli_figures, cli_judge, cli_models, cli_tasks
 from arise.cli_errors import one_message
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
 app.add_typer(cli_compare.app, name="compare")
+app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
+app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
 
 ConfigPath = Annotated[Path | None, typer.Argument(help="A TOML file; without one, the paper's values.")]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from arise import cli_figures
 from arise.cli_errors import one_message
 
 
@@ -34,7 +35,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON; p
 
 
 @app.command(
-    "run", epilog="Example: arise compare configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both"
+    "run",
+    epilog="Example: arise compare configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both",
 )
 def run(
     base: Annotated[Path, typer.Argument(help="What all methods share; overlays lie beside it in methods/.")],
@@ -61,10 +63,21 @@ def report(
 ) -> None:
     """Write the report again from the run folders, finished or not."""
     with one_message():
-        from arise.comparison.report import write_report
+        _report(folder, as_json)
 
-        written = write_report(folder)
-        typer.echo(json.dumps(written.summary, indent=2) if as_json else written.text)
+
+def _report(folder: Path, as_json: bool) -> None:
+    """Figures need matplotlib; without it everything else is written, and the missing part is named."""
+    from arise.comparison.report import write_report
+    from arise.errors import AriseError
+
+    try:
+        draw = cli_figures.drawing()
+    except AriseError as error:
+        draw = None
+        typer.echo(f"no figures: {error}", err=True)
+    written = write_report(folder, draw)
+    typer.echo(json.dumps(written.summary, indent=2) if as_json else written.text)
 
 
 def _run(comparison: Any, jobs: int, as_json: bool) -> None:
@@ -72,7 +85,6 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
 
     from arise.comparison import plan as planning
     from arise.comparison.progress import Progress
-    from arise.comparison.report import write_report
     from arise.comparison.runner import Runner
     from arise.errors import AriseError, Exit
 
@@ -89,8 +101,7 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
         raise AriseError(
             "locked", Exit.LOCKED, f"{folder} is being worked on by another `arise compare`", "nothing was done", "wait"
         ) from None
-    written = write_report(folder)
-    typer.echo(json.dumps(written.summary, indent=2) if as_json else written.text)
+    _report(folder, as_json)
     if given_up:
         names = ", ".join(job.member.name for job in given_up)
         raise AriseError(

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -84,7 +85,7 @@ class RunMeasures:
         return [float(metrics[name]) for metrics in self.metrics]
 
     def windows(self, name: str, size: int) -> dict[int, float]:
-        """Means over windows of iterations, named by the last iteration of each; a cut window at the end is left out."""
+        """Means over whole windows of iterations, each named by its last iteration."""
         values = self.series(name)
         return {end: fmean(values[end - size : end]) for end in range(size, len(values) + 1, size)}
 
@@ -161,7 +162,7 @@ def measure(folder: Path, method: str) -> RunMeasures:
             run.attempts(),
             run.events(),
             run.groups(),
-            [run.cell_draws(first, last - 1) for first, last in zip(edges, edges[1:], strict=False)],
+            [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
             {pair.rubric.id: pair.rubric.criteria_text for pair in run.pairs()},
         )
 

@@ -80,7 +80,7 @@ def plan(
             if method in OF_A_LIFECYCLE and not any(o.startswith("pool.lifecycle=") for o in overrides):
                 if "arise" not in methods:
                     raise _refusal(
-                        f"{method} starts from the rubrics of the ARISE run of the same seed, and arise is not compared",
+                        f"{method} starts from the rubrics of the ARISE run of the same seed: arise is not compared",
                         "add arise to --methods, or give a file with --set pool.lifecycle=FILE",
                     )
                 extra.append(f"pool.lifecycle={_quoted(lifecycle_file(folder, seed))}")
@@ -131,8 +131,10 @@ def unmatched(members: Sequence[Member]) -> list[str]:
     for seed in dict.fromkeys(member.seed for member in members):
         first, *others = [member for member in members if member.seed == seed]
         for other in others:
-            for key in _different(first.config, other.config):
-                problems.append(f"{key}: {other.method} differs from {first.method}; budgets must be the same")
+            problems += [
+                f"{key}: {other.method} differs from {first.method}; budgets must be the same"
+                for key in _different(first.config, other.config)
+            ]
     return list(dict.fromkeys(problems))
 
 

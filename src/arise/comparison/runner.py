@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arise.comparison.plan import OF_A_LIFECYCLE, Comparison, Member, lifecycle_file
 from arise.errors import AriseError, Exit
@@ -106,7 +107,7 @@ class Runner:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_end_with(os.getpid()),  # noqa: PLW1509 - this process has one thread
+                preexec_fn=_end_with(os.getpid()),
             )
         job.started, job.command = time.monotonic(), name
         self.tell(f"{job.member.name}: {name}")
@@ -133,7 +134,9 @@ class Runner:
         running = [f"{j.member.name} {iterations_done(j.member.folder)}" for j in self.all if j.process]
         total = sum(member.config.train.iterations for member in self.comparison.members)
         done, spent = self._iterations_done(), time.monotonic() - self.began
-        left = "" if done == self._at_start else f", about {_hours(spent * (total - done) / (done - self._at_start))} left"
+        left = (
+            "" if done == self._at_start else f", about {_hours(spent * (total - done) / (done - self._at_start))} left"
+        )
         return (
             f"{finished}/{len(self.all)} runs, {done}/{total} iterations, {_hours(spent)} so far{left}"
             f" | now: {', '.join(running)}"
@@ -187,7 +190,7 @@ def noted_start(folder: Path) -> str:
     return str(rows[0][0]) if rows else ""
 
 
-def _ask(folder: Path, sql: str) -> list[tuple[object, ...]]:
+def _ask(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     """Read a run that another process may be writing or has not begun."""
     if not (folder / "run.db").is_file():
         return []

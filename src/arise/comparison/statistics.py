@@ -122,6 +122,7 @@ class Reach:
     first: float | None
     low: float | None
     high: float | None
+    seeds: int
 
 
 def reach(curves: Curves, target_of: Mapping[int, float]) -> Reach | None:
@@ -134,11 +135,11 @@ def reach(curves: Curves, target_of: Mapping[int, float]) -> Reach | None:
     target_S = np.array([target_of[seed] for seed in seeds])
     first = _first(rate_SK.mean(0)[None], target_S.mean()[None], points)[0]
     if len(seeds) < 2:
-        return Reach(_finite(first), None, None)
+        return Reach(_finite(first), None, None, 1)
     weight_RS = np.random.default_rng(0).multinomial(len(seeds), np.full(len(seeds), 1.0 / len(seeds)), RESAMPLES)
     drawn = _first(weight_RS @ rate_SK / len(seeds), weight_RS @ target_S / len(seeds), points)
     low, high = np.percentile(drawn, [2.5, 97.5], method="inverted_cdf")
-    return Reach(_finite(first), _finite(low), _finite(high))
+    return Reach(_finite(first), _finite(low), _finite(high), len(seeds))
 
 
 def _first(rate_RK: NDArray[np.float64], target_R: NDArray[np.float64], points: Sequence[int]) -> NDArray[np.float64]:

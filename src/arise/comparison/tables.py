@@ -135,10 +135,15 @@ def table_final(study: Study) -> Table:
         pool = f"{100 * low:.1f} to {100 * high:.1f}"
         rows.append([label(method), interval_text(over_seeds), f"{score.won}/{score.tried}", pool, str(score.faults)])
     caption = (
-        "Final held-out pass rate (%), no skill shown: mean over seeds with its 95 % interval (Student's t over seeds), "
+        "Final held-out pass rate (%), no skill shown: mean over seeds with its 95 % interval (Student's t), "
         "the pooled attempts with their Wilson interval, and attempts that infrastructure ended (left out)."
     )
     return Table(caption, ["Method", "Mean over seeds", "Successes", "Wilson 95 %", "Faults"], rows)
+
+
+def p_text(p: float) -> str:
+    """A p value to three places, never as 0."""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
 def interval_text(interval: Interval, signed: bool = False) -> str:
