@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_compare, cli_figures, cli_judge, cli_models, cli_tasks
+from arise import __version__, cli_compare, cli_figures, cli_judge, cli_models, cli_pool, cli_tasks
 from arise.cli_errors import one_message
 
 app = typer.Typer(
@@ -23,8 +23,12 @@ app.add_typer(cli_tasks.app, name="tasks")
 app.add_typer(cli_compare.app, name="compare")
 app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
 app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
+app.add_typer(cli_pool.app, name="pool")
 
-ConfigPath = Annotated[Path | None, typer.Argument(help="A TOML file; without one, the paper's values.")]
+ConfigPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(help="TOML files, later ones over earlier ones; without any, the paper's values."),
+]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]
 
 
@@ -46,9 +50,9 @@ def _root(
 RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.")]
 
 
-@app.command(epilog="Example: arise train configs/embedded.toml --set train.seed=1 --run-dir runs/first")
+@app.command(epilog="Example: arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade")
 def train(
-    path: ConfigPath = None,
+    paths: ConfigPaths = None,
     overrides: Overrides = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
 ) -> None:
@@ -56,7 +60,7 @@ def train(
     with one_message():
         from arise.config_file import load_config
 
-        config = load_config(path, overrides or [])
+        config = load_config(paths, overrides or [])
         from arise import cli_train
 
         folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
@@ -84,9 +88,9 @@ def evaluate(
         typer.echo(cli_train.evaluate_run(run, label, typer.echo).line())
 
 
-@app.command(epilog="Example: arise config configs/arise.toml --set train.iterations=20")
+@app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")
 def config(
-    path: ConfigPath = None,
+    paths: ConfigPaths = None,
     overrides: Overrides = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of TOML.")] = False,
@@ -99,8 +103,8 @@ def config(
     from arise.config_file import differences, load_config
 
     with one_message():
-        resolved = load_config(path, overrides or [])
-    values = differences(resolved) if changed else resolved.model_dump()
+        resolved = load_config(paths, overrides or [])
+    values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())
 
 

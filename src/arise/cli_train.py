@@ -10,7 +10,7 @@ from pathlib import Path
 import tomli_w
 from rich.console import Console
 
-from arise.build import Workplace, workplace
+from arise.build import Workplace, require_sound, workplace
 from arise.config import Config
 from arise.config_file import load_config
 from arise.display import Display
@@ -34,11 +34,12 @@ def start(config: Config, folder: Path, write: Write) -> None:
             "nothing was changed",
             f"arise resume {folder}, or give another --run-dir",
         )
+    require_sound(config)
     folder.mkdir(parents=True, exist_ok=True)
     store = RunStore.open(folder)
     try:
         draft = folder / f".{CONFIG_FILE}"
-        draft.write_text(tomli_w.dumps(config.model_dump()))
+        draft.write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
         draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
         _drive(config, store, write)
     finally:

@@ -1,7 +1,7 @@
 """What a run folder says about a run, in the numbers that reports, figures and tables are made of."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from arise.store.rows import AttemptRow, CellDraws, Event, GroupRow
 
 STAGES = ("early", "middle", "late")
 RETENTION = "retention/"
+ADDING = ("born", "imported", "reopen")
 
 
 @dataclass(frozen=True)
@@ -95,14 +96,15 @@ class RunMeasures:
 
     def turnover(self) -> dict[int, tuple[int, int, int]]:
         """Iteration to rubrics (active after it, added in it, retired in it), at every scheduled update."""
-        found, active = {}, 0
+        found = {}
         for number in range(self.update_every, len(self.metrics) + 1, self.update_every):
-            kinds = [event.kind for event in self.events if event.k + 1 == number]
-            added = sum(kind in ("born", "imported", "reopen") for kind in kinds)
-            retired = kinds.count("retire")
-            active += added - retired
+            added, retired = (self._happened(kinds, number) for kinds in (ADDING, ("retire",)))
+            active = sum(self._happened(ADDING, n) - self._happened(("retire",), n) for n in range(number + 1))
             found[number] = active, added, retired
         return found
+
+    def _happened(self, kinds: Collection[str], iteration: int) -> int:
+        return sum(event.kind in kinds and event.k + 1 == iteration for event in self.events)
 
     def stage(self, k: int) -> int:
         """0, 1 or 2: the third of the run that iteration k (from 0) lies in."""

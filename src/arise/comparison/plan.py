@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tomli_w
@@ -24,9 +25,6 @@ METHODS = (
     "ruscarl",
 )
 """Every method of the paper, in its order."""
-
-OF_A_LIFECYCLE = ("frozen-rubrics", "ruscarl")
-"""Methods that start from the rubrics that the ARISE run of the same seed ever made."""
 
 MATCHED = ("train", "sampling", "optimizer", "loss", "tasks", "model", "policy", "agent", "evaluation", "budget")
 CURVE_POINTS = 8
@@ -55,6 +53,7 @@ class Comparison:
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     overrides: tuple[str, ...]
+    shared: Config
     members: tuple[Member, ...]
 
     def member(self, method: str, seed: int) -> Member | None:
@@ -71,26 +70,43 @@ def plan(
     base: Path, methods: Sequence[str], seeds: Sequence[int], overrides: Sequence[str], folder: Path
 ) -> Comparison:
     """Resolve every configuration; refuse what would not be a fair comparison, before anything runs."""
-    overrides = [*overrides, *_curve(base, overrides)]
-    members = []
-    for seed in seeds:
-        for method in methods:
-            source = _overlay(base, method)
-            extra = [f"train.seed={seed}"]
-            if method in OF_A_LIFECYCLE and not any(o.startswith("pool.lifecycle=") for o in overrides):
-                if "arise" not in methods:
-                    raise _refusal(
-                        f"{method} starts from the rubrics of the ARISE run of the same seed: arise is not compared",
-                        "add arise to --methods, or give a file with --set pool.lifecycle=FILE",
-                    )
-                extra.append(f"pool.lifecycle={_quoted(lifecycle_file(folder, seed))}")
-            config = load_config([base, source], [*overrides, *extra])
-            members.append(Member(method, seed, config, run_folder(folder, method, seed)))
-    found = Comparison(folder, base, tuple(methods), tuple(seeds), tuple(overrides), tuple(members))
+    shared = _shared(base, overrides)
+    overlays = {method: _overlay(base, method) for method in methods}
+    with TemporaryDirectory() as scratch:
+        ground = Path(scratch) / "base.toml"
+        ground.write_text(_toml(shared))
+        members = [
+            Member(method, seed, _resolved(ground, overlays, method, seed, folder), run_folder(folder, method, seed))
+            for seed in seeds
+            for method in methods
+        ]
+    found = Comparison(folder, base, tuple(methods), tuple(seeds), tuple(overrides), shared, tuple(members))
     problems = [*unmatched(found.members), *_changed(found.members)]
     if problems:
         raise ConfigError(problems, f"{base} with {', '.join(methods)}")
     return found
+
+
+def _shared(base: Path, overrides: Sequence[str]) -> Config:
+    """What all methods stand on, with a learning curve of a few points and checkpoints at them."""
+    config = load_config(base, overrides)
+    every = config.evaluation.every or max(1, -(-config.train.iterations // CURVE_POINTS))
+    wanted = [f"evaluation.every={every}", f"storage.keep_every={config.storage.keep_every or every}"]
+    return load_config(base, [*overrides, *wanted])
+
+
+def _resolved(ground: Path, overlays: Mapping[str, Path], method: str, seed: int, folder: Path) -> Config:
+    """A method's overlay over the shared ground: `--set` changes that ground, so a method may still replace it."""
+    files, own = [ground, overlays[method]], [f"train.seed={seed}"]
+    config = load_config(files, own)
+    if not config.pool.lifecycle:
+        return config
+    if "arise" not in overlays:
+        raise _refusal(
+            f"{method} starts from the rubrics of the ARISE run of the same seed: arise is not compared",
+            "add arise to --methods",
+        )
+    return load_config(files, [*own, f"pool.lifecycle={json.dumps(str(lifecycle_file(folder, seed)))}"])
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
@@ -144,7 +160,7 @@ def _different(one: Config, other: Config) -> Iterator[str]:
         if section in MATCHED:
             yield from (f"{section}.{key}" for key in changed if key != "kind" or mine.kind != theirs.kind)
         elif section == "credit":
-            yield from (f"credit.{key}" for key in changed if key != "rubric_weight")
+            yield from (f"credit.{key}" for key in changed if key.startswith("length_"))
         elif section == "judge" and "none" not in (mine.kind, theirs.kind):
             yield from (f"judge.{key}" for key in changed if key != "kind" or mine.kind != theirs.kind)
 
@@ -154,7 +170,8 @@ def write_plan(comparison: Comparison, facts: Mapping[str, Any]) -> None:
     for member in comparison.members:
         path = comparison.config_file(member)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(tomli_w.dumps(member.config.model_dump()))
+        path.write_text(_toml(member.config))
+    (comparison.folder / "base.toml").write_text(_toml(comparison.shared))
     page = {
         "format": "arise-comparison",
         "version": 1,
@@ -208,14 +225,6 @@ def _overlay(base: Path, method: str) -> Path:
     return path
 
 
-def _curve(base: Path, overrides: Sequence[str]) -> list[str]:
-    """A learning curve of a few points, and the checkpoints at them, unless the configuration says otherwise."""
-    config = load_config(base, overrides)
-    every = config.evaluation.every or max(1, -(-config.train.iterations // CURVE_POINTS))
-    wanted = [f"evaluation.every={every}"] if not config.evaluation.every else []
-    return [*wanted, *([f"storage.keep_every={every}"] if not config.storage.keep_every else [])]
-
-
 def _changed(members: Sequence[Member]) -> Iterator[str]:
     """Runs that are already there with another configuration: a comparison cannot mix the two."""
     for member in members:
@@ -226,8 +235,8 @@ def _changed(members: Sequence[Member]) -> Iterator[str]:
             yield f"{section}.{key}: {member.folder} was started with another value; give another --out or restore it"
 
 
-def _quoted(path: Path) -> str:
-    return json.dumps(str(path))
+def _toml(config: Config) -> str:
+    return tomli_w.dumps(config.model_dump(exclude_none=True))
 
 
 def _refusal(what: str, remedy: str) -> AriseError:

@@ -22,12 +22,13 @@ class Draw(Protocol):
     def __call__(self, study: Study, folder: Path, formats: Sequence[str] = ...) -> Sequence[Picture]: ...
 
 
-STATISTICS = f"""How the numbers were made. Intervals over seeds are Student's t (n - 1 degrees of freedom) on one \
-value a seed. Differences between methods are paired: the same seed, task and attempt number on both sides, attempts that \
-infrastructure ended on either side left out. The exact test flips the sign of each seed's (or each task's) difference \
-in all possible ways and counts how often the sum is as far from 0; with n seeds its p cannot be below 2 / 2^n. The \
-interval over seeds and tasks draws both anew {RESAMPLES:,} times (percentiles). A claim holds, or does not hold, only \
-when its 95 % interval over seeds lies wholly on one side. Nothing is corrected for the number of comparisons."""
+STATISTICS = f"""How the numbers were made. Intervals over seeds are Student's t (n - 1 degrees of freedom) on one value a seed. \
+Differences between methods are paired: the same seed, task and attempt number on both sides, attempts that \
+infrastructure ended on either side left out. The exact test flips the sign of each seed's (or each task's) \
+difference in all possible ways and counts how often the sum is as far from 0; with n seeds its p cannot be \
+below 2 / 2^n. The interval over seeds and tasks draws both anew {RESAMPLES:,} times (percentiles). A claim \
+holds, or does not hold, only when its 95 % interval over seeds lies wholly on one side. Nothing is corrected \
+for the number of comparisons."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ def _scope(study: Study, finished: int, planned: int) -> str:
     size = f"{train['iterations']} iterations of {train['tasks_per_iteration']} tasks x {train['group_size']} rollouts"
     left = "" if finished == planned else f" **{planned - finished} of {planned} runs are not finished and left out.**"
     return (
-        f"A small-scale study on {kind} with a {model['kind']} model, {size} a run. It says what these methods do here; "
-        f"it does not reproduce the paper's numbers, which come from a 27-billion-parameter model.{left}"
+        f"A small-scale study on {kind} with a {model['kind']} model, {size} a run. It says what these methods do "
+        f"here; it does not reproduce the paper's numbers, which come from a 27-billion-parameter model.{left}"
     )
 
 
@@ -139,8 +140,8 @@ def _speed(study: Study) -> list[Block]:
     every = next(iter(study.values()))[0].config["evaluation"]["every"]
     target = sum(run.score("after").rate for run in study[REFERENCE]) / len(study[REFERENCE])
     caption = (
-        f"First evaluation point at which the mean held-out curve stands at or above outcome-only's final {target:.1f} %; "
-        f"curves are evaluated every {every} iterations, intervals draw seeds anew."
+        f"First evaluation point at which the mean held-out curve stands at or above outcome-only's final "
+        f"{target:.1f} %; curves are evaluated every {every} iterations, intervals draw seeds anew."
     )
     return [Heading("Iterations to outcome-only's final pass rate"), Table(caption, ["Method", "First", "95 %"], rows)]
 

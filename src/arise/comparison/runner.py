@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arise.comparison.plan import OF_A_LIFECYCLE, Comparison, Member, lifecycle_file
+from arise.comparison.plan import Comparison, Member, lifecycle_file
 from arise.errors import AriseError, Exit
 
 TRIES = 2
@@ -33,6 +33,8 @@ class Job:
     started: float = 0.0
     failures: int = 0
     gave_up: bool = False
+    unmeasured: bool = False
+    """Retention could not be measured; the run itself is whole."""
 
 
 class Runner:
@@ -72,8 +74,8 @@ class Runner:
                 self._start(job, *found)
 
     def _waits(self, job: Job) -> bool:
-        needs = job.member.method in OF_A_LIFECYCLE and job.member.config.pool.lifecycle
-        return bool(needs) and not Path(job.member.config.pool.lifecycle).is_file()
+        needed = job.member.config.pool.lifecycle
+        return bool(needed) and not Path(needed).is_file()
 
     def _command(self, job: Job) -> tuple[str, list[str]] | None:
         """What a member still needs, read off its folder: a name and the arguments of `arise`."""
@@ -87,8 +89,8 @@ class Runner:
             return None
         lifecycle = lifecycle_file(self.comparison.folder, member.seed)
         if not lifecycle.is_file():
-            return "export", ["pool", "export", folder, "--out", str(lifecycle)]
-        if not (member.folder / "retention.done").is_file():
+            return "export", ["pool", "export", folder, "--out", str(_draft(lifecycle))]
+        if not job.unmeasured and not (member.folder / "retention.done").is_file():
             return "retention", ["retention", folder]
         return None
 
@@ -119,14 +121,26 @@ class Runner:
         spent = time.monotonic() - job.started
         job.process = None
         if code == 0:
-            if job.command == "retention":
-                (job.member.folder / "retention.done").touch()
+            self._keep(job)
             self.tell(f"{name}: {job.command} done in {spent:.0f} s")
             return
-        job.failures += 1
-        job.gave_up = job.failures >= TRIES
-        outcome = "given up" if job.gave_up else "will be resumed"
-        self.tell(f"{name}: ended with exit code {code}, {outcome}; see {self.comparison.log_file(job.member)}")
+        if job.command == "retention":
+            job.unmeasured, outcome = True, "left out"
+        else:
+            job.failures += 1
+            job.gave_up = job.failures >= TRIES
+            outcome = "given up" if job.gave_up else "will be resumed"
+        self.tell(
+            f"{name}: {job.command} ended with exit code {code}, {outcome}; see {self.comparison.log_file(job.member)}"
+        )
+
+    def _keep(self, job: Job) -> None:
+        """What a finished command left counts only now, so that a killed one leaves nothing that looks finished."""
+        if job.command == "export":
+            lifecycle = lifecycle_file(self.comparison.folder, job.member.seed)
+            _draft(lifecycle).replace(lifecycle)
+        if job.command == "retention":
+            (job.member.folder / "retention.done").touch()
 
     def progress(self) -> str:
         """One line for a person."""
@@ -170,6 +184,10 @@ class Runner:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}")
 
 
 def is_finished(member: Member) -> bool:

@@ -109,7 +109,7 @@ class RunStore:
                 return json.loads(zstandard.decompress(state)), checkpoint
         return None
 
-    def commit(self, record: IterationRecord, keep_checkpoints: int = 2) -> None:
+    def commit(self, record: IterationRecord, keep_checkpoints: int = 2, keep_every: int = 0) -> None:
         """The last act of an iteration: after it everything is there, before it nothing is."""
         rollouts = [rollout for group in record.groups for rollout in group.rollouts]
         with self._guarded():
@@ -127,7 +127,7 @@ class RunStore:
             if record.checkpoint:
                 self._db.execute("DELETE FROM inflight WHERE k <= ?", (record.k,))
             self._db.execute("COMMIT")
-        self._prune(keep_checkpoints)
+        self._prune(keep_checkpoints, keep_every)
 
     def _insert_rollouts(self, record: IterationRecord, places: Iterable[Place]) -> None:
         for slot, draw in enumerate(record.draws):
@@ -178,6 +178,17 @@ class RunStore:
         for seq, outcome in enumerate(outcomes):
             self._insert("proposals", (record.k, seq, *outcome))
 
+    def save_starting_pool(self, pool: Pool) -> None:
+        """The pairs that a run did not make itself, as of before its first iteration."""
+        with self._guarded():
+            self._db.execute("BEGIN IMMEDIATE")
+            for seq, pair in enumerate(pool.pairs):
+                rubric_id, revision = pair.rubric.id, pair.skill.revision
+                self._insert("pairs", (rubric_id, pair.rubric.born, json.dumps(to_json(pair.rubric))))
+                self._insert("skills", (rubric_id, revision, -1, pair.skill.text))
+                self._insert("events", (-1, seq, rubric_id, "imported", 0, 0, revision, pair.rubric.criteria_text))
+            self._db.execute("COMMIT")
+
     def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
         """Evaluation attempts, one row each."""
         with self._guarded():
@@ -199,10 +210,11 @@ class RunStore:
         marks = ", ".join("?" * len(row))
         self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)  # noqa: S608 - own table names
 
-    def _prune(self, keep: int) -> None:
-        rows = self.query("SELECT checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
-        for (checkpoint,) in rows[keep:]:
-            shutil.rmtree(self.folder / checkpoint, ignore_errors=True)
+    def _prune(self, keep: int, keep_every: int) -> None:
+        rows = self.query("SELECT k + 1, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
+        for iteration, checkpoint in rows[keep:]:
+            if not keep_every or iteration % keep_every:
+                shutil.rmtree(self.folder / checkpoint, ignore_errors=True)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
