@@ -49,7 +49,7 @@ def drawing() -> "Draw":
     try:
         from arise.figures.draw import draw
     except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
+        if not (error.name or "").startswith("matplotlib"):
             raise
         raise AriseError(
             "figures",

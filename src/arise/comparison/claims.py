@@ -76,12 +76,16 @@ def _reaches(study: Study) -> Iterator[Claim]:
     total = study[REFERENCE][0].planned
     itself = reaching(study, REFERENCE)
     own = f"; outcome-only itself first stands there at {_when(itself.first)}" if itself else ""
+    empty = itself is not None and itself.first == 0.0
+    if empty:
+        own = "; outcome-only ends no higher than it began, so this says nothing"
     for share, words in ((1 / 3, "a third"), (1 / 4, "a quarter")):
         text = f"ARISE reaches outcome-only's final pass rate in {words} of the iterations or fewer"
         interval = (
             f" (95 % {_when(found.low)} to {_when(found.high)})" if found.seeds > 1 else " (one seed: no interval)"
         )
-        yield Claim(text, _soon_enough(found, share * total), f"{_when(found.first)} of {total}{interval}{own}")
+        verdict = UNKNOWN if empty else _soon_enough(found, share * total)
+        yield Claim(text, verdict, f"{_when(found.first)} of {total}{interval}{own}")
 
 
 def _soon_enough(found: Reach, limit: float) -> str:

@@ -22,13 +22,13 @@ class Draw(Protocol):
     def __call__(self, study: Study, folder: Path, formats: Sequence[str] = ...) -> Sequence[Picture]: ...
 
 
-STATISTICS = f"""How the numbers were made. Intervals over seeds are Student's t (n - 1 degrees of freedom) on one value a seed. \
-Differences between methods are paired: the same seed, task and attempt number on both sides, attempts that \
-infrastructure ended on either side left out. The exact test flips the sign of each seed's (or each task's) \
-difference in all possible ways and counts how often the sum is as far from 0; with n seeds its p cannot be \
-below 2 / 2^n. The interval over seeds and tasks draws both anew {RESAMPLES:,} times (percentiles). A claim \
-holds, or does not hold, only when its 95 % interval over seeds lies wholly on one side. Nothing is corrected \
-for the number of comparisons."""
+STATISTICS = f"""How the numbers were made. Intervals over seeds are Student's t (n - 1 degrees of \
+freedom) on one value a seed. Differences between methods are paired: the same seed, task and attempt number on \
+both sides, attempts that infrastructure ended on either side left out. The exact test flips the sign of each \
+seed's (or each task's) difference in all possible ways and counts how often the sum is as far from 0; with n \
+seeds its p cannot be below 2 / 2^n. The interval over seeds and tasks draws both anew {RESAMPLES:,} times \
+(percentiles). A claim holds, or does not hold, only when its 95 % interval over seeds lies wholly on one side. \
+Nothing is corrected for the number of comparisons."""
 
 
 @dataclass(frozen=True)
