@@ -218,6 +218,7 @@ def _assessor(config: Config, judges: Judging, collector: Collector) -> Assessor
     if not isinstance(config.criteria, ElicitedCriteria):
         return EachRollout(judges.judge)
     assert judges.reflector is not None, "whoever has a judge has a reflector"
+    assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"
     worker = replace(collector, agent=ScriptedWorker(config.tasks, config.agent))
     references = ReferenceAttempts(worker, config.criteria.references)
     return OnlineRubrics(judges.judge, judges.reflector, references, config.criteria)
