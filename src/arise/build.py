@@ -1,6 +1,6 @@
 """The composition root: the only file that names concrete classes, from a configuration to a run ready to start."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -80,7 +80,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                 )
                 async with judging(config, store.folder, display.tell) as judges:
                     state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                    await _continue(state, store, engine)
+                    await _continue(state, store, engine, display.tell)
                     run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, display)
                     yield Workplace(run, state, held_out, judges.judge)
             finally:
@@ -89,9 +89,9 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
         raise AriseError("sandbox", Exit.ENGINE, str(error), "nothing was run", "see the line above") from None
 
 
-async def _continue(state: State, store: RunStore, engine: Engine) -> None:
+async def _continue(state: State, store: RunStore, engine: Engine, tell: Callable[[str], None]) -> None:
     """Go back to the last commit, where there is one."""
-    found = store.last_checkpoint()
+    found = store.last_checkpoint(tell)
     if found is not None:
         saved, checkpoint = found
         state.restore(saved)

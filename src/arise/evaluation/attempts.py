@@ -64,11 +64,13 @@ async def evaluate(
             verdicts = {rubric_id: verdict.value for rubric_id, verdict in judgment.verdicts.items()}
         kind = task.task_types[0] if task.task_types else ""
         success = None if rollout.success is None else int(rollout.success)
-        head = (label, task.id, attempt, iteration, task.domain, kind, success, rollout.reward)
+        reward = None if rollout.reward is None else float(rollout.reward)
+        head = (label, task.id, attempt, iteration, task.domain, kind, success, reward)
         leaked = _leaked_bytes(rollout, skill_texts)
         return (*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts))
 
-    store.save_attempts(await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts))))
+    rows = await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts)))
+    store.save_attempts(label, rows)
     found = stored_evaluation(label, store, len(tasks) * attempts)
     assert found is not None
     return found
