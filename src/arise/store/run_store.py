@@ -16,14 +16,15 @@ from typing import Any
 import zstandard
 from filelock import FileLock, Timeout
 
+from arise import __version__
 from arise.codec import to_json
 from arise.coevolution import Update
 from arise.errors import AriseError, Exit
 from arise.method.credit import Advantages
 from arise.store.chunks import Place, pack, unpack_group, write_chunk
+from arise.store.snapshot import FORMAT
+from arise.store.summaries import summary_rows
 from arise.types import Draw, EvidenceRecord, Group, Pool
-
-FORMAT = "1"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,10 @@ class RunStore:
             ) from None
         started = time.strftime("%Y-%m-%d %H:%M:%S")
         owner.write_text(f"host {platform.node()}, process {os.getpid()}, started {started}")
-        return cls(folder, lock)
+        store = cls(folder, lock)
+        (committed,) = store.query("SELECT COUNT(*) FROM iterations")[0]
+        store._insert("sessions", (None, time.time(), owner.read_text(), __version__, committed))
+        return store
 
     def close(self) -> None:
         """Let go of the run."""
@@ -113,10 +117,12 @@ class RunStore:
             self._db.execute("BEGIN IMMEDIATE")
             self._insert_rollouts(record, places)
             self._insert_pool(record)
+            for table, row in summary_rows(record.k, record.groups, record.state):
+                self._insert(table, row)
             state = zstandard.compress(json.dumps(record.state).encode(), 3)
             self._db.execute(
-                "INSERT OR REPLACE INTO iterations VALUES (?, ?, ?, ?)",
-                (record.k, json.dumps(dict(record.metrics)), state, record.checkpoint),
+                "INSERT OR REPLACE INTO iterations VALUES (?, ?, ?, ?, ?)",
+                (record.k, json.dumps(dict(record.metrics)), state, record.checkpoint, time.time()),
             )
             if record.checkpoint:
                 self._db.execute("DELETE FROM inflight WHERE k <= ?", (record.k,))

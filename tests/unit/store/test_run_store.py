@@ -9,6 +9,7 @@ import pytest
 from arise.errors import AriseError, Exit
 from arise.store import IterationRecord, RunStore
 from arise.store.chunks import Place, read_rollout
+from arise.store.snapshot import FORMAT
 from arise.types import Draw, Group, Pool, Rollout, StopReason, Task, Trajectory
 from arise.types import Path as DrawPath
 
@@ -101,7 +102,7 @@ def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "run.db") as db:
         db.execute("UPDATE meta SET value='99' WHERE key='format'")
     db.close()
-    with pytest.raises(AriseError, match="run store of format 99, this version reads 1"):
+    with pytest.raises(AriseError, match=f"run store of format 99, this version reads {FORMAT}"):
         RunStore.open(tmp_path)
 
 
