@@ -27,8 +27,10 @@ from arise.sandbox import BubblewrapPool, SandboxUnavailable
 from arise.state import State
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES, CorpusError, load_corpus
+from arise.trackers import mirrors
 from arise.train import Run
 from arise.types import Pool, Task
+from arise.watching import Watching
 from arise.world.generator import instances, write_task
 
 Corpus = dict[str, tuple[Task, TaskFiles]]
@@ -81,8 +83,10 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                 async with judging(config, store.folder, display.tell) as judges:
                     state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
                     await _continue(state, store, engine, display.tell)
-                    run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, display)
-                    yield Workplace(run, state, held_out, judges.judge)
+                    with mirrors(config, store.folder, display.tell) as mirrored:
+                        watch = Watching(display, store, mirrored)
+                        run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, watch)
+                        yield Workplace(run, state, held_out, judges.judge)
             finally:
                 engine.close()
     except SandboxUnavailable as error:

@@ -10,11 +10,12 @@ from filelock import FileLock, Timeout
 from arise.errors import AriseError, Exit
 
 CONFIG_FILE = "config.toml"
+OWNER_FILE = "owner.txt"
 
 
 def claim(folder: Path) -> FileLock:
     """The folder, made if need be, for this process alone; `release()` of what it returns gives it back."""
-    lock, owner = FileLock(folder / "run.lock"), folder / "owner.txt"
+    lock, owner = FileLock(folder / "run.lock"), folder / OWNER_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,10 +28,13 @@ class Evaluation:
 
     @property
     def rate(self) -> float:
-        return pooled_pass_rate(self.successes, self.attempts)
+        """In percent; not a number when infrastructure ended every attempt."""
+        return pooled_pass_rate(self.successes, self.attempts) if self.attempts else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
+        if not self.attempts:
+            return 0.0, 100.0
         low, high = wilson_interval(self.successes, self.attempts)
         return 100.0 * low, 100.0 * high
 
