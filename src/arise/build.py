@@ -1,6 +1,6 @@
 """The composition root: the only file that names concrete classes, from a configuration to a run ready to start."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -42,8 +42,10 @@ from arise.sandbox import BubblewrapPool, SandboxUnavailable
 from arise.state import State
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES, CorpusError, load_corpus
+from arise.trackers import mirrors
 from arise.train import Run
 from arise.types import Pool, Task
+from arise.watching import Watching
 from arise.world.generator import instances, write_task
 
 Corpus = dict[str, tuple[Task, TaskFiles]]
@@ -115,28 +117,29 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                 )
                 async with judging(config, store.folder, display.tell) as judges:
                     state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                    await _continue(config, state, store, engine)
-                    run = Run(
-                        config,
-                        engine,
-                        _guidance(config),
-                        collector,
-                        _assessor(config, judges, collector),
-                        _credit(config),
-                        _evolution(config, judges),
-                        store,
-                        display,
-                    )
-                    yield Workplace(run, state, held_out, judges.judge)
+                    await _continue(config, state, store, engine, display.tell)
+                    with mirrors(config, store.folder, display.tell) as mirrored:
+                        run = Run(
+                            config,
+                            engine,
+                            _guidance(config),
+                            collector,
+                            _assessor(config, judges, collector),
+                            _credit(config),
+                            _evolution(config, judges),
+                            store,
+                            Watching(display, store, mirrored),
+                        )
+                        yield Workplace(run, state, held_out, judges.judge)
             finally:
                 engine.close()
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, str(error), "nothing was run", "see the line above") from None
 
 
-async def _continue(config: Config, state: State, store: RunStore, engine: Engine) -> None:
+async def _continue(config: Config, state: State, store: RunStore, engine: Engine, tell: Callable[[str], None]) -> None:
     """Go back to the last commit; where there is none, begin with the pool that the configuration names."""
-    found = store.last_checkpoint()
+    found = store.last_checkpoint(tell)
     if found is not None:
         saved, checkpoint = found
         state.restore(saved)
@@ -144,7 +147,8 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
     elif config.pool.lifecycle:
         state.pool = starting_pool(Path(config.pool.lifecycle))
         state.sampler.keep_only(state.pool)
-        store.save_starting_pool(state.pool)
+        if not store.query("SELECT 1 FROM pairs LIMIT 1"):
+            store.save_starting_pool(state.pool)
 
 
 def _tasks(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
