@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_judge, cli_models, cli_pool, cli_store, cli_tasks
-from arise.cli_output import AsJson, RunFolder, one_message, say, say_json
+from arise import __version__, cli_eval, cli_judge, cli_models, cli_pool, cli_store, cli_tasks
+from arise.cli_output import AsJson, RunFolder, one_message, say
 
 app = typer.Typer(
     name="arise",
@@ -22,6 +22,7 @@ app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
 app.add_typer(cli_pool.app, name="pool")
 cli_store.register(app)
+cli_eval.register(app)
 
 ConfigPaths = Annotated[
     list[Path] | None,
@@ -76,24 +77,6 @@ def resume(run: RunFolder, as_json: AsJson = False) -> None:
         from arise import cli_train
 
         cli_train.resume(run, lock, say, as_json)
-
-
-@app.command("eval", epilog="Example: arise eval runs/first")
-def evaluate(
-    run: RunFolder,
-    label: Annotated[str, typer.Option("--label", help="A name for this evaluation.")] = "eval",
-    as_json: AsJson = False,
-) -> None:
-    """Try the held-out tasks with a run's last checkpoint, without any evolved skill."""
-    with one_message():
-        from arise.run_folder import claim, require_run
-
-        require_run(run)
-        lock = claim(run)
-        from arise import cli_train
-
-        found = cli_train.evaluate_run(run, label, lock, lambda message: say(message, err=as_json))
-        say_json(cli_train.evaluation_facts(found)) if as_json else say(found.line())
 
 
 @app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")
