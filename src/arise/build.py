@@ -36,7 +36,7 @@ from arise.models.agent import endpoint_agent
 from arise.policies import build_engine, starting_model
 from arise.ports import Assessor, Engine, Guidance, Sampler
 from arise.references import ReferenceAttempts, ScriptedWorker
-from arise.rollouts.assessment import EachRollout
+from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.collect import Agent, Collector, TaskFiles
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
@@ -237,7 +237,8 @@ async def _assessor(
     if judges.judge is None or judges.reflector is None:
         yield None
     elif not isinstance(chosen, ElicitedCriteria):
-        yield EachRollout(judges.judge)
+        every = EachRollout(judges.judge)
+        yield WithWatch(every, judges.judge, config.watch.share, config.train.seed) if config.watch.share else every
     else:
         async with _reference_agent(config, chosen, folder) as agent:
             references = ReferenceAttempts(replace(collector, agent=agent), chosen.references)
@@ -258,4 +259,4 @@ def _evolution(config: Config, judges: Judging) -> Reflection | None:
     if judges.reflector is None or not config.pool.evolves:
         return None
     shown = isinstance(config.guidance, Scaffold) or config.guidance.share > 0
-    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, refine=shown)
+    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, shown, config.watch)

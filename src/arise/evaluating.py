@@ -23,7 +23,7 @@ from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Exam
 from arise.evaluation.retention import Retired, as_pool, curves, label_of, retired, rubrics_before
 from arise.evaluation.rubrics import every_pair
-from arise.evaluation.score import Evaluation
+from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.judging import judging
 from arise.models.agent import endpoint_agent
 from arise.policies import build_engine, starting_model
@@ -32,7 +32,6 @@ from arise.rollouts.collect import Agent, Collector
 from arise.run_folder import CONFIG_FILE
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES
-
 
 Write = Callable[[str], None]
 _LABEL = re.compile(r"[\w.-]+(/[\w.-]+)*")
@@ -100,7 +99,8 @@ def retention(folder: Path, lock: FileLock, attempts: int, write: Write) -> list
             wanted = {task_id for item in gone for task_id in item.task_ids}
             tasks = [task for task_id, task in found.train.items() if task_id in wanted]
             exam = replace(found.exam, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
-            write((await exam.take(label_of(iteration), iteration)).line())
+            done = stored_evaluation(label_of(iteration), store.query, len(tasks) * attempts)
+            write((done or await exam.take(label_of(iteration), iteration)).line())
 
     with closing(RunStore.open(folder, lock)) as store:
         config = load_config(folder / CONFIG_FILE)
@@ -171,7 +171,9 @@ async def _agent(
     config: Config, store: RunStore, display: Display, policy: Policy, sandboxes: SandboxPool
 ) -> AsyncIterator[Agent]:
     if policy.endpoint is not None:
-        async with endpoint_agent(policy.endpoint, config.agent, config.budget, store.folder / "policy-calls.db") as agent:
+        async with endpoint_agent(
+            policy.endpoint, config.agent, config.budget, store.folder / "policy-calls.db"
+        ) as agent:
             yield agent
         return
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None

@@ -1,4 +1,4 @@
-"""The score of recorded attempts: pooled and by domain, with its interval, its spread over runs, and what is beside it."""
+"""The score of recorded attempts: pooled and by domain, its interval, its spread over runs, the faults beside it."""
 
 import json
 from collections.abc import Callable, Sequence
