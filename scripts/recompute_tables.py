@@ -57,12 +57,14 @@ def read_runs(folder: Path) -> list[Run]:
                 continue
             planned = tomllib.loads((place / "config.toml").read_text(encoding="utf-8"))["train"]["iterations"]
             db = sqlite3.connect(f"file:{place / 'run.db'}?mode=ro", uri=True)
-            metrics = [json.loads(text) for (text,) in db.execute("SELECT metrics FROM iterations ORDER BY k")]
+            (done,) = db.execute("SELECT COUNT(*) FROM iterations").fetchone()
+            parts: dict[int, list[float]] = defaultdict(list)
+            for k, value in db.execute("SELECT k, value FROM vitals WHERE name LIKE 'seconds.%'"):
+                parts[k].append(value)
             before, after = (read_attempts(place, db, label) for label in ("before", "after"))
             db.close()
-            if len(metrics) >= planned and any(attempt.success is not None for attempt in after):
-                seconds = [m["seconds"] for m in metrics if "seconds" in m]
-                runs.append(Run(method, seed, before, after, seconds))
+            if done >= planned and any(attempt.success is not None for attempt in after):
+                runs.append(Run(method, seed, before, after, [math.fsum(parts[k]) for k in sorted(parts)]))
     return runs
 
 

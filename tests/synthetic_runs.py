@@ -64,10 +64,11 @@ def _iteration(db: sqlite3.Connection, k: int, failed: bool) -> None:
     metrics = {
         "pass_rate": 0.1 * k,
         "rubric_reward": 0.4 + 0.05 * k,
-        "seconds": 2.0 + 0.25 * k,
         "all_fail": int(failed),
     }
     db.execute("INSERT INTO iterations VALUES (?, ?, NULL, NULL, ?)", (k, json.dumps(metrics), 100.0 + k))
+    for name, seconds in (("seconds.rollouts", 1.5 + 0.25 * k), ("seconds.update", 0.5), ("peak_mib", 99.0)):
+        db.execute("INSERT INTO vitals VALUES (?, ?, ?)", (k, name, seconds))
     for slot in range(2):
         won = 0 if failed else slot + 1
         db.execute("INSERT INTO groups VALUES (?, ?, ?, 4, 4, ?, ?)", (k, slot, f"train-{slot}", won, won / 4))
@@ -99,5 +100,5 @@ def _lives(
         for k, letters in by_iteration.items():
             for n, letter in enumerate(letters):
                 verdicts = json.dumps({rubric_id: "pass" if letter == "1" else "fail"})
-                head = (f"retention/k{k:05d}", f"{rubric_id}-{n}", 0, k, "data", "type-0", 1, 1.0, "finished", "", 0)
+                head = (f"retention/k{k:05d}", f"train-{n % 2}", n, k, "data", "type-0", 1, 1.0, "finished", "", 0)
                 db.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * 12)})", (*head, verdicts))  # noqa: S608

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_compare, cli_figures, cli_judge, cli_models, cli_pool, cli_tasks
-from arise.cli_errors import one_message
+from arise import __version__, cli_compare, cli_eval, cli_figures, cli_judge, cli_models, cli_pool, cli_store, cli_tasks
+from arise.cli_output import AsJson, RunFolder, one_message, say
 
 app = typer.Typer(
     name="arise",
@@ -24,6 +24,8 @@ app.add_typer(cli_compare.app, name="compare")
 app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
 app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
 app.add_typer(cli_pool.app, name="pool")
+cli_store.register(app)
+cli_eval.register(app)
 
 ConfigPaths = Annotated[
     list[Path] | None,
@@ -47,45 +49,37 @@ def _root(
     pass
 
 
-RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.")]
-
-
 @app.command(epilog="Example: arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade")
 def train(
     paths: ConfigPaths = None,
     overrides: Overrides = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Train a policy; Ctrl-C leaves a run that `arise resume` continues."""
     with one_message():
         from arise.config_file import load_config
+        from arise.run_folder import claim
 
         config = load_config(paths, overrides or [])
+        folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        lock = claim(folder)
         from arise import cli_train
 
-        folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-        cli_train.start(config, folder, typer.echo)
+        cli_train.start(config, folder, lock, say, as_json)
 
 
 @app.command(epilog="Example: arise resume runs/first")
-def resume(run: RunFolder) -> None:
+def resume(run: RunFolder, as_json: AsJson = False) -> None:
     """Continue a run exactly where it was committed."""
     with one_message():
+        from arise.run_folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
         from arise import cli_train
 
-        cli_train.resume(run, typer.echo)
-
-
-@app.command("eval", epilog="Example: arise eval runs/first")
-def evaluate(
-    run: RunFolder,
-    label: Annotated[str, typer.Option("--label", help="A name for this evaluation.")] = "eval",
-) -> None:
-    """Try the held-out tasks with a run's last checkpoint, without any evolved skill."""
-    with one_message():
-        from arise import cli_train
-
-        typer.echo(cli_train.evaluate_run(run, label, typer.echo).line())
+        cli_train.resume(run, lock, say, as_json)
 
 
 @app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")
@@ -93,7 +87,7 @@ def config(
     paths: ConfigPaths = None,
     overrides: Overrides = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of TOML.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a configuration and print it in full."""
     import json

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from arise import cli_figures
-from arise.cli_errors import one_message
+from arise.cli_output import AsJson, one_message
 
 
 class _RunByDefault(TyperGroup):
@@ -31,8 +31,6 @@ app = typer.Typer(
     help="Methods side by side: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON; progress goes to the other stream.")]
-
 
 @app.command(
     "run",
@@ -45,7 +43,7 @@ def run(
     seeds: Annotated[str, typer.Option("--seeds", help="For example 0-4 or 0,2,5-7.")] = "0-4",
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Change one value of all runs.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Runs at a time; 0 = one a core.")] = 0,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run methods x seeds with the same budget and write the report; the same command continues what was stopped."""
     with one_message():
@@ -59,7 +57,7 @@ def run(
 
 @app.command("report", epilog="Example: arise compare report runs/both")
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `arise compare` made.")], as_json: Json = False
+    folder: Annotated[Path, typer.Argument(help="A folder that `arise compare` made.")], as_json: AsJson = False
 ) -> None:
     """Write the report again from the run folders, finished or not."""
     with one_message():

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli_errors import one_message
+from arise.cli_output import AsJson, one_message
 
 if TYPE_CHECKING:
     from arise.comparison.report import Draw
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that `arise compare` made.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the files go.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")]
 
 
 def figures(
     runs: Runs,
     out: Out = Path("figures"),
     formats: Annotated[str, typer.Option("--formats", help="Which of pdf, svg, png.")] = "pdf,svg,png",
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw the paper's Figures 3 to 6, and a few more, from runs."""
     with one_message():
@@ -33,7 +32,7 @@ def figures(
         _tell([out / f"{picture.path.stem}.{kind}" for picture in pictures for kind in kinds], as_json)
 
 
-def tables(runs: Runs, out: Out = Path("tables"), as_json: Json = False) -> None:
+def tables(runs: Runs, out: Out = Path("tables"), as_json: AsJson = False) -> None:
     """Write the paper's Tables 1, 6 and 11 from runs, as Markdown and LaTeX."""
     with one_message():
         from arise.comparison.measures import read_study

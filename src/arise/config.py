@@ -220,15 +220,32 @@ class Evaluation(Section):
     attempts: Count = 3
     every: Annotated[int, Field(ge=0)] = 0
     attempts_on_the_way: Count = 1
+    temperature: Positive = 0.6
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95
 
 
 class Storage(Section):
-    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume."""
+    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
+
+    `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
+    """
 
     checkpoint_every: Count = 1
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2
     keep_every: Annotated[int, Field(ge=0)] = 0
     """Checkpoints of iterations that are multiples of this are kept for good; 0: only the newest ones are."""
+    secrets: Literal["redact", "keep"] = "redact"
+
+
+TrackerName = Literal["tensorboard", "wandb", "trackio", "mlflow"]
+
+
+class Trackers(Section):
+    """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
+
+    use: list[TrackerName] = Field(default_factory=list)
+    project: str = "arise"
+    online: bool = False
 
 
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
@@ -264,6 +281,7 @@ class Config(Section):
     agent: Agent = Agent()
     evaluation: Evaluation = Evaluation()
     storage: Storage = Storage()
+    trackers: Trackers = Trackers()
 
     @model_validator(mode="after")
     def _window_spans_an_update(self) -> Self:

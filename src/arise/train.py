@@ -107,5 +107,6 @@ async def save_policy(run: Run, iteration: int) -> str | None:
     if iteration % run.config.storage.checkpoint_every and not last:
         return None
     name = f"checkpoints/k{iteration:05d}"
-    await run.engine.save_state(run.store.folder / name)
+    with run.store.writing():
+        await run.engine.save_state(run.store.folder / name)
     return name

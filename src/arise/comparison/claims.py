@@ -150,7 +150,7 @@ def _fewer_all_failures(study: Study) -> Iterator[Claim]:
 def _turns_over(study: Study) -> Iterator[Claim]:
     runs = study.get(OURS, [])
     if runs:
-        retired = student_interval([float(len(run.retired())) for run in runs])
+        retired = student_interval([float(sum(event.kind == "retire" for event in run.events)) for run in runs])
         born = fmean(sum(event.kind == "born" for event in run.events) for run in runs)
         text = "Rubrics are replaced, not only added: some are retired in every run"
         numbers = f"{born:.1f} born, {interval_text(retired)} retired a run"
@@ -160,7 +160,7 @@ def _turns_over(study: Study) -> Iterator[Claim]:
 def _retains(study: Study) -> Iterator[Claim]:
     rates, above, seen = [], 0, 0
     for run in study.get(OURS, []):
-        later = [p / n for rates_of in run.retention().values() for p, n in rates_of.values()]
+        later = run.kept()
         above, seen = above + sum(rate > RETAINED for rate in later), seen + len(later)
         if later:
             rates.append(fmean(later))

@@ -11,11 +11,11 @@ from typing import Any
 
 from arise.comparison.plan import read_plan, run_folder
 from arise.errors import AriseError, Exit
+from arise.evaluation.retention import curves, retired
 from arise.store.reader import RunReader
 from arise.store.rows import AttemptRow, CellDraws, Event, GroupRow
 
 STAGES = ("early", "middle", "late")
-RETENTION = "retention/"
 ADDING = ("born", "imported", "reopen")
 
 
@@ -46,7 +46,10 @@ class RunMeasures:
     events: Sequence[Event]
     groups: Sequence[GroupRow]
     cells_by_stage: Sequence[Sequence[CellDraws]]
-    rubric_names: Mapping[str, str]
+    iteration_seconds: Sequence[float]
+    """Time of each iteration, evaluation not included."""
+    retention: Sequence[Mapping[str, Any]]
+    """Each rubric that was retired for good: when, its pass rate then, and at later checkpoints without guidance."""
 
     @property
     def planned(self) -> int:
@@ -119,30 +122,16 @@ class RunMeasures:
                 found[self.stage(group.k)][group.task_id] = failed + (group.successes == 0), seen + 1
         return found
 
-    def retention(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """Retired rubric to iteration to (passes, evaluations) on its fixed tasks, without guidance."""
-        found: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
-        for label in self._by_label:
-            if label.startswith(RETENTION):
-                for row in self.labelled(label):
-                    for rubric_id, verdict in row.verdicts.items():
-                        if verdict in ("pass", "fail"):
-                            passes, seen = found[rubric_id].get(row.k, (0, 0))
-                            found[rubric_id][row.k] = passes + (verdict == "pass"), seen + 1
-        return dict(found)
-
-    def retired(self) -> dict[str, Event]:
-        """Each rubric that was retired, with the last event that did so."""
-        return {event.rubric_id: event for event in self.events if event.kind == "retire"}
-
-    def seconds(self) -> list[float]:
-        """Time of each iteration, evaluation not included."""
-        return [float(metrics["seconds"]) for metrics in self.metrics if "seconds" in metrics]
+    def kept(self) -> list[float]:
+        """Pass rates of retired rubrics at later checkpoints, one for each rubric and checkpoint that has verdicts."""
+        return [rate for row in self.retention for rate, _ in row["later"].values() if rate is not None]
 
     @property
     def skill_bytes(self) -> int:
         return sum(row.skill_bytes for row in self.attempts)
 
+
+_SECONDS = "SELECT SUM(value) FROM vitals WHERE name LIKE 'seconds.%' GROUP BY k ORDER BY k"
 
 Study = dict[str, list[RunMeasures]]
 """Runs by method, in the order in which they are shown, each method's by seed."""
@@ -165,7 +154,8 @@ def measure(folder: Path, method: str) -> RunMeasures:
             run.events(),
             run.groups(),
             [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
-            {pair.rubric.id: pair.rubric.criteria_text for pair in run.pairs()},
+            [seconds for (seconds,) in run.query(_SECONDS)],
+            curves(retired(run.query, int(config["pool"]["update_every"])), run.query),
         )
 
 

@@ -119,7 +119,7 @@ def table_11(study: Study) -> Table:
     """Table 11: mean time of an iteration, evaluation not included."""
     rows = []
     for method, runs in study.items():
-        seconds = [second for run in runs for second in run.seconds()]
+        seconds = [second for run in runs for second in run.iteration_seconds]
         rows.append([label(method), f"{fmean(seconds):.2f}" if seconds else "–", str(len(seconds))])
     caption = "Table 11. Average time of a training iteration; evaluation is not part of it."
     return Table(caption, ["Method", "Seconds an iteration", "Iterations"], rows)

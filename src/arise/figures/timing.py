@@ -10,7 +10,7 @@ from arise.figures.style import INK, WIDTH, colour
 
 def time_of_an_iteration(study: Study) -> Figure | None:
     """Mean seconds an iteration with the interval over seeds; None for runs that noted no time."""
-    timed = {m: [run.seconds() for run in runs if run.seconds()] for m, runs in study.items()}
+    timed = {m: [run.iteration_seconds for run in runs if run.iteration_seconds] for m, runs in study.items()}
     timed = {method: seconds for method, seconds in timed.items() if seconds}
     if not timed:
         return None

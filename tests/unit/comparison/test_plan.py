@@ -100,7 +100,7 @@ def test_a_run_that_was_started_otherwise_is_not_mixed_in(tmp_path: Path) -> Non
     place.mkdir(parents=True)
     (place / "config.toml").write_text(tomli_w.dumps(found.members[0].config.model_dump(exclude_none=True)))
     planned(tmp_path, ["arise"])
-    with pytest.raises(ConfigError, match="agent.max_turns: .* was started with another value"):
+    with pytest.raises(ConfigError, match=r"agent.max_turns: .* was started with another value"):
         planned(tmp_path, ["arise"], ["agent.max_turns=5"])
 
 

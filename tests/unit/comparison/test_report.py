@@ -146,7 +146,8 @@ def test_a_broken_promise_is_found(tmp_path: Path, broken: str, promise: str) ->
     assert all(check.kept for check in checks(read_study([folder])))
     with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
         db.execute(broken)
-    assert [check.promise for check in checks(read_study([folder])) if not check.kept][0].startswith(promise)
+    (found,) = [check.promise for check in checks(read_study([folder])) if not check.kept]
+    assert found.startswith(promise)
 
 
 def test_latex_is_escaped() -> None:

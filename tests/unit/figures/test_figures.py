@@ -27,7 +27,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
                 write_run(
                     folder / method / f"seed-{seed}",
                     seed=seed,
-                    success=lambda task, attempt, k, seed=seed: k + attempt + seed > 3,  # type: ignore[misc]
+                    success=lambda _, attempt, k, seed=seed: k + attempt + seed > 3,  # type: ignore[misc]
                     events=events,
                     retention={"r1": {6: "1101"}} if method == "arise" else None,
                 )
@@ -53,7 +53,7 @@ def test_the_same_numbers_give_the_same_bytes(runs: list[Path], tmp_path: Path) 
 
 
 def test_one_loose_run_is_enough(tmp_path: Path) -> None:
-    write_run(tmp_path / "mine", seed=0, success=lambda task, attempt, k: k > 2)
+    write_run(tmp_path / "mine", seed=0, success=lambda *given: given[2] > 2)
     done = CliRunner().invoke(app, ["figures", str(tmp_path / "mine"), "--out", str(tmp_path), "--formats", "svg"])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "figure-3.svg").is_file()
