@@ -35,6 +35,15 @@ class Job:
     gave_up: bool = False
     unmeasured: bool = False
     """Retention could not be measured; the run itself is whole."""
+    finished: bool = False
+
+    def is_finished(self) -> bool:
+        """Asks the run's store until it says yes; a finished run stays finished."""
+        self.finished = self.finished or is_finished(self.member)
+        return self.finished
+
+    def iterations(self) -> int:
+        return self.member.config.train.iterations if self.finished else iterations_done(self.member.folder)
 
 
 class Runner:
@@ -42,13 +51,12 @@ class Runner:
 
     def __init__(self, comparison: Comparison, jobs: int, threads: int, tell: Callable[[str], None]) -> None:
         self.comparison, self.jobs, self.threads, self.tell = comparison, jobs, threads, tell
-        first = [m for m in comparison.members if m.method == "arise"]  # others wait for what these export
-        rest = [m for m in comparison.members if m.method != "arise"]
-        self.all = [Job(member) for member in [*first, *rest]]
-        self.began = time.monotonic()
+        # Seed by seed, so that a report on the way can pair what is there; ARISE first, others wait for what it exports.
+        self.all = [Job(m) for m in sorted(comparison.members, key=lambda m: (m.seed, m.method != "arise"))]
+        self._began, self._has_start = time.monotonic(), False
         self._at_start = self._iterations_done()
 
-    def run(self, show: Callable[[str], None], pause: float = 0.5) -> list[Job]:
+    def run(self, show: Callable[[str], None], pause: float = 1.0) -> list[Job]:
         """Work until every member is finished or given up; gives the jobs that were given up."""
         with self._taken_down():
             while True:
@@ -66,7 +74,8 @@ class Runner:
 
     def _start_more(self) -> None:
         """Fill the free places; until one run has made the common start, no second one needs to make it too."""
-        places = self.jobs if any(noted_start(job.member.folder) for job in self.all) else 1
+        self._has_start = self._has_start or any(noted_start(job.member.folder) for job in self.all)
+        places = self.jobs if self._has_start else 1
         for job in self.all:
             if sum(other.process is not None for other in self.all) >= places:
                 return
@@ -83,7 +92,7 @@ class Runner:
         if not (member.folder / "config.toml").is_file():
             config = str(self.comparison.config_file(member))
             return "train", ["train", config, "--run-dir", folder]
-        if not is_finished(member):
+        if not job.is_finished():
             return "resume", ["resume", folder]
         if member.method != "arise":
             return None
@@ -144,10 +153,10 @@ class Runner:
 
     def progress(self) -> str:
         """One line for a person."""
-        finished = sum(is_finished(job.member) for job in self.all)
-        running = [f"{j.member.name} {iterations_done(j.member.folder)}" for j in self.all if j.process]
+        finished = sum(job.is_finished() for job in self.all)
+        running = [f"{job.member.name} {job.iterations()}" for job in self.all if job.process]
         total = sum(member.config.train.iterations for member in self.comparison.members)
-        done, spent = self._iterations_done(), time.monotonic() - self.began
+        done, spent = self._iterations_done(), time.monotonic() - self._began
         left = (
             "" if done == self._at_start else f", about {_hours(spent * (total - done) / (done - self._at_start))} left"
         )
@@ -157,7 +166,7 @@ class Runner:
         )
 
     def _iterations_done(self) -> int:
-        return sum(iterations_done(member.folder) for member in self.comparison.members)
+        return sum(job.iterations() for job in self.all)
 
     @contextmanager
     def _taken_down(self) -> Iterator[None]:
