@@ -62,8 +62,8 @@ def write_run(
 
 def _iteration(db: sqlite3.Connection, k: int, failed: bool) -> None:
     metrics = {
-        "pass_rate": 0.1 * k,
-        "rubric_reward": 0.4 + 0.05 * k,
+        "pass_rate": min(1.0, 0.1 * k),
+        "rubric_reward": min(1.0, 0.4 + 0.05 * k),
         "all_fail": int(failed),
     }
     db.execute("INSERT INTO iterations VALUES (?, ?, NULL, NULL, ?)", (k, json.dumps(metrics), 100.0 + k))
@@ -96,9 +96,11 @@ def _lives(
         )
         rubric = Rubric(rubric_id, f"criterion {rubric_id}", "tag", Capability.VERIFICATION, "always", "fail if not")
         db.execute("INSERT OR IGNORE INTO pairs VALUES (?, ?, ?)", (rubric_id, iteration, json.dumps(to_json(rubric))))
+    verdicts: dict[tuple[int, int], dict[str, str]] = {}
     for rubric_id, by_iteration in retention.items():
         for k, letters in by_iteration.items():
             for n, letter in enumerate(letters):
-                verdicts = json.dumps({rubric_id: "pass" if letter == "1" else "fail"})
-                head = (f"retention/k{k:05d}", f"train-{n % 2}", n, k, "data", "type-0", 1, 1.0, "finished", "", 0)
-                db.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * 12)})", (*head, verdicts))  # noqa: S608
+                verdicts.setdefault((k, n), {})[rubric_id] = "pass" if letter == "1" else "fail"
+    for (k, n), given in verdicts.items():
+        head = (f"retention/k{k:05d}", f"train-{n % 2}", n, k, "data", "type-0", 1, 1.0, "finished", "", 0)
+        db.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * 12)})", (*head, json.dumps(given)))  # noqa: S608
