@@ -10,7 +10,8 @@ from arise.config_file import ConfigError, differences, load_config
 ROOT = Path(__file__).parents[2]
 OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
 BASES = sorted((ROOT / "configs").glob("*.toml"))
-NAMES = "arise frozen-rubrics no-adaptive-sampling no-skill-injection online-rubrics outcome-only ruscarl vade vade-sampling"
+ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
+NAMES = f"arise {ABLATIONS} online-rubrics ruscarl vade"
 CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit"}
 
 
