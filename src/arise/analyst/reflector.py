@@ -13,6 +13,8 @@ from arise.analyst.validation import problems_of_proposal, problems_of_skill
 from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
 
 REFERENCES_AT_MOST = 32
+RARE = 0.1
+"""A behaviour that is missing in a smaller share of its records is not a weakness, and a mastered one is not reborn."""
 _OPENERS = ("Do this {point}.", "Always {point}:", "Remember {point}.", "Every time, {point}:")
 
 
@@ -30,6 +32,10 @@ class _Support:
     @property
     def contrast_refs(self) -> tuple[str, ...]:
         return tuple(ref for ref in self.contrasts if ref not in self.misses)
+
+    @property
+    def missing_share(self) -> float:
+        return len(self.misses) / (len(self.misses) + len(self.contrasts))
 
     @property
     def usual_miss(self) -> str:
@@ -115,6 +121,8 @@ def _why_not(support: _Support, covered_by: str | None, *, full: bool) -> str:
         return f"{len(support.contrast_refs)} records show it done and none shows it missing"
     if not support.contrast_refs:
         return f"{len(support.issue_refs)} records show it missing and none shows it done"
+    if support.missing_share < RARE:
+        return f"missing in {len(support.misses)} of {len(support.misses) + len(support.contrasts)} records only"
     return "more supported behaviours came first" if full else ""
 
 
