@@ -10,14 +10,14 @@ from arise.world.habit import Habit
 from arise.world.wording import advice
 
 UNASKED = {
-    Habit.LIST: 0.15,
-    Habit.GUIDE: 0.22,
-    Habit.SOURCES: 0.15,
-    Habit.PROBE: 0.18,
-    Habit.BACKUP: 0.18,
+    Habit.LIST: 0.18,
+    Habit.GUIDE: 0.25,
+    Habit.SOURCES: 0.18,
+    Habit.PROBE: 0.20,
+    Habit.BACKUP: 0.20,
     Habit.CHECK: 0.15,
     Habit.REPAIR: 0.30,
-    Habit.DELIVER: 0.22,
+    Habit.DELIVER: 0.25,
     Habit.ECONOMY: 0.60,
 }
 """How often a habit shows without being asked for."""
