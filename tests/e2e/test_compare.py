@@ -48,10 +48,12 @@ def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A comparison whose first process was killed by force while it worked, then finished by a second."""
     folder = tmp_path_factory.mktemp("comparison") / "out"
     process = subprocess.Popen(arise(cache, *command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
-    until("a first iteration", 200, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
-    assert process.poll() is None
-    process.kill()
-    process.wait()
+    try:
+        until("a first iteration", 250, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
     until("its runs to end with it", 10, lambda: not processes_with(str(folder)))
     assert committed(folder / "runs/arise/seed-0") >= 1
     done = call(cache, *command(folder))
@@ -104,9 +106,13 @@ def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Pa
     process = subprocess.Popen(
         arise(cache, *command(tmp_path / "out")), env=environment(cache), stderr=subprocess.PIPE, text=True
     )
-    until("a run", 60, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    try:
+        until("a run", 60, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130
     assert "give the same command again" in errors
     assert processes_with(str(tmp_path / "out")) == []

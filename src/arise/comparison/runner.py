@@ -51,7 +51,7 @@ class Runner:
 
     def __init__(self, comparison: Comparison, jobs: int, threads: int, tell: Callable[[str], None]) -> None:
         self.comparison, self.jobs, self.threads, self.tell = comparison, jobs, threads, tell
-        # Seed by seed, so that a report on the way can pair what is there; ARISE first, others wait for what it exports.
+        # Seed by seed, so that an early report can pair what is there; ARISE first, others wait for what it exports.
         self.all = [Job(m) for m in sorted(comparison.members, key=lambda m: (m.seed, m.method != "arise"))]
         self._began, self._has_start = time.monotonic(), False
         self._at_start = self._iterations_done()
