@@ -3,12 +3,13 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from arise import __version__, cli_judge, cli_models, cli_tasks
+from arise import __version__, cli_judge, cli_models, cli_tasks, cli_view
 
 app = typer.Typer(
     name="arise",
@@ -116,6 +117,13 @@ def config(
         resolved = load_config(path, overrides or [])
     values = differences(resolved) if changed else resolved.model_dump()
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())
+
+
+@app.command(epilog="Example: arise view runs/first runs/second --port 8000")
+@wraps(cli_view.view)
+def view(*given: Any, **named: Any) -> None:
+    with _one_message():
+        cli_view.view(*given, **named)
 
 
 def main() -> None:
