@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arise.method.alarm import Signal, divergence
-from arise.store.rows import GroupRow, Iteration, VerdictCount
+from arise.store.rows import GroupSums, Iteration, VerdictCount
 from arise.types import Tally
 
 NO_SIGNAL_AFTER = 5
@@ -23,7 +23,7 @@ class Alarm:
 
 
 def alarms(
-    iterations: Sequence[Iteration], groups: Sequence[GroupRow], counts: Sequence[VerdictCount], window: int
+    iterations: Sequence[Iteration], groups: Sequence[GroupSums], counts: Sequence[VerdictCount], window: int
 ) -> list[Alarm]:
     """Everything that holds at the last committed iteration."""
     if not iterations:
@@ -40,7 +40,7 @@ def alarms(
     return [alarm for alarm in found if alarm]
 
 
-def _divergence(groups: Sequence[GroupRow], counts: Sequence[VerdictCount], last: int, window: int) -> Alarm | None:
+def _divergence(groups: Sequence[GroupSums], counts: Sequence[VerdictCount], last: int, window: int) -> Alarm | None:
     first = max(0, last - 2 * window + 1)
     rubrics: dict[int, dict[str, Tally]] = defaultdict(dict)
     for count in counts:
@@ -51,8 +51,7 @@ def _divergence(groups: Sequence[GroupRow], counts: Sequence[VerdictCount], last
     success: dict[int, Tally] = defaultdict(Tally)
     for group in groups:
         if group.k >= first:
-            before = success[group.k]
-            success[group.k] = Tally(before.passes + group.successes, before.evaluations + group.rewarded)
+            success[group.k] = Tally(group.successes, group.rewarded)
     found = divergence([Signal(rubrics[k], success[k]) for k in range(first, last + 1)], window)
     if found is None or not found.alarm:
         return None
@@ -65,8 +64,8 @@ def _divergence(groups: Sequence[GroupRow], counts: Sequence[VerdictCount], last
     )
 
 
-def _no_signal(groups: Sequence[GroupRow], last: int) -> Alarm | None:
-    mixed = max((group.k for group in groups if group.outcome == "mixed"), default=-1)
+def _no_signal(groups: Sequence[GroupSums], last: int) -> Alarm | None:
+    mixed = max((group.k for group in groups if group.mixed), default=-1)
     if last - mixed < NO_SIGNAL_AFTER:
         return None
     return Alarm(
@@ -86,14 +85,14 @@ def _judge(recent: Sequence[VerdictCount]) -> Alarm | None:
     )
 
 
-def _incomplete(recent: Sequence[GroupRow], window: int) -> Alarm | None:
-    incomplete = sum(group.outcome == "incomplete" for group in recent)
+def _incomplete(recent: Sequence[GroupSums], window: int) -> Alarm | None:
+    incomplete, total = sum(group.incomplete for group in recent), sum(group.groups for group in recent)
     if not incomplete:
         return None
     return Alarm(
         "note",
         "Groups that infrastructure left incomplete",
-        f"{incomplete} of {len(recent)} groups in the last {window} iterations taught nothing; Health has the faults.",
+        f"{incomplete} of {total} groups in the last {window} iterations taught nothing; Health has the faults.",
     )
 
 

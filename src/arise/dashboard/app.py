@@ -12,6 +12,7 @@ from arise.dashboard.answers import add_errors, catalogue_of
 from arise.dashboard.catalogue import Catalogue
 from arise.dashboard.guard import Guard
 from arise.dashboard.pages.page import NotFound
+from arise.dashboard.rendering import compile_templates
 from arise.dashboard.routes import Name, router
 from arise.errors import AriseError
 
@@ -23,6 +24,7 @@ def create_app(catalogue: Catalogue, hosts: Iterable[str] = (), token: str = "")
     """The whole dashboard over some runs; `hosts` are served besides the names of loopback."""
     app = FastAPI(title="ARISE", docs_url=None, redoc_url=None)
     app.state.catalogue = catalogue
+    compile_templates()
     app.include_router(router)
     app.add_api_route("/static/{name}", static, include_in_schema=False)
     app.add_api_route("/runs/{run}/live", live, include_in_schema=False)

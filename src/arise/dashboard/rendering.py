@@ -66,6 +66,12 @@ def environment() -> Environment:
     return found
 
 
+def compile_templates() -> None:
+    """So that nobody's first page waits for it."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+
+
 def render(page: Page, shell: Mapping[str, Any]) -> bytes:
     """The page as UTF-8; what cannot be encoded is written as its code."""
     run = shell.get("run")

@@ -11,7 +11,7 @@ def why(draw: Draw) -> str:
 def _discovery(draw: Draw) -> str:
     return (
         f"Discovery: with chance ρ = {_number(draw.rho)} a slot goes to a task that some rubric was not yet "
-        f"judged on. Tasks tried less often come first: this one was tried {_times(draw.attempts)}; "
+        f"judged on. Tasks tried less often come first: this one was {_tried(draw.attempts)}; "
         f"chance {_percent(draw.probability)}."
     )
 
@@ -21,14 +21,14 @@ def _adaptive(draw: Draw) -> str:
     return (
         f"Adaptive: {capability} in {task_type.replace('-', ' ')} looked improvable. A draw from its pass record gave "
         f"{_percent(draw.estimate)}, weight {_number(draw.weight)} (largest at 33 %, neither hopeless nor mastered). "
-        f"{draw.quota_left} more slots of this batch may go to it; chance of this task {_percent(draw.probability)}."
+        f"Slots of this batch it may still get: {draw.quota_left}; chance of this task {_percent(draw.probability)}."
     )
 
 
 def _fallback(draw: Draw) -> str:
     return (
         "Fallback: no cell had both evidence and quota left, so the slot went to a task tried rarely "
-        f"(this one {_times(draw.attempts)}); chance {_percent(draw.probability)}."
+        f"(this one was {_tried(draw.attempts)}); chance {_percent(draw.probability)}."
     )
 
 
@@ -64,5 +64,5 @@ def _percent(value: float | None) -> str:
     return "?" if value is None else f"{100 * value:.1f} %"
 
 
-def _times(count: int | None) -> str:
-    return {None: "an unknown number of times", 0: "never", 1: "once"}.get(count, f"{count} times")
+def _tried(count: int | None) -> str:
+    return {None: "tried before", 0: "never tried before", 1: "tried once"}.get(count, f"tried {count} times")

@@ -64,6 +64,15 @@ class RolloutQueries(Snapshot):
             given,
         )
 
+    def group_sums(self) -> list[rows.GroupSums]:
+        """The groups of every iteration, in sums."""
+        return self._rows(
+            rows.GroupSums,
+            "SELECT k, COUNT(*), SUM(size), SUM(rewarded), SUM(successes), "
+            "SUM(rewarded = size AND successes = 0), SUM(rewarded = size AND successes > 0 AND successes < size), "
+            "SUM(rewarded = size AND successes = size), SUM(rewarded < size) FROM groups GROUP BY k ORDER BY k",
+        )
+
     def tasks(self) -> list[rows.TaskRow]:
         """Every training task that was drawn so far."""
         return [_task(*row) for row in self.query(f"{_TASKS} GROUP BY t.id ORDER BY t.id")]

@@ -21,6 +21,8 @@ class Axes:
     y_high: float
     percent: bool = False
     x_name: str = "iteration"
+    whole: bool = False
+    """Whether y counts things, so that only whole numbers are marked."""
 
     @property
     def x(self) -> Scale:
@@ -34,6 +36,8 @@ class Axes:
         """Grid lines with their values, and what x counts."""
         parts = []
         for value in self.y.ticks(4):
+            if self.whole and value != int(value):
+                continue
             at = self.y(value)
             parts.append(element("line", x1=LEFT, x2=self.width - RIGHT, y1=at, y2=at, class_="grid"))
             parts.append(text(LEFT - 6, at + 4, self._label(value), "tick", "end"))

@@ -10,6 +10,7 @@ from arise.dashboard.charts.lines import MARKS, mark
 from arise.dashboard.charts.svg import Scale, drawing, element, shown, text
 
 BARS_ON_CHART = 120
+LONGEST_NAME = 48
 
 
 def binned(values_of: Mapping[str, Sequence[float]], numbers: Sequence[int]) -> list[tuple[int, int, dict[str, float]]]:
@@ -35,7 +36,9 @@ def stacked_bars(
     """One bar for an iteration, or for a range of them when there are many."""
     bins = binned(values_of, numbers)
     top = max([sum(values.values()) for *_, values in bins], default=1.0) or 1.0
-    axes = Axes(width, height, min(numbers, default=1) - 0.5, max(numbers, default=1) + 0.5, 0.0, top * 1.02)
+    axes = Axes(
+        width, height, min(numbers, default=1) - 0.5, max(numbers, default=1) + 0.5, 0.0, top * 1.02, whole=True
+    )
     parts = axes.frame()
     for first, last, values in bins:
         left, right, base = axes.x(first - 0.5), axes.x(last + 0.5), 0.0
@@ -73,7 +76,7 @@ def dot_chart(
     label: str, rows: Sequence[tuple[str, Sequence[Dot]]], colour_of: Mapping[str, str], width: float = 560.0
 ) -> Markup:
     """One line for a name, one dot with its interval for each series."""
-    gutter, top, bottom = 210.0, 8.0, 30.0
+    gutter, top, bottom = gutter_for([name for name, _ in rows]), 8.0, 30.0
     heights = [10.0 + 12.0 * max(1, len(dots)) for _, dots in rows]
     height = top + sum(heights) + bottom
     x = Scale(0.0, 1.0, gutter, width - 20)
@@ -83,7 +86,7 @@ def dot_chart(
         parts.append(text(x(value), height - bottom + 16, f"{100 * value:.0f} %", "tick", "middle"))
     at, kinds = top, {name: MARKS[n % len(MARKS)] for n, name in enumerate(colour_of)}
     for (name, dots), tall in zip(rows, heights, strict=True):
-        parts.append(text(gutter - 10, at + tall / 2 + 4, short(name, 32), "name", "end"))
+        parts.append(text(gutter - 10, at + tall / 2 + 4, short(name, LONGEST_NAME), "name", "end"))
         for n, dot in enumerate(dots):
             y = at + 11.0 + 12.0 * n
             colour = colour_of[dot.series]
@@ -97,16 +100,21 @@ def dot_chart(
 
 def share_rows(label: str, rows: Sequence[tuple[str, int, int]], colour: str, width: float = 560.0) -> Markup:
     """(name, part, whole) as one bar a line, filled to part / whole."""
-    gutter, tall = 210.0, 22.0
+    gutter, tall = gutter_for([name for name, *_ in rows]), 22.0
     x, parts = Scale(0.0, 1.0, gutter, width - 70), []
     for n, (name, part, whole) in enumerate(rows):
         y, share = 4 + n * tall, part / whole if whole else 0.0
-        parts.append(text(gutter - 10, y + 14, short(name.replace("-", " "), 32), "name", "end"))
+        parts.append(text(gutter - 10, y + 14, short(name.replace("-", " "), LONGEST_NAME), "name", "end"))
         parts.append(element("rect", x=gutter, y=y + 4, width=x(1.0) - gutter, height=13, rx=2, class_="empty"))
         said = element("title", f"{name}: {part} of {whole}")
         parts.append(element("rect", said, x=gutter, y=y + 4, width=x(share) - gutter, height=13, rx=2, fill=colour))
         parts.append(text(x(1.0) + 6, y + 14, f"{100 * share:.1f} %", "tick"))
     return drawing(width, 10 + tall * len(rows), label, *parts)
+
+
+def gutter_for(names: Sequence[str]) -> float:
+    """Room for the longest of some names, in pixels."""
+    return 24.0 + 6.9 * min(LONGEST_NAME, max(map(len, names), default=0))
 
 
 def short(content: str, limit: int) -> str:

@@ -8,32 +8,32 @@ from arise.dashboard.charts.bars import short
 from arise.dashboard.charts.palette import ink_on, viridis
 from arise.dashboard.charts.svg import drawing, element, text
 
-CELL_WIDTH, CELL_HEIGHT, GUTTER, HEAD = 58.0, 24.0, 196.0, 26.0
+CELL_WIDTH, CELL_HEIGHT, GUTTER, HEAD, GAP = 54.0, 24.0, 240.0, 44.0, 24.0
+Values = Mapping[tuple[str, str], float]
 
 
-def heatmap(
-    label: str,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    value_of: Mapping[tuple[str, str], float],
-    *,
-    top: float,
-    names: bool = True,
+def heatmaps(
+    label: str, rows: Sequence[str], columns: Sequence[str], panels: Sequence[tuple[str, Values]], top: float
 ) -> Markup:
-    """Values from 0 to `top`, shown in percent; a missing one is a dot."""
-    gutter = GUTTER if names else 6.0
-    parts = [
-        text(gutter + (n + 0.5) * CELL_WIDTH, HEAD - 9, short(column, 9), "tick", "middle")
-        for n, column in enumerate(columns)
-    ]
-    for r, row in enumerate(rows):
-        y = HEAD + r * CELL_HEIGHT
-        if names:
-            parts.append(text(gutter - 8, y + 16, short(row.replace("-", " "), 30), "name", "end"))
+    """Panels side by side on one scale from 0 to `top`, values in percent."""
+    panel_width = CELL_WIDTH * len(columns) + GAP
+    parts: list[Markup] = []
+    for n, (name, values) in enumerate(panels):
+        left = GUTTER + n * panel_width
+        parts.append(text(left, 13, name, "name strong"))
         for c, column in enumerate(columns):
-            parts += _cell(gutter + c * CELL_WIDTH, y, value_of.get((row, column)), top, f"{row}, {column}")
-    width = gutter + CELL_WIDTH * len(columns) + 4
+            parts.append(text(left + (c + 0.5) * CELL_WIDTH, HEAD - 8, _brief(column), "tick", "middle"))
+            for r, row in enumerate(rows):
+                place = left + c * CELL_WIDTH, HEAD + r * CELL_HEIGHT
+                parts += _cell(*place, values.get((row, column)), top, f"{row}, {column}")
+    for r, row in enumerate(rows):
+        parts.append(text(GUTTER - 8, HEAD + r * CELL_HEIGHT + 16, short(row.replace("-", " "), 35), "name", "end"))
+    width = GUTTER + panel_width * len(panels) - GAP + 4
     return drawing(width, HEAD + CELL_HEIGHT * len(rows) + 4, label, *parts)
+
+
+def _brief(column: str) -> str:
+    return column if len(column) <= 6 else f"{column[:5]}."
 
 
 def _cell(x: float, y: float, value: float | None, top: float, name: str) -> list[Markup]:
@@ -48,5 +48,5 @@ def _cell(x: float, y: float, value: float | None, top: float, name: str) -> lis
     said = element("title", f"{name}: {100 * value:.1f} %")
     return [
         element("rect", said, fill=viridis(share), **box),
-        text(middle, y + 16, f"{100 * value:.1f}", "cell", "middle", fill=ink_on(share)),
+        text(middle, y + 16, f"{100 * value:.1f}", f"cell {ink_on(share)}", "middle"),
     ]

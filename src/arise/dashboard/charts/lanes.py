@@ -10,7 +10,9 @@ from arise.dashboard.charts.lines import mark
 from arise.dashboard.charts.palette import RED, viridis
 from arise.dashboard.charts.svg import Scale, drawing, element, text
 
-LANE, BAR, GUTTER, RIGHT, HEAD = 28.0, 14.0, 372.0, 34.0, 26.0
+LANE, BAR, GUTTER, RIGHT, HEAD = 32.0, 12.0, 430.0, 34.0, 26.0
+BELOW = 7.0
+"""Where a bar ends above the lane's lower edge: signs stand in the room above it, the under-line below."""
 EVENTS = {
     "born": "born",
     "activate": "skill shown",
@@ -58,12 +60,12 @@ def swimlanes(label: str, lanes: Sequence[Lane], last: int, width: float = 1140.
 
 
 def _lane(lane: Lane, x: Scale, y: float) -> list[Markup]:
-    top = y + (LANE - BAR) / 2
+    top = y + LANE - BAR - BELOW
     name = element(
         "a",
         element("rect", x=6, y=top + 1, width=11, height=11, rx=2, fill=lane.colour),
         text(24, top + 11, lane.rubric_id, "tick"),
-        text(GUTTER - 16, top + 11, short(lane.name, 46), "name", "end"),
+        text(64, top + 11, short(lane.name, 58), "name"),
         href=lane.href,
         aria_label=f"{lane.rubric_id}: {lane.name}",
     )
@@ -73,12 +75,10 @@ def _lane(lane: Lane, x: Scale, y: float) -> list[Markup]:
         parts.append(_stretch(stretch, left + 0.5, max(right - left - 1, 0.5), top))
         if stretch.shown:
             parts.append(element("rect", x=left + 0.5, y=top + BAR + 1.5, width=right - left - 1, height=2.5, fill=RED))
-    # Events of one moment stand side by side, a little before the bar that follows them.
-    seen: dict[int, int] = {}
+    beside = {"born": -7.0, "retire": 9.0}
     for number, kind in lane.events:
-        offset = seen[number] = seen.get(number, -1) + 1
-        before = 0.0 if kind == "retire" else -7.0
-        parts.append(sign(kind, x(number) + (9.0 if kind == "retire" else before + 11 * offset), y + LANE / 2, number))
+        height = top + BAR / 2 if kind in beside else top - 6
+        parts.append(sign(kind, x(number) + beside.get(kind, 0.0), height, number))
     return parts
 
 

@@ -9,7 +9,7 @@ from arise.dashboard.charts.axes import LEFT, RIGHT, Axes
 from arise.dashboard.charts.svg import drawing, element, finite, polyline, runs_of_numbers, shown, text
 
 POINTS_WITH_MARKS = 80
-MARKS = ("circle", "square", "diamond", "triangle")
+MARKS = ("circle", "square", "diamond", "triangle", "triangle-down")
 DASHES = (None, "6 3", "2 3", "8 3 2 3")
 
 
@@ -44,7 +44,7 @@ def line_chart(
     for name, value in thresholds:
         at = axes.y(value)
         parts.append(element("line", x1=LEFT, x2=width - RIGHT, y1=at, y2=at, class_="threshold"))
-        parts.append(text(width - RIGHT - 2, at - 4, name, "tick", "end"))
+        parts.append(text(LEFT + 4, at + (12 if at < height / 2 else -4), name, "tick"))
     for number, line in enumerate(lines):
         parts += _line(axes, line, number)
     return drawing(width, height, label, *parts)
@@ -63,7 +63,9 @@ def _line(axes: Axes, line: Line, number: int) -> list[Markup]:
         if len(line.points) <= POINTS_WITH_MARKS:
             for (x, y), (px, py) in zip(run, places, strict=True):
                 said = f"{line.name}: {100 * y:.1f} %" if axes.percent else f"{line.name}: {shown(float(y))}"
-                parts.append(mark(MARKS[number % 4], px, py, line.colour, f"{said} at {axes.x_name} {shown(float(x))}"))
+                parts.append(
+                    mark(MARKS[number % len(MARKS)], px, py, line.colour, f"{said} at {axes.x_name} {shown(float(x))}")
+                )
     return parts
 
 

@@ -37,9 +37,9 @@ def viridis(share: float) -> str:
 
 
 def ink_on(share: float) -> str:
-    """Black or white, whichever reads better on `viridis(share)`."""
+    """The class of dark or light text, whichever reads better on `viridis(share)`."""
     red, green, blue = (
         (c / 255 / 12.92 if c / 255 <= 0.03928 else ((c / 255 + 0.055) / 1.055) ** 2.4) for c in _amount(share)
     )
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "#000000" if luminance > 0.179 else "#ffffff"
+    return "ink-dark" if luminance > 0.179 else "ink-light"

@@ -22,14 +22,14 @@ class Part(NamedTuple):
     rubric: float | None
 
 
-def advantage_split(parts: Sequence[Part], width: float = 560.0) -> Markup:
+def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
     """Task part above, rubric part below, left of the middle is negative."""
-    gutter, tall, top = 120.0, 30.0, 8.0
+    gutter, tall, top = 84.0, 30.0, 8.0
     largest = max([abs(v) for part in parts for v in (part.task, part.rubric) if v is not None], default=1.0) or 1.0
     x = Scale(-largest * 1.1, largest * 1.1, gutter, width - 10)
     height = top + tall * len(parts) + 26
     drawn: list[Markup] = []
-    for value in x.ticks(6):
+    for value in x.ticks(3):
         drawn.append(element("line", x1=x(value), x2=x(value), y1=top, y2=height - 22, class_="grid"))
         drawn.append(text(x(value), height - 8, shown(float(value)), "tick", "middle"))
     drawn.append(element("line", x1=x(0.0), x2=x(0.0), y1=top, y2=height - 22, class_="axis"))
@@ -49,7 +49,7 @@ def advantage_split(parts: Sequence[Part], width: float = 560.0) -> Markup:
     return drawing(width, height, "advantage of each rollout, task and rubric part", *drawn, links=True)
 
 
-def mask_strip(mask: Mask, width: float = 560.0) -> Markup:
+def mask_strip(mask: Mask, width: float = 350.0) -> Markup:
     """A row of tokens from left to right: blue is trained on, grey is masked."""
     columns = min(COLUMNS, max(mask.tokens, 1))
     share = [0.0] * columns

@@ -8,13 +8,13 @@ from markupsafe import Markup, escape
 
 def element(name: str, *children: object, **attributes: object) -> Markup:
     """One element; `class_` is class, `stroke_width` is stroke-width, None leaves an attribute out."""
-    written = Markup("").join(
-        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), shown(value))
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(shown(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    inside = Markup("").join(escape(child) for child in children)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, inside)
+    inside = "".join(escape(child) for child in children)
+    return Markup(f"<{name}{written}>{inside}</{name}>")
 
 
 def shown(value: object) -> object:

@@ -52,16 +52,14 @@ def build(asked: Sequence[Asked], by: str) -> Page:
 
 def _read(asked: Asked, by: str) -> Compared:
     run, size = asked.run, asked.update_every
-    committed, groups, config = run.committed(), run.groups(), run.config()
+    committed, groups, config = run.committed(), run.group_sums(), run.config()
     success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
-    rubrics = summed(((c.k, c.passes, c.evaluations) for c in run.verdict_counts()), size, committed)
-    failed = summed(
-        ((g.k, int(g.outcome == "all-fail"), 1) for g in groups if g.outcome != "incomplete"), size, committed
-    )
+    rubrics = summed(((c.k, c.passes, c.evaluations) for c in run.verdict_sums()), size, committed)
+    failed = summed(((g.k, g.all_fail, g.groups - g.incomplete) for g in groups), size, committed)
     if by == "rollouts":
         rollouts = [0.0] * committed
         for group in groups:
-            rollouts[group.k] += group.size
+            rollouts[group.k] += group.rollouts
         clock = list(accumulate(rollouts))
     elif by == "cost":
         spending = Spending.of(run.folder, run.iterations(), config).by_iteration

@@ -1,27 +1,23 @@
 """Judge and cost: how many verdicts could be had, why others could not, and what calls came to."""
 
-from collections import defaultdict
+from collections.abc import Sequence
 
 from arise.dashboard.charts import Figure, Table
 from arise.dashboard.charts.bars import stacked_bars
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import BLUE, GREEN, GREY, RED, SERIES
-from arise.dashboard.pages.page import Asked, Fact, Page, amount, percent
+from arise.dashboard.pages.page import Asked, Fact, Page, amount, percent, rate
 from arise.dashboard.spend import Spending, call_events
-from arise.store.rows import VerdictCount
+from arise.store.rows import VerdictSums
 
 
 def build(asked: Asked) -> Page:
     """The judge of a run."""
     run = asked.run
-    iterations, counts, config = run.iterations(), run.verdict_counts(), run.config()
+    iterations, sums, config = run.iterations(), run.verdict_sums(), run.config()
     spending = Spending.of(run.folder, iterations, config)
-    by_k: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for count in counts:
-        for n, value in enumerate((count.passes, count.fails, count.not_applicable, count.absent)):
-            by_k[count.k][n] += value
     events, last = call_events(run.folder)
-    figures = [_valid(by_k), _kinds(by_k), *_reasons(asked)]
+    figures = [_valid(sums), _kinds(sums), *_reasons(asked)]
     cost = spending.figure()
     if cost:
         figures.append(cost)
@@ -32,13 +28,12 @@ def build(asked: Asked) -> Page:
         "events": sorted(events.items()),
         "last": reversed(last),
     }
-    return Page("judge.html", "Judge and cost", "judge", _facts(counts, spending), figures, content)
+    return Page("judge.html", "Judge and cost", "judge", _facts(sums, spending), figures, content)
 
 
-def _facts(counts: list[VerdictCount], spending: Spending) -> list[Fact]:
-    absent = sum(count.absent for count in counts)
-    total = absent + sum(count.evaluations + count.not_applicable for count in counts)
-    applied = sum(count.evaluations for count in counts)
+def _facts(sums: Sequence[VerdictSums], spending: Spending) -> list[Fact]:
+    absent, total = sum(v.absent for v in sums), sum(v.asked for v in sums)
+    applied = sum(v.evaluations for v in sums)
     budget = f"of ${spending.cap:.2f}" if spending.cap else "no budget set"
     return [
         Fact(percent(1 - absent / total if total else None, 2), "valid verdicts", f"{amount(absent)} could not be had"),
@@ -49,11 +44,8 @@ def _facts(counts: list[VerdictCount], spending: Spending) -> list[Fact]:
     ]
 
 
-def _valid(by_k: dict[int, list[int]]) -> Figure:
-    rows = []
-    for k, (passes, fails, not_applicable, absent) in sorted(by_k.items()):
-        total = passes + fails + not_applicable + absent
-        rows.append((k + 1, (total - absent) / total if total else None, absent, total))
+def _valid(sums: Sequence[VerdictSums]) -> Figure:
+    rows = [(v.k + 1, rate(v.asked - v.absent, v.asked), v.absent, v.asked) for v in sums]
     line = Line("valid verdicts", BLUE, [(float(number), share) for number, share, *_ in rows])
     return Figure(
         "valid",
@@ -64,10 +56,10 @@ def _valid(by_k: dict[int, list[int]]) -> Figure:
     )
 
 
-def _kinds(by_k: dict[int, list[int]]) -> Figure:
-    numbers = [k + 1 for k in sorted(by_k)]
+def _kinds(sums: Sequence[VerdictSums]) -> Figure:
+    numbers = [v.k + 1 for v in sums]
     names = ("pass", "fail", "not applicable", "no verdict")
-    values = {name: [float(by_k[k][n]) for k in sorted(by_k)] for n, name in enumerate(names)}
+    values = {name: [float(v[n]) for v in sums] for n, name in enumerate(names, start=1)}
     colours = dict(zip(names, (GREEN, RED, GREY, SERIES[4]), strict=True))
     return Figure(
         "verdicts",

@@ -11,7 +11,7 @@ from arise.dashboard.charts.palette import BLUE, GREEN, ORANGE, OUTCOME, RED
 from arise.dashboard.pages.page import Asked, Fact, Page, amount, interval, percent
 from arise.dashboard.spend import Spending
 from arise.dashboard.windows import Window, counts_by_rubric, pair_windows, summed
-from arise.store.rows import GroupRow, Iteration, PairLife, VerdictCount
+from arise.store.rows import GroupSums, Iteration, PairLife, VerdictCount
 
 MOVERS = 6
 
@@ -19,14 +19,14 @@ MOVERS = 6
 def build(asked: Asked) -> Page:
     """The first page of a run."""
     run, size = asked.run, asked.update_every
-    iterations, groups, counts = run.iterations(), run.groups(), run.verdict_counts()
+    iterations, groups, counts = run.iterations(), run.group_sums(), run.verdict_counts()
     pairs, committed, config = run.pairs(), run.committed(), run.config()
     success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
-    rubrics = summed(((c.k, c.passes, c.evaluations) for c in counts), size, committed)
+    rubrics = summed(((v.k, v.passes, v.evaluations) for v in run.verdict_sums()), size, committed)
     spending = Spending.of(run.folder, iterations, config)
     figures = [
         _rates(success, rubrics),
-        _outcomes(iterations),
+        _outcomes(groups),
         _signal(iterations),
         spending.figure() or _pace(iterations),
     ]
@@ -42,7 +42,7 @@ def build(asked: Asked) -> Page:
 def _facts(
     success: Sequence[Window],
     rubrics: Sequence[Window],
-    groups: Sequence[GroupRow],
+    groups: Sequence[GroupSums],
     pairs: Sequence[PairLife],
     iterations: Sequence[Iteration],
 ) -> list[Fact]:
@@ -57,7 +57,7 @@ def _facts(
         Fact(str(len(in_pool)), "rubrics in the pool", f"{sum(p.status == 'shown' for p in in_pool)} skills shown"),
         Fact(str(len(pairs) - len(in_pool)), "rubrics mastered and retired", f"of {len(pairs)} ever born"),
         Fact(percent(now.get("coverage"), 0), "coverage", "of the pool over the tasks"),
-        Fact(amount(sum(group.size for group in groups)), "rollouts", f"in {len(groups)} groups"),
+        Fact(amount(sum(g.rollouts for g in groups)), "rollouts", f"in {amount(sum(g.groups for g in groups))} groups"),
     ]
 
 
@@ -96,12 +96,14 @@ def _with_band(name: str, colour: str, windows: Sequence[Window]) -> Line:
     return Line(name, colour, [(w.last + 1.0, w.rate) for w in windows], band)
 
 
-def _outcomes(iterations: Sequence[Iteration]) -> Figure:
+def _outcomes(groups: Sequence[GroupSums]) -> Figure:
     values = {
-        name: [float(iteration.metrics.get(key, 0)) for iteration in iterations]
-        for name, key in (("all-fail", "all_fail"), ("mixed", "mixed"), ("all-pass", "all_pass"), ("incomplete",) * 2)
+        "all-fail": [float(g.all_fail) for g in groups],
+        "mixed": [float(g.mixed) for g in groups],
+        "all-pass": [float(g.all_pass) for g in groups],
+        "incomplete": [float(g.incomplete) for g in groups],
     }
-    numbers = [iteration.number for iteration in iterations]
+    numbers = [g.k + 1 for g in groups]
     rows = list(zip(numbers, *values.values(), strict=True))
     return Figure(
         "groups",

@@ -53,7 +53,7 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
         "scale": scale_bar(),
         "page_number": page,
         "pages": pages,
-        "rejected": [proposal for proposal in run.proposals() if not proposal.accepted][-30:],
+        "rejected": [proposal for proposal in run.proposals() if not proposal.accepted][-12:],
     }
     return Page("pool.html", "Pool", "pool", _facts(asked, pairs, events), figures, content)
 

@@ -57,9 +57,12 @@ def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: s
     figure = Figure(
         "stops",
         "How attempts ended",
-        share_rows("how attempts ended", [(name.replace("_", " "), count, total) for name, count in stops], GREY),
+        share_rows(
+            "how attempts ended", [(name.replace("_", " "), count, total) for name, count in stops], GREY, 1140.0
+        ),
         Table(("ended by", "rollouts"), stops),
         "Everything here is the agent's doing; attempts that infrastructure ended carry a fault and no reward.",
+        wide=True,
     )
     chosen = {"outcome": outcome, "iteration": iteration, "task": task}
     content = {

@@ -14,7 +14,7 @@ from arise.dashboard.windows import Window, pair_windows
 from arise.store.rows import PairLife, VerdictCount
 from arise.types import EvidenceRecord, Verdict
 
-VERDICTS_ON_PAGE = 40
+VERDICTS_ON_PAGE, SOURCES = 40, 6
 VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
 
 
@@ -44,8 +44,8 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
         "label": label(pair.rubric.criteria_text),
         "colour": CAPABILITY[pair.rubric.capability],
         "revisions": _revisions(pair, windows),
-        "issues": [_source(asked, record) for record in run.evidence(pair.rubric.issue_refs)],
-        "contrasts": [_source(asked, record) for record in run.evidence(pair.rubric.contrast_refs)],
+        "issues": [_source(asked, record) for record in run.evidence(pair.rubric.issue_refs[:SOURCES])],
+        "contrasts": [_source(asked, record) for record in run.evidence(pair.rubric.contrast_refs[:SOURCES])],
         "verdicts": run.verdicts(rubric_id, verdict, limit=VERDICTS_ON_PAGE),
         "verdict": verdict,
         "kinds": VERDICT_KINDS,

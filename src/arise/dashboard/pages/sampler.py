@@ -6,7 +6,7 @@ import numpy as np
 
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import Dot, dot_chart, stacked_bars
-from arise.dashboard.charts.heatmap import heatmap
+from arise.dashboard.charts.heatmap import heatmaps
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import BLUE, CAPABILITY, ORANGE, PATH
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, percent
@@ -70,7 +70,7 @@ def beta_interval(passes: float, fails: float) -> tuple[float, float]:
 def _stages(asked: Asked, committed: int) -> list[Figure]:
     """Adaptive draws by cell in the first, middle and last third of what is committed."""
     edges = [round(n * committed / 3) for n in range(4)]
-    found = []
+    panels, table = [], []
     for name, first, end in zip(("early", "middle", "late"), edges, edges[1:], strict=False):
         if end > first:
             draws = asked.run.cell_draws(first, end - 1)
@@ -78,17 +78,21 @@ def _stages(asked: Asked, committed: int) -> list[Figure]:
             total = sum(draw.draws for draw in draws) or 1
             shares = dict.fromkeys(known, 0.0)
             shares |= {(draw.task_type, draw.capability): draw.draws / total for draw in draws}
-            found.append((name, first, end, shares, draws))
-    top = max([share for *_, shares, _ in found for share in shares.values()], default=1.0)
-    rows = sorted({task_type for *_, shares, _ in found for task_type, _ in shares})
+            panels.append((f"{name}, iterations {first + 1}–{end}", shares))
+            table += [(name, first + 1, end, *draw, draw.draws / total) for draw in draws]
+    rows = sorted({task_type for _, shares in panels for task_type, _ in shares})
+    if not rows:
+        return []
+    top = max(share for _, shares in panels for share in shares.values())
     return [
         Figure(
-            f"stage-{name}",
-            f"{name.capitalize()}: iterations {first + 1}–{end}",
-            heatmap(f"share of adaptive draws by cell, {name}", rows, COLUMNS, shares, top=top),
-            Table(("task type", "capability", "adaptive draws"), [tuple(draw) for draw in draws]),
+            "stages",
+            "Where adaptive slots went, % of them",
+            heatmaps("share of adaptive draws by cell and stage", rows, COLUMNS, panels, top),
+            Table(("stage", "from", "to", "task type", "capability", "draws", "share"), table),
+            "A dot where there is no evidence; discovery is left out. One colour scale for all three.",
+            wide=True,
         )
-        for name, first, end, shares, draws in found
     ]
 
 
@@ -110,31 +114,37 @@ def _live(cells: Sequence[CellRow], number: int) -> list[Figure]:
         said = (
             f"{100 * _mean(cell):.0f} %, 95 % {100 * low:.0f}-{100 * high:.0f}, S {cell.passes:.1f}, F {cell.fails:.1f}"
         )
-        lines.append((cell.task_type.replace("-", " "), [Dot(cell.capability, _mean(cell), low, high, said)]))
+        lines.append(
+            (
+                f"{cell.task_type.replace('-', ' ')}, {cell.capability}",
+                [Dot(cell.capability, _mean(cell), low, high, said)],
+            )
+        )
     colours = {capability.value: colour for capability, colour in CAPABILITY.items()}
     legend = tuple(colours.items())
     return [
         Figure(
             "belief",
             f"Estimated pass rate after iteration {number}, %",
-            heatmap("estimated pass rate by cell", rows, COLUMNS, means, top=1.0),
+            heatmaps("estimated pass rate by cell", rows, COLUMNS, [("", means)], 1.0),
             table,
             "Mean of Beta(1 + S, 1 + F): what the ledger believes of unguided and guided rollouts alike.",
         ),
         Figure(
             "next",
             "Expected share of the next adaptive slots, %",
-            heatmap("expected share by cell", rows, COLUMNS, shares, top=max(shares.values())),
+            heatmaps("expected share by cell", rows, COLUMNS, [("", shares)], max(shares.values())),
             table,
             "From the expected weight p (1 − p)², before quotas.",
         ),
         Figure(
             "weakest",
             f"The {len(weakest)} weakest cells with 95 % intervals",
-            dot_chart("weakest cells", lines, colours),
+            dot_chart("weakest cells", lines, colours, 1140.0),
             table,
             "Wide lines are cells with little evidence.",
             legend,
+            wide=True,
         ),
     ]
 

@@ -63,12 +63,15 @@ def _table(asked: Asked) -> Figure:
     return Figure(
         "types",
         "Rollouts passed by task type",
-        share_rows("share of rollouts passed by task type", [(k, tried[k][0], sum(tried[k][:2])) for k in kinds], BLUE),
+        share_rows(
+            "share of rollouts passed by task type", [(k, tried[k][0], sum(tried[k][:2])) for k in kinds], BLUE, 1140.0
+        ),
         Table(
             ("task type", "tasks", "passed", "rollouts", "rate"),
             [(k, tried[k][2], tried[k][0], sum(tried[k][:2]), rate(tried[k][0], sum(tried[k][:2]))) for k in kinds],
         ),
         "A task with two types counts in both.",
+        wide=True,
     )
 
 
@@ -91,8 +94,15 @@ def build_one(asked: Asked, task_id: str) -> Page:
         Figure(
             "history",
             "Pass rate of its groups",
-            line_chart("pass rate by iteration", [Line("pass rate", BLUE, points)], percent=True, y_range=(0.0, 1.0)),
+            line_chart(
+                "pass rate by iteration",
+                [Line("pass rate", BLUE, points)],
+                width=1140.0,
+                percent=True,
+                y_range=(0.0, 1.0),
+            ),
             Table(("slot", "outcome", "passed", "with reward", "size", "mean reward", "why drawn"), rows),
+            wide=True,
         )
     ]
     content = {

@@ -118,8 +118,9 @@ def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
     found = [("reasoning", turn.reasoning, False)] if turn.reasoning else []
     found.append(("agent", turn.text, False))
     for call in turn.calls:
-        given = call.arguments.get("command") if set(call.arguments) == {"command"} else call.arguments
-        found.append((f"call {call.name}", str(given), False))
+        given = str(call.arguments.get("command") if set(call.arguments) == {"command"} else call.arguments)
+        if given not in turn.text:
+            found.append((f"call {call.name}", given, False))
     return [*found, *(("observation", o.text, o.error) for o in turn.observations)]
 
 
