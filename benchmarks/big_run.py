@@ -217,7 +217,7 @@ class Invention:
 
 def held_out(label: str, k: int, rate: float, random: np.random.Generator) -> list[tuple[object, ...]]:
     """Rows of an invented evaluation."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for n in range(30):
         for m in range(3):
             success = int(random.random() < rate)

@@ -1,6 +1,5 @@
 """From a page to HTML: one environment of escaped templates, and the filters they use."""
 
-import re
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -11,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from arise.dashboard.charts import Link
 from arise.dashboard.links import Links
 from arise.dashboard.pages.page import Page, amount, percent
+from arise.dashboard.visible import visible
 
 SECTIONS = (
     ("", "Overview"),
@@ -22,17 +22,6 @@ SECTIONS = (
     ("evaluation", "Evaluation"),
     ("health", "Health"),
 )
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-
-
-def visible(text: str) -> str:
-    """Control, direction and zero-width characters as signs: what is in a text must be seen, not obeyed."""
-    return _UNSEEN.sub(_sign, text)
-
-
-def _sign(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
 
 
 def number(value: object) -> str:
@@ -43,12 +32,16 @@ def number(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1000 else amount(value)
-    return visible(str(value))
+    return str(value)
 
 
 def clock(at: float) -> str:
     """A moment in the reader's time zone."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def _shown(value: object) -> object:
+    return visible(value) if type(value) is str else value
 
 
 @cache
@@ -58,10 +51,11 @@ def environment() -> Environment:
         loader=PackageLoader("arise.dashboard"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"visible": visible, "number": number, "percent": percent, "amount": amount, "clock": clock}
+    found.filters |= {"number": number, "percent": percent, "amount": amount, "clock": clock}
     found.tests["link"] = lambda value: isinstance(value, Link)
     return found
 

@@ -132,7 +132,8 @@ def run_raw(request: Request, run: Name, rollout_id: Id) -> Response:
         stored = asked.run.trajectory(rollout_id)
     if stored is None:
         raise NotFound(f"no rollout {rollout_id!r} in this run")
-    return StreamingResponse(_lines(stored), media_type="application/jsonl")
+    saved = {"Content-Disposition": 'attachment; filename="rollout.jsonl"'}
+    return StreamingResponse(_lines(stored), media_type="application/jsonl", headers=saved)
 
 
 def _lines(stored: StoredRollout) -> Iterator[str]:

@@ -192,7 +192,12 @@ class RunStore:
 
     def _insert(self, table: str, row: Sequence[Any]) -> None:
         marks = ", ".join("?" * len(row))
-        self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)  # noqa: S608 - own table names
+        sql = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608 - own table names
+        try:
+            self._db.execute(sql, row)
+        except UnicodeEncodeError:
+            # A column holds valid UTF-8 only: lone surrogates are written as their codes, chunks keep them as they are.
+            self._db.execute(sql, [_encodable(value) if isinstance(value, str) else value for value in row])
 
     def _prune(self, keep: int) -> None:
         rows = self.query("SELECT checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
@@ -214,3 +219,7 @@ class RunStore:
                 "the last committed iteration is intact",
                 f"free disk space or mend the folder, then: arise resume {self.folder}",
             ) from error
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

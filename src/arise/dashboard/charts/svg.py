@@ -5,6 +5,8 @@ from math import ceil, floor, isfinite, log10
 
 from markupsafe import Markup, escape
 
+from arise.dashboard.visible import visible
+
 
 def element(name: str, *children: object, **attributes: object) -> Markup:
     """One element; `class_` is class, `stroke_width` is stroke-width, None leaves an attribute out."""
@@ -13,12 +15,14 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    inside = "".join(escape(child) for child in children)
+    inside = "".join(escape(shown(child)) for child in children)
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
 
 def shown(value: object) -> object:
-    """Numbers with at most two decimals: a chart is drawn in tenths of a pixel."""
+    """Numbers with at most two decimals, a chart is drawn in tenths of a pixel; text with nothing unseen in it."""
+    if type(value) is str:
+        return visible(value)
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
