@@ -106,10 +106,14 @@ def _page(stored: StoredRollout, first: int, judgment: Judgment | None) -> list[
 
 
 def _whole(turn: Turn, number: int, part: int) -> Shown:
-    start = part * CHARS_ON_PAGE
-    texts = [(kind, text, error) for kind, text, error in _texts(turn) if len(text) > start or not part]
-    share = CHARS_ON_PAGE // max(1, len(texts))
-    pieces = [Text(kind, text[start : start + share], len(text) - start, error) for kind, text, error in texts]
+    texts = _texts(turn)
+    share = CHARS_ON_PAGE // len(texts)
+    start = part * share
+    pieces = [
+        Text(kind, text[start : start + share], len(text) - start, error)
+        for kind, text, error in texts
+        if len(text) > start
+    ]
     return Shown(number, pieces, None)
 
 
