@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+from tests.dashboard.test_long_trajectory import write_long_run
 
 from arise.store import RunReader
 from benchmarks.big_run import write_run
-from tests.dashboard.test_long_trajectory import write_long_run
 
 FIRST_BYTE, PAGE_BYTES, MEMORY, LONG = 0.3, 1e6, 300e6, 1.5
 REPEATS = 7
@@ -81,9 +81,8 @@ def measure(run: Path, long_run: Path, turns: int) -> None:
         for turn in (1, turns // 2, turns):
             _, whole, size = first_byte(connection, f"/runs/{long_run.name}/rollouts/k0/long/0?turn={turn}")
             rise = (process.memory_info().rss - before) / 1e6
-            print(
-                f"100 MB trajectory, turn {turn}: {whole:.2f} s (limit {LONG}), {size / 1e3:.0f} kB, memory +{rise:.0f} MB"
-            )
+            shown = f"{whole:.2f} s (limit {LONG}), {size / 1e3:.0f} kB, memory +{rise:.0f} MB"
+            print(f"100 MB trajectory, turn {turn}: {shown}")
         connection.close()
     finally:
         server.terminate()

@@ -17,10 +17,10 @@ HOST = {"Host": "127.0.0.1"}
 
 
 def fuzz(run: Path, cases: int) -> dict[int, int]:
-    """At least so many cases, valid and invalid, spread over all operations; gives how often each status was answered."""
+    """At least so many cases, valid and invalid, over all operations; gives how often each status was answered."""
     with RunReader.open(run) as reader:
         row = reader.rollouts(limit=1)[0]
-    # Every other case asks for what is there, so that pages are drawn and not only refused.
+    # Every other case asks for what is there, so that pages are drawn too.
     there = {"run": "first", "rubric_id": "r001", "rollout_id": row.id, "task_id": row.task_id}
     schema = schemathesis.openapi.from_asgi("/openapi.json", create_app(Catalogue.of([run])), headers=HOST)
     operations = [found.ok() for found in schema.get_all_operations()]

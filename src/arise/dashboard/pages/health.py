@@ -20,9 +20,7 @@ def build(asked: Asked) -> Page:
     run = asked.run
     iterations, sessions = run.iterations(), run.sessions()
     faults = Counter(dict(run.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k")))
-    absent: Counter[int] = Counter()
-    for k, _, count in run.absent_reasons():
-        absent[k] += count
+    absent = Counter({sums.k: sums.absent for sums in run.verdict_sums()})
     disk = _disk(run.folder)
     events, _ = call_events(run.folder)
     content = {
