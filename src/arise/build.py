@@ -21,6 +21,7 @@ from arise.method.sampler import CapabilitySampler
 from arise.policies import build_engine, starting_model
 from arise.ports import Engine, Judge, Sampler
 from arise.rollouts.collect import Collector, TaskFiles
+from arise.rollouts.discretion import Discreet
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool, SandboxUnavailable
@@ -76,7 +77,8 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
             loaded = await starting_model(config, sandboxes, display.tell)
             engine = build_engine(config, loaded)
             try:
-                agent = ShellAgent(engine, ChatFormat(loaded.tokenizer), config.agent, config.sampling)
+                shell = ShellAgent(engine, ChatFormat(loaded.tokenizer), config.agent, config.sampling)
+                agent = Discreet(shell, config.storage.secrets == "keep", display.tell)
                 collector = Collector(
                     agent, sandboxes, verifier, train_tasks | held_out, store, config.train.seed, tuple(BUILD_FILES)
                 )

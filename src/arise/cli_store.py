@@ -1,4 +1,4 @@
-"""`arise verify`, `arise export` and `arise runs`: what lies in a run folder. Heavy imports live inside the commands."""
+"""`arise verify`, `arise export`, `arise runs`: what lies in run folders. Heavy imports live inside the commands."""
 
 import typer
 

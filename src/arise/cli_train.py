@@ -111,7 +111,9 @@ async def _evaluated(place: Workplace, label: str) -> Evaluation:
     return stored or await place.evaluate(label)
 
 
-def _summary(place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float) -> dict[str, Any]:
+def _summary(
+    place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float
+) -> dict[str, Any]:
     """What a person wants to know at the end."""
     query = place.run.store.query
     all_fail = [row[0] for row in query("SELECT json_extract(metrics, '$.all_fail') FROM iterations ORDER BY k")]

@@ -102,7 +102,7 @@ def _opener(kind: Callable[..., Tracker], folder: Path, chosen: Trackers, settin
 class TensorBoard:
     """Event files below the run folder."""
 
-    def __init__(self, folder: Path, chosen: Trackers, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, _: Trackers, __: Mapping[str, Any]) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -112,9 +112,7 @@ class TensorBoard:
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None:
         numbers = [self._summary.Value(tag=name, simple_value=value) for name, value in values.items()]
-        self._writer.add_event(
-            self._event(step=iteration, wall_time=time.time(), summary=self._summary(value=numbers))
-        )
+        self._writer.add_event(self._event(step=iteration, wall_time=time.time(), summary=self._summary(value=numbers)))
         self._writer.flush()
 
     def close(self) -> None:
@@ -170,6 +168,8 @@ class MlFlow:
         experiment = self._client.get_experiment_by_name(chosen.project)
         number = experiment.experiment_id if experiment else self._client.create_experiment(chosen.project)
         self._run = self._client.create_run(number, run_name=folder.name).info.run_id
+        for name, value in settings["train"].items():
+            self._client.log_param(self._run, f"train.{name}", value)
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 from arise.ports import Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import shown_skills, system_prompt
-from arise.rollouts.shell_agent import SYSTEM, ShellAgent
+from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.verifier import Verifier
-from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, Trajectory
+from arise.types import Draw, Group, Pair, Rollout, ShownSkill, StopReason, Task, Trajectory
 
 
 class TaskFiles(NamedTuple):
@@ -18,6 +18,14 @@ class TaskFiles(NamedTuple):
     environment: Path
     tests: Path
     verifier_seconds: float
+
+
+class Agent(Protocol):
+    """Makes one attempt at a task in a sandbox."""
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory: ...
 
 
 class Journal(Protocol):
@@ -32,7 +40,7 @@ class Collector:
 
     def __init__(
         self,
-        agent: ShellAgent,
+        agent: Agent,
         sandboxes: SandboxPool,
         verifier: Verifier,
         tasks: Mapping[str, tuple[Task, TaskFiles]],

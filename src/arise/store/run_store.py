@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from arise.errors import AriseError, Exit
 from arise.run_folder import OWNER_FILE, claim, unwritable
 from arise.store.chunks import decompress, pack, unpack_group, write_chunk
 from arise.store.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
-from arise.store.record import ITERATION_OF, IterationRecord, Row, rows_of, seal_of, starting_rows
+from arise.store.record import ITERATION_OF, IterationRecord, Row, rows_of, seal_of, starting_rows, without_keys
 from arise.store.snapshot import FORMAT
 from arise.types import Group, Pool
 
@@ -101,7 +102,7 @@ class RunStore:
     def save_group(self, iteration: int, group: Group) -> None:
         """Keep a finished group, durable before the loop goes on; the key refuses a group that was already kept."""
         with self.writing():
-            self._insert([("inflight", (iteration, group.task.id, pack(group)))])
+            self._insert([("inflight", (iteration, group.task.id, pack(without_keys(group))))])
 
     def last_checkpoint(self, tell: Callable[[str], None] = lambda _: None) -> tuple[dict[str, Any], str] | None:
         """The newest whole state that a resume can start from, with its policy checkpoint; says what it passes over."""
@@ -132,6 +133,7 @@ class RunStore:
         An iteration that was replayed after a fall-back and came out the same is not written again.
         """
         chunk = f"k{record.k:05d}.zst"
+        record = replace(record, groups=[without_keys(group) for group in record.groups])
         rollouts = [rollout for group in record.groups for rollout in group.rollouts]
         with self.writing():
             places = write_chunk(self.folder / TRAJECTORIES, chunk, rollouts)
@@ -196,7 +198,7 @@ class RunStore:
         for table, row in rows:
             marks = ", ".join("?" * len(row))
             verb = "INSERT OR IGNORE" if table == "tasks" else "INSERT"  # a task is drawn more than once
-            self._db.execute(f"{verb} INTO {table} VALUES ({marks})", row)  # noqa: S608 - own table names
+            self._db.execute(f"{verb} INTO {table} VALUES ({marks})", row)
 
     def _oldest_kept(self, keep: int) -> int:
         rows = self.query("SELECT k FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC LIMIT ?", (keep,))
