@@ -74,9 +74,7 @@ def _iteration(store: RunStore, state: dict[str, Any], text_size: int) -> dict[s
     draws = [Draw(group.task.id, DrawPath.UNIFORM, 0.5) for group in judged]
     metrics = {"pass_rate": 0.5, "pool": float(len(after))}
     evidence = records_of(k, judged)
-    store.commit(
-        IterationRecord(k, draws, judged, [None] * TASKS, evidence, pool, update, metrics, new, checkpoint)
-    )
+    store.commit(IterationRecord(k, draws, judged, [None] * TASKS, evidence, pool, update, metrics, new, checkpoint))
     return new
 
 

@@ -21,8 +21,8 @@ from arise.models.reflector import LanguageModelReflector
 from arise.models.spend import Purse
 from arise.models.store import Store
 from arise.ports import Judge, Reflector
-from arise.testing import Expert, FakeLLM
 from arise.secrets import redact
+from arise.testing import Expert, FakeLLM
 from arise.types import Rubric
 
 Tell = Callable[[str], None]

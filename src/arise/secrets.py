@@ -1,4 +1,4 @@
-"""Keys and tokens in text: found by their form, or because they are the values of secret-looking environment variables."""
+"""Keys in text: found by their form, or because they are the values of secret-looking environment variables."""
 
 import os
 import re

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from filelock import FileLock
 from arise import __version__
 from arise.errors import AriseError, Exit
 from arise.run_folder import OWNER_FILE, claim, unwritable
+from arise.store import schema
 from arise.store.chunks import decompress, pack, unpack_group, write_chunk
 from arise.store.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
 from arise.store.record import ITERATION_OF, IterationRecord, Row, rows_of, seal_of, starting_rows, without_keys
@@ -47,7 +47,7 @@ class RunStore:
             self._db.execute("PRAGMA synchronous=FULL")
             if not new:
                 self._refuse_damage()
-            self._db.executescript(files("arise.store").joinpath("schema.sql").read_text())
+            schema.create(self._db)
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
             owner = (folder / OWNER_FILE).read_text() if (folder / OWNER_FILE).exists() else ""
             (committed,) = self.query("SELECT COUNT(*) FROM iterations")[0]
@@ -70,7 +70,7 @@ class RunStore:
             raise damaged(self.folder, found)
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if "meta" not in tables:
-            return
+            return  # the process that made the file died before it could make a table
         row = self._db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
         if row and row[0] != FORMAT:
             raise AriseError(
@@ -80,6 +80,9 @@ class RunStore:
                 "nothing was changed",
                 "open it with the version of arise that wrote it",
             )
+        if row:
+            for problem in schema.differences(self._db):
+                raise damaged(self.folder, problem)
 
     def close(self) -> None:
         """Let go of the run."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from arise.store import schema
 from arise.store.chunks import unpack_group
 from arise.store.files import MANIFEST, checkpoint_damage, sha256_of
 from arise.store.invariants import INVARIANTS, Audited, Look
@@ -54,6 +55,7 @@ def _database(run: Audited) -> Iterator[str]:
     row = run.db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
     if row is None or row[0] != FORMAT:
         yield f"run.db has format {row[0] if row else 'none'}, this version reads {FORMAT}"
+    yield from schema.differences(run.db)
 
 
 def _sealed(run: Audited) -> Iterator[str]:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from arise.errors import AriseError, Exit
-from arise.store.verify import verify
+from arise.store.verify import DIGESTS, verify
 from tests.stored_runs import content_of, write_run
 
 PAGE = 4096
@@ -37,7 +37,9 @@ def main(disk: Path, margins: int) -> None:
         ballast.unlink()
         if (run / "run.db").exists() and (run / "config.toml").exists():
             names = {"database", "rows", "trajectories", "checkpoints"}
-            report["corrupt"] += any(not c.passed for c in verify(run) if c.name in names and (run / "run.lock").exists())
+            report["corrupt"] += any(
+                not c.passed for c in verify(run) if c.name in names and (run / "run.lock").exists()
+            )
         write_run(run, ITERATIONS, TEXT)
         report["different"] += content_of(run) != expected
         shutil.rmtree(run)

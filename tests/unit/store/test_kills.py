@@ -31,7 +31,7 @@ def at_each_write(act: Callable[[int], None]) -> None:
     """Call `act(n)` before the n-th write of this process."""
     count = 0
 
-    def watch(frame: FrameType, event: str, function: Any) -> None:  # noqa: ARG001 - the interpreter's signature
+    def watch(frame: FrameType, event: str, function: Any) -> None:
         nonlocal count
         if event == "c_call" and function.__name__ in WRITES:
             count += 1
