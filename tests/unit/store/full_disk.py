@@ -36,10 +36,7 @@ def main(disk: Path, margins: int) -> None:
             report["wrong exit"] += error.exit_code is not Exit.STORAGE or "arise resume" not in str(error)
         ballast.unlink()
         if (run / "run.db").exists() and (run / "config.toml").exists():
-            names = {"database", "rows", "trajectories", "checkpoints"}
-            report["corrupt"] += any(
-                not c.passed for c in verify(run) if c.name in names and (run / "run.lock").exists()
-            )
+            report["corrupt"] += any(check.name in DIGESTS and not check.passed for check in verify(run))
         write_run(run, ITERATIONS, TEXT)
         report["different"] += content_of(run) != expected
         shutil.rmtree(run)
