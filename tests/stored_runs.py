@@ -45,7 +45,8 @@ ROLLED = "rolled.log"
 def write_run(folder: Path, iterations: int, text_size: int = 200) -> None:
     """Start or continue a run until it has so many iterations."""
     with closing(RunStore.open(folder)) as store:
-        (folder / "config.toml").write_text(CONFIG)
+        with store.writing():
+            (folder / "config.toml").write_text(CONFIG)
         found = store.last_checkpoint()
         state = found[0] if found else {"iteration": 0, "pool": to_json(Pool()), "chain": ""}
         while state["iteration"] < iterations:
@@ -100,7 +101,7 @@ def _group(store: RunStore, k: int, task_id: str, text_size: int) -> Group:
     rollouts = tuple(_rollout(f"k{k}/{task_id}/{j}", task_id, random, text_size) for j in range(GROUP))
     group = Group(Task(task_id, f"do {task_id}", ("cleaning",), "data"), rollouts, GROUP)
     store.save_group(k, group)
-    with (store.folder / ROLLED).open("a") as log:
+    with store.writing(), (store.folder / ROLLED).open("a") as log:
         log.write(f"{k} {task_id}\n")
     return group
 
@@ -141,7 +142,9 @@ def content_of(folder: Path) -> dict[str, Any]:
             "seals": db.execute("SELECT * FROM seals ORDER BY name").fetchall(),
             "files": db.execute("SELECT * FROM files ORDER BY name").fetchall(),
             "state": db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone(),
-            "on disk": sorted(p.name for part in ("checkpoints", "trajectories") for p in (folder / part).iterdir()),
+            "chunks": sorted(path.name for path in (folder / "trajectories").iterdir()),
+            # One more may be left by a process that died between its commit and its clearing up.
+            "checkpoints": sorted(path.name for path in (folder / "checkpoints").iterdir())[-2:],
         }
 
 

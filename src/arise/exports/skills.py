@@ -30,7 +30,8 @@ def write_skills(run: RunReader, out: Path) -> list[Path]:
 def skill_name(pair: PairLife) -> str:
     """Lower-case words of the criterion with the rubric's id, so that no two skills share a name."""
     rubric = slug(pair.rubric.id, 16)
-    return f"{slug(pair.rubric.criteria_text, LONGEST_NAME - len(rubric) - 1)}-{rubric}"
+    words = pair.rubric.criteria_text.removeprefix("The agent ")
+    return f"{slug(words, LONGEST_NAME - len(rubric) - 1)}-{rubric}"
 
 
 def skill_document(name: str, pair: PairLife, run: str) -> str:
@@ -59,7 +60,5 @@ def _one_line(text: str) -> str:
 
 
 def _lower(text: str) -> str:
-    start = text.strip()
-    if not start.lower().startswith(("when", "if", "while", "before", "after", "whenever")):
-        start = f"when {start}"
-    return start[:1].lower() + start[1:]
+    start = text.strip()[:1].lower() + text.strip()[1:]
+    return start if start.startswith(("when", "if ", "while", "before", "after")) else f"when {start}"
