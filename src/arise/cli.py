@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_judge, cli_models, cli_store, cli_tasks
+from arise import __version__, cli_judge, cli_models, cli_pool, cli_store, cli_tasks
 from arise.cli_output import AsJson, RunFolder, one_message, say, say_json
 
 app = typer.Typer(
@@ -20,9 +20,13 @@ app = typer.Typer(
 app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
+app.add_typer(cli_pool.app, name="pool")
 cli_store.register(app)
 
-ConfigPath = Annotated[Path | None, typer.Argument(help="A TOML file; without one, the paper's values.")]
+ConfigPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(help="TOML files, later ones over earlier ones; without any, the paper's values."),
+]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]
 
 
@@ -41,9 +45,9 @@ def _root(
     pass
 
 
-@app.command(epilog="Example: arise train configs/embedded.toml --set train.seed=1 --run-dir runs/first")
+@app.command(epilog="Example: arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade")
 def train(
-    path: ConfigPath = None,
+    paths: ConfigPaths = None,
     overrides: Overrides = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
     as_json: AsJson = False,
@@ -53,7 +57,7 @@ def train(
         from arise.config_file import load_config
         from arise.run_folder import claim
 
-        config = load_config(path, overrides or [])
+        config = load_config(paths, overrides or [])
         folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
         lock = claim(folder)
         from arise import cli_train
@@ -92,9 +96,9 @@ def evaluate(
         say_json(cli_train.evaluation_facts(found)) if as_json else say(found.line())
 
 
-@app.command(epilog="Example: arise config configs/arise.toml --set train.iterations=20")
+@app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")
 def config(
-    path: ConfigPath = None,
+    paths: ConfigPaths = None,
     overrides: Overrides = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
     as_json: AsJson = False,
@@ -107,8 +111,8 @@ def config(
     from arise.config_file import differences, load_config
 
     with one_message():
-        resolved = load_config(path, overrides or [])
-    values = differences(resolved) if changed else resolved.model_dump()
+        resolved = load_config(paths, overrides or [])
+    values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())
 
 

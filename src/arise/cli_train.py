@@ -16,7 +16,7 @@ import tomli_w
 from filelock import FileLock
 from rich.console import Console
 
-from arise.build import Workplace, workplace
+from arise.build import Workplace, require_sound, workplace
 from arise.config import Config
 from arise.config_file import load_config
 from arise.display import Display, JsonDisplay
@@ -42,9 +42,10 @@ def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: b
             "nothing was changed",
             f"arise resume {folder}, or give another --run-dir",
         )
+    require_sound(config)
     with closing(RunStore.open(folder, lock)) as store:
         with store.writing():
-            (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump()))
+            (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
         _drive(config, store, write, as_json)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from arise.ports import Sandbox
-from arise.rollouts.shell_agent import ShellAgent
+from arise.rollouts.collect import Agent
 from arise.secrets import found, redact
 from arise.types import ShownSkill, Task, Trajectory, Turn
 
@@ -12,7 +12,7 @@ from arise.types import ShownSkill, Task, Trajectory, Turn
 class Discreet:
     """The agent, with keys redacted from what it leaves; with `keep` they stay and the first one is told of."""
 
-    def __init__(self, agent: ShellAgent, keep: bool, tell: Callable[[str], None]) -> None:
+    def __init__(self, agent: Agent, keep: bool, tell: Callable[[str], None]) -> None:
         self._agent, self._keep, self._tell = agent, keep, tell
         self._told = False
 
