@@ -166,7 +166,9 @@ class RunStore:
         self._db.execute("INSERT OR REPLACE INTO vitals VALUES (?, 'rewritten', 1)", (k,))
 
     def save_starting_pool(self, pool: Pool) -> None:
-        """The pairs that a run did not make itself, as of before its first iteration."""
+        """The pairs that a run did not make itself, as of before its first iteration; kept once."""
+        if self.query("SELECT 1 FROM seals WHERE name='k-1'"):
+            return
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
             self._insert_sealed("k-1", list(starting_rows(pool)))
