@@ -78,6 +78,8 @@ class _Mirror:
             while (item := self._queue.get()) is not None:
                 tracker.log(*item)
             tracker.close()
+        except ImportError as error:
+            self._drop(f"{error}; to have it: pip install 'arise-rl[{self._name}]'")
         except BaseException as error:  # a tracker may even call sys.exit
             self._drop(str(error) or type(error).__name__)
 
