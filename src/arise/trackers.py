@@ -14,7 +14,7 @@ from arise.config import Config, TrackerName, Trackers
 
 WAITING = 256
 """Iterations that may wait for a tracker before it counts as hanging."""
-CLOSING_SECONDS = 10.0
+CLOSING_SECONDS = 30.0
 
 
 class Tracker(Protocol):
