@@ -159,9 +159,8 @@ def report(folder: Path, timeline: Timeline, children_mib: float) -> None:
         print(f"{line:24}{spent[line] / iterations:15.3f}{share:8.1%}{verdict}")
     memory = peak + children_mib
     missed = "" if memory <= MEMORY_TARGET else "  MISSED"
-    print(
-        f"\npeak memory: {peak:.0f} MiB the process, {children_mib:.0f} MiB sandboxes; target {MEMORY_TARGET} MiB{missed}"
-    )
+    parts = f"{peak:.0f} MiB the process, {children_mib:.0f} MiB sandboxes"
+    print(f"\npeak memory: {parts}; target {MEMORY_TARGET} MiB{missed}")
 
 
 async def run_once(folder: Path, paths: list[Path], overrides: list[str], timeline: Timeline) -> None:

@@ -32,21 +32,27 @@ MIN_VALUE = 8
 """Shorter values of the environment are words, not secrets."""
 
 
-def redact(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Text without anything that looks like a key."""
-    return _pattern(_secret_values(environment)).sub(REDACTED, text)
+def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """Text without anything that looks like a key; the process's own environment unless another is given."""
+    return _searched(environment).sub(REDACTED, text) if text else text
 
 
-def found(text: str, environment: Mapping[str, str] = os.environ) -> int:
+def found(text: str, environment: Mapping[str, str] | None = None) -> int:
     """How many keys are in a text."""
-    return len(_pattern(_secret_values(environment)).findall(text))
+    return len(_searched(environment).findall(text))
 
 
-def _secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    named = (value for name, value in environment.items() if _SECRET_NAME.search(name))
-    return tuple(sorted({value for value in named if len(value) >= MIN_VALUE}, key=len, reverse=True))
+def _searched(environment: Mapping[str, str] | None) -> re.Pattern[str]:
+    return of_this_process() if environment is None else _pattern(environment)
 
 
 @cache
-def _pattern(values: tuple[str, ...]) -> re.Pattern[str]:
+def of_this_process() -> re.Pattern[str]:
+    """The pattern with the values that the environment had when it was first asked for."""
+    return _pattern(os.environ)
+
+
+def _pattern(environment: Mapping[str, str]) -> re.Pattern[str]:
+    named = (value for name, value in environment.items() if _SECRET_NAME.search(name))
+    values = sorted({value for value in named if len(value) >= MIN_VALUE}, key=len, reverse=True)
     return re.compile("|".join([*map(re.escape, values), _FORM.pattern]), re.DOTALL)

@@ -19,7 +19,7 @@ def test_a_run_shows_every_iteration_and_sums_itself_up(finished: tuple[Path, st
     assert "held-out pass rate, no skills shown" in shown
     assert "0 evolved-skill bytes in the prompts" in shown
     assert "rubrics:" in shown
-    assert "next: arise eval" in shown
+    assert "next: arise view" in shown
 
 
 def test_everything_a_page_needs_is_in_the_run_folder(finished: tuple[Path, str]) -> None:

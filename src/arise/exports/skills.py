@@ -1,5 +1,6 @@
 """Evolved skills as packages of the agent-skills format: a folder with a SKILL.md each, named as the folder."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ def skill_document(name: str, pair: PairLife, run: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """One line of plain text; angle brackets would be markup in a prompt."""
-    return " ".join(text.replace("<", "(").replace(">", ")").split())
+    """One line of plain text: no markup for a prompt, nothing that looks like the end of the front matter."""
+    return re.sub("-{3,}", "-", " ".join(text.replace("<", "(").replace(">", ")").split()))
 
 
 def _lower(text: str) -> str:

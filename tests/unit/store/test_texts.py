@@ -17,7 +17,7 @@ from arise.errors import AriseError
 from arise.exports import export
 from arise.exports.names import file_name
 from arise.rollouts.discretion import redacted_turn
-from arise.secrets import REDACTED, found, redact
+from arise.secrets import REDACTED, found, of_this_process, redact
 from arise.store import IterationRecord, RunReader, RunStore
 from arise.store.chunks import Place, StoredRollout, decompress, pack, pack_rollout, unpack_group, write_chunk
 from arise.types import Draw, Group, Judgment, Observation, Pool, Rollout, StopReason, Task, ToolCall, Trajectory, Turn
@@ -150,6 +150,7 @@ def everything_in(folder: Path) -> str:
 
 def test_no_key_reaches_the_run_folder_or_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SERVICE_TOKEN", "a plain word of mine")
+    of_this_process.cache_clear()
     planted = " ".join([*KEYS.values(), "a plain word of mine"])
     seen = rollout(planted, fault=f"verifier: server said {planted}")
     agent_left = replace(seen.trajectory, turns=tuple(map(redacted_turn, seen.trajectory.turns)), system_prompt="")
@@ -161,6 +162,7 @@ def test_no_key_reaches_the_run_folder_or_an_export(tmp_path: Path, monkeypatch:
     assert [name for name, body in BODY.items() if body in text] == []
     assert "a plain word of mine" not in text
     assert REDACTED in text
+    of_this_process.cache_clear()
 
 
 @pytest.mark.parametrize("kind", KEYS)
