@@ -104,7 +104,7 @@ def observe(timeline: Timeline) -> None:
 
         return await plain(self, timed)
 
-    Scheduler.run = run  # type: ignore[method-assign, assignment]
+    Scheduler.run = run  # type: ignore[method-assign]
     for kind, name in ((BubblewrapSandbox, "run"), (BubblewrapPool, "open"), (Verifier, "verify")):
         setattr(kind, name, timeline.around("sandbox and verifier", getattr(kind, name)))
 

@@ -83,7 +83,7 @@ def diff(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
     with one_message(), _reader(run) as reader:
         pair = _pair(reader, rubric)
         counts = reader.verdict_counts(rubric)
-        changes = []
+        changes: list[dict[str, Any]] = []
         for old, new in zip(pair.skills, pair.skills[1:], strict=False):
             until = next((skill.k for skill in pair.skills if skill.revision == new.revision + 1), None)
             before = _pass_rate(counts, old.k, new.k)

@@ -93,7 +93,7 @@ def mirrors(config: Config, folder: Path, tell: Callable[[str], None]) -> Mirror
     """The trackers that a configuration asks for; nothing is imported for the others."""
     chosen = config.trackers
     settings = config.model_dump()
-    openers = {name: _opener(KINDS[name], folder, chosen, settings) for name in chosen.use}
+    openers: dict[str, Open] = {name: _opener(KINDS[name], folder, chosen, settings) for name in chosen.use}
     return Mirrors(openers, tell)
 
 

@@ -40,7 +40,8 @@ class Hanging(Recorder):
 
 
 def test_every_iteration_reaches_a_tracker_and_it_is_closed() -> None:
-    recorder, told = Recorder(), []
+    recorder = Recorder()
+    told: list[str] = []
     with Mirrors({"recorder": lambda: recorder}, told.append) as all_mirrors:
         for k in range(1, 6):
             all_mirrors.log(k, {"pass_rate": k / 10})
@@ -50,7 +51,8 @@ def test_every_iteration_reaches_a_tracker_and_it_is_closed() -> None:
 
 
 def test_a_tracker_that_raises_is_dropped_with_one_warning() -> None:
-    recorder, told = Recorder(), []
+    recorder = Recorder()
+    told: list[str] = []
     with Mirrors({"bad": Raising, "good": lambda: recorder}, told.append) as all_mirrors:
         for k in range(5):
             all_mirrors.log(k, {})
@@ -61,7 +63,8 @@ def test_a_tracker_that_raises_is_dropped_with_one_warning() -> None:
 
 def test_a_tracker_that_hangs_costs_no_time_and_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trackers, "CLOSING_SECONDS", 0.2)
-    release, told = threading.Event(), []
+    release = threading.Event()
+    told: list[str] = []
     began = time.monotonic()
     with Mirrors({"slow": lambda: Hanging(release)}, told.append) as all_mirrors:
         for k in range(2000):
@@ -74,7 +77,8 @@ def test_a_tracker_that_hangs_costs_no_time_and_is_dropped(monkeypatch: pytest.M
 
 def test_a_tracker_that_hangs_at_the_end_does_not_keep_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trackers, "CLOSING_SECONDS", 0.1)
-    release, told = threading.Event(), []
+    release = threading.Event()
+    told: list[str] = []
     with Mirrors({"slow": lambda: Hanging(release)}, told.append) as all_mirrors:
         all_mirrors.log(1, {})
     assert told == ["tracker slow is dropped, the run goes on: it did not finish in time"]

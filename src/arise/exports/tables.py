@@ -1,7 +1,7 @@
 """The tables of a run, and its trajectories, as JSON Lines or Parquet: one file a table, one row a record."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +62,10 @@ def _trajectories(run: RunReader) -> Iterator[Record]:
                 }
 
 
-def _sources(run: RunReader) -> dict[str, Callable[[], Iterator[Record]]]:
-    sources: dict[str, Callable[[], Iterator[Record]]] = {
-        name: (lambda name=name: _table(run, name))
-        for name in TABLES  # type: ignore[misc]
-    }
-    return sources | {
-        "iterations": lambda: _iterations(run),
-        "pairs": lambda: _pairs(run),
-        "turns": lambda: _trajectories(run),
-    }
+def _sources(run: RunReader) -> dict[str, Iterator[Record]]:
+    """Every table by the name of its file; nothing is read before it is asked for."""
+    tables = {name: _table(run, name) for name in TABLES}
+    return tables | {"iterations": _iterations(run), "pairs": _pairs(run), "turns": _trajectories(run)}
 
 
 def write_jsonl(run: RunReader, out: Path) -> list[Path]:
@@ -80,7 +74,7 @@ def write_jsonl(run: RunReader, out: Path) -> list[Path]:
     for name, records in _sources(run).items():
         path = out / f"{name}.jsonl"
         with path.open("w") as file:
-            for record in records():
+            for record in records:
                 file.write(json.dumps(record) + "\n")
         written.append(path)
     return written
@@ -101,7 +95,7 @@ def write_parquet(run: RunReader, out: Path) -> list[Path]:
         ) from None
     written = []
     for name, records in _sources(run).items():
-        found = [_storable(record) for record in records()]
+        found = [_storable(record) for record in records]
         if found:
             path = out / f"{name}.parquet"
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(found), path, compression="zstd")
