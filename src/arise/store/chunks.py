@@ -16,6 +16,7 @@ import numpy as np
 import zstandard
 
 from arise.codec import from_json, to_json
+from arise.errors import AriseError, Exit
 from arise.types import Group, Rollout, Tokens, Turn
 
 PAGE_TURNS, PAGE_CHARS = 40, 200_000
@@ -46,12 +47,12 @@ class _Page(NamedTuple):
 
 def pack(value: Any) -> bytes:
     """A noun as compressed JSON."""
-    return _compress(json.dumps(to_json(value)))
+    return compress(json.dumps(to_json(value)))
 
 
 def unpack_group(content: bytes) -> Group:
     """The group that `pack` wrote."""
-    return from_json(Group, _decompress(content))
+    return from_json(Group, decompress(content))
 
 
 def pack_rollout(rollout: Rollout) -> bytes:
@@ -59,7 +60,7 @@ def pack_rollout(rollout: Rollout) -> bytes:
     trajectory = rollout.trajectory
     pages, body, start = [], [], 0
     for first_turn, texts in _pages(trajectory.turns):
-        frame = _compress(f"[{','.join(texts)}]")
+        frame = compress(f"[{','.join(texts)}]")
         pages.append(_Page(first_turn, len(texts), start, len(frame)))
         body.append(frame)
         start += len(frame)
@@ -80,9 +81,9 @@ class StoredRollout:
     """One rollout in its chunk; opening it reads the head only, so that its size does not matter."""
 
     def __init__(self, folder: Path, place: Place) -> None:
-        self._path = folder / place.chunk
-        (length,) = _HEAD_LENGTH.unpack(self._read(place.start, _HEAD_LENGTH.size))
-        head = _decompress(self._read(place.start + _HEAD_LENGTH.size, length))
+        self._path, self._end = folder / Path(place.chunk).name, place.start + place.length
+        length = int.from_bytes(self._read(place.start, _HEAD_LENGTH.size), "little")
+        head = self._open(place.start + _HEAD_LENGTH.size, length)
         self._body = place.start + _HEAD_LENGTH.size + length
         self.rollout = from_json(Rollout, head["rollout"])
         self.turn_count: int = head["turns"]
@@ -96,7 +97,7 @@ class StoredRollout:
         found: list[Turn] = []
         for page in self._pages:
             if page.first_turn + page.turns > first and page.first_turn < end:
-                stored = _decompress(self._read(self._body + page.start, page.length))
+                stored = self._open(self._body + page.start, page.length)
                 wanted = stored[max(0, first - page.first_turn) : end - page.first_turn]
                 found += [from_json(Turn, turn) for turn in wanted]
         return found
@@ -104,13 +105,25 @@ class StoredRollout:
     def whole(self) -> Rollout:
         """The rollout as it was written."""
         start, length = self._rows
-        rows = tuple(from_json(Tokens, row) for row in _decompress(self._read(self._body + start, length)))
+        rows = tuple(from_json(Tokens, row) for row in self._open(self._body + start, length))
         return replace(self.rollout, trajectory=replace(self.rollout.trajectory, turns=tuple(self.turns()), rows=rows))
+
+    def _open(self, start: int, length: int) -> Any:
+        try:
+            return decompress(self._read(start, length))
+        except ValueError as error:
+            raise AriseError(
+                "storage",
+                Exit.STORAGE,
+                f"{self._path}, byte {start}: {error}",
+                "this trajectory cannot be opened; the others can",
+                f"what is damaged: arise verify {self._path.parents[1]}",
+            ) from None
 
     def _read(self, start: int, length: int) -> bytes:
         with self._path.open("rb") as file:
             file.seek(start)
-            return file.read(length)
+            return file.read(min(length, self._end - start))
 
 
 def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[Place]:
@@ -156,9 +169,14 @@ def _mask(row: Tokens) -> Mask:
     return Mask(len(row), spans)
 
 
-def _compress(text: str) -> bytes:
-    return zstandard.compress(text.encode("utf-8", "surrogatepass"), 3)
+def compress(text: str) -> bytes:
+    """Text as one frame with a checksum; lone surrogates survive."""
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode("utf-8", "surrogatepass"))
 
 
-def _decompress(content: bytes) -> Any:
-    return json.loads(zstandard.decompress(content).decode("utf-8", "surrogatepass"))
+def decompress(content: bytes) -> Any:
+    """The JSON that was compressed; a changed byte is a ValueError."""
+    try:
+        return json.loads(zstandard.decompress(content).decode("utf-8", "surrogatepass"))
+    except zstandard.ZstdError as error:
+        raise ValueError(f"damaged: {error}") from None

@@ -1,4 +1,5 @@
--- One run. Append-only but for `inflight`, which holds finished groups of the iteration under way.
+-- One run. Append-only but for `inflight`, which holds finished groups that a resume may still need. An iteration that is
+-- replayed after a fall-back and comes out otherwise takes the place of the one before, and `vitals` says so.
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY, at REAL, owner TEXT, version TEXT, committed INTEGER);
 CREATE TABLE IF NOT EXISTS iterations (
@@ -41,3 +42,10 @@ CREATE TABLE IF NOT EXISTS verdict_counts (
 CREATE TABLE IF NOT EXISTS cells (
     k INTEGER, task_type TEXT, capability TEXT, passes REAL, fails REAL,
     PRIMARY KEY (k, task_type, capability)) WITHOUT ROWID;
+
+-- Files beside this database, by digest: chunks of trajectories, manifests of checkpoints.
+CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, k INTEGER, bytes INTEGER, sha256 TEXT) WITHOUT ROWID;
+-- The digest of all rows of an iteration (`k12`) or of an evaluation (`evaluation before`).
+CREATE TABLE IF NOT EXISTS seals (name TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID;
+-- What an iteration cost: `seconds.rollouts`, `peak_mib`, ...
+CREATE TABLE IF NOT EXISTS vitals (k INTEGER, name TEXT, value REAL, PRIMARY KEY (k, name)) WITHOUT ROWID;
