@@ -22,6 +22,7 @@ from arise.models.judge import LanguageModelJudge
 from arise.models.spend import Purse
 from arise.models.store import Store
 from arise.ports import Judge
+from arise.rollouts.assessment import EachRollout
 from arise.testing import Expert, FakeLLM
 from arise.train import assess
 from arise.types import Group, Pair, Pool, Rollout, Rubric, Skill
@@ -58,7 +59,7 @@ async def iteration(
     """Seconds from the first rollout to the last verdict, and how many verdicts there were."""
     started = time.perf_counter()
     pending = [asyncio.create_task(rolled_out(i, durations[i])) for i in range(TASKS)]
-    groups = await assess(judge, pending, pool())
+    groups = await assess(EachRollout(judge) if judge else None, pending, pool())
     verdicts = sum(len(r.judgment.verdicts) for group in groups for r in group.rollouts if r.judgment)
     return time.perf_counter() - started, verdicts
 

@@ -1,34 +1,52 @@
 """The composition root: the only file that names concrete classes, from a configuration to a run ready to start."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from arise.baselines.online_rubrics import OnlineRubrics
+from arise.baselines.response import response_credit
+from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.baselines.uniform import Uniform
 from arise.baselines.vade import Vade
 from arise.coevolution import Reflection
-from arise.config import CapabilitySampling, Config, HarborTasks, VadeSampling, WorldTasks
+from arise.config import (
+    CapabilitySampling,
+    Config,
+    HarborTasks,
+    VadeSampling,
+    WorldTasks,
+)
+from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluation, evaluate, stored_evaluation
 from arise.judging import Judging, judging
+from arise.lifecycle_file import starting_pool
+from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
 from arise.policies import build_engine, starting_model
-from arise.ports import Engine, Judge, Sampler
-from arise.rollouts.collect import Collector, TaskFiles
+from arise.ports import Assessor, Engine, Guidance, Judge, Sampler
+from arise.references import ReferenceAttempts, ScriptedWorker
+from arise.rollouts.assessment import EachRollout
+from arise.rollouts.collect import Agent, Collector, TaskFiles
+from arise.rollouts.discretion import Discreet
 from arise.rollouts.shell_agent import ShellAgent
+from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool, SandboxUnavailable
 from arise.state import State
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES, CorpusError, load_corpus
+from arise.trackers import mirrors
 from arise.train import Run
 from arise.types import Pool, Task
+from arise.watching import Watching
 from arise.world.generator import instances, write_task
 
 Corpus = dict[str, tuple[Task, TaskFiles]]
@@ -63,6 +81,21 @@ class Workplace:
         return stored_evaluation(label, self.run.store, len(self.held_out) * self.run.config.evaluation.attempts)
 
 
+def require_sound(config: Config) -> None:
+    """Refuse, before anything is written, what would only come to light when the parts are built."""
+    if config.pool.lifecycle:
+        starting_pool(Path(config.pool.lifecycle))
+    scripted = isinstance(config.tasks, WorldTasks)
+    if isinstance(config.criteria, ElicitedCriteria) and not (scripted or config.criteria.endpoint):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            "criteria.kind = 'elicited' has nobody to make reference attempts at tasks of your own",
+            "nothing was started",
+            "set criteria.endpoint.model and criteria.endpoint.base_url",
+        )
+
+
 @asynccontextmanager
 async def workplace(config: Config, store: RunStore, display: Display) -> AsyncIterator[Workplace]:
     """Build every part, continue from the store's last commit if there is one, and take it all down at the end."""
@@ -74,28 +107,53 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
             loaded = await starting_model(config, sandboxes, display.tell)
             engine = build_engine(config, loaded)
             try:
-                agent = ShellAgent(engine, ChatFormat(loaded.tokenizer), config.agent, config.sampling)
                 collector = Collector(
-                    agent, sandboxes, verifier, train_tasks | held_out, store, config.train.seed, tuple(BUILD_FILES)
+                    Discreet(
+                        _agent(config, engine, ChatFormat(loaded.tokenizer)),
+                        config.storage.secrets == "keep",
+                        display.tell,
+                    ),
+                    sandboxes,
+                    verifier,
+                    train_tasks | held_out,
+                    store,
+                    config.train.seed,
+                    tuple(BUILD_FILES),
                 )
                 async with judging(config, store.folder, display.tell) as judges:
                     state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                    await _continue(state, store, engine)
-                    run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, display)
-                    yield Workplace(run, state, held_out, judges.judge)
+                    await _continue(config, state, store, engine, display.tell)
+                    with mirrors(config, store.folder, display.tell) as mirrored:
+                        run = Run(
+                            config,
+                            engine,
+                            _guidance(config),
+                            collector,
+                            _assessor(config, judges, collector),
+                            _credit(config),
+                            _evolution(config, judges),
+                            store,
+                            Watching(display, store, mirrored),
+                        )
+                        yield Workplace(run, state, held_out, judges.judge)
             finally:
                 engine.close()
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, str(error), "nothing was run", "see the line above") from None
 
 
-async def _continue(state: State, store: RunStore, engine: Engine) -> None:
-    """Go back to the last commit, where there is one."""
-    found = store.last_checkpoint()
+async def _continue(config: Config, state: State, store: RunStore, engine: Engine, tell: Callable[[str], None]) -> None:
+    """Go back to the last commit; where there is none, begin with the pool that the configuration names."""
+    found = store.last_checkpoint(tell)
     if found is not None:
         saved, checkpoint = found
         state.restore(saved)
         await engine.load_state(str(store.folder / checkpoint))
+    elif config.pool.lifecycle:
+        state.pool = starting_pool(Path(config.pool.lifecycle))
+        state.sampler.keep_only(state.pool)
+        if not store.query("SELECT 1 FROM pairs LIMIT 1"):
+            store.save_starting_pool(state.pool)
 
 
 def _tasks(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
@@ -144,7 +202,39 @@ def _sampler(config: Config, tasks: list[Task]) -> Sampler:
     return Uniform(tasks, random)
 
 
-def _evolution(config: Config, judges: Judging) -> Reflection | None:
-    if judges.reflector is None:
+def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
+    agent = ShellAgent(engine, chat, config.agent, config.sampling)
+    if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
+        return BarePromptRows(agent, engine, chat)
+    return agent
+
+
+def _guidance(config: Config) -> Guidance:
+    if isinstance(config.guidance, Scaffold):
+        return ScaffoldedGuidance(config.guidance, config.train.iterations, config.train.seed)
+    return ActiveSkills(config.guidance.share)
+
+
+def _credit(config: Config) -> CreditRule:
+    if isinstance(config.credit, ResponseCredit):
+        return response_credit(config.credit)
+    return separate_credit(config.credit)
+
+
+def _assessor(config: Config, judges: Judging, collector: Collector) -> Assessor | None:
+    if judges.judge is None:
         return None
-    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, config.guidance.show_skills)
+    if not isinstance(config.criteria, ElicitedCriteria):
+        return EachRollout(judges.judge)
+    assert judges.reflector is not None, "whoever has a judge has a reflector"
+    assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"
+    worker = replace(collector, agent=ScriptedWorker(config.tasks, config.agent))
+    references = ReferenceAttempts(worker, config.criteria.references)
+    return OnlineRubrics(judges.judge, judges.reflector, references, config.criteria)
+
+
+def _evolution(config: Config, judges: Judging) -> Reflection | None:
+    if judges.reflector is None or not config.pool.evolves:
+        return None
+    shown = isinstance(config.guidance, Scaffold) or config.guidance.share > 0
+    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, refine=shown)

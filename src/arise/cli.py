@@ -1,14 +1,13 @@
 """The `arise` command. Heavy imports live inside the commands, so that `arise --help` stays fast."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_judge, cli_models, cli_tasks
+from arise import __version__, cli_doctor, cli_judge, cli_models, cli_pool, cli_sampler, cli_store, cli_tasks, cli_view
+from arise.cli_output import AsJson, RunFolder, one_message, say, say_json
 
 app = typer.Typer(
     name="arise",
@@ -21,8 +20,16 @@ app = typer.Typer(
 app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
+app.add_typer(cli_pool.app, name="pool")
+app.add_typer(cli_sampler.app, name="sampler")
+cli_store.register(app)
+cli_doctor.register(app)
+cli_view.register(app)
 
-ConfigPath = Annotated[Path | None, typer.Argument(help="A TOML file; without one, the paper's values.")]
+ConfigPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(help="TOML files, later ones over earlier ones; without any, the paper's values."),
+]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]
 
 
@@ -41,69 +48,63 @@ def _root(
     pass
 
 
-RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.")]
-
-
-@contextmanager
-def _one_message() -> Iterator[None]:
-    """Whatever is wrong reaches a person as one message and a fixed exit code, never as a traceback."""
-    from arise.config_file import ConfigError
-    from arise.errors import AriseError, Exit
-
-    try:
-        yield
-    except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(Exit.CONFIG) from None
-    except AriseError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(error.exit_code) from None
-
-
-@app.command(epilog="Example: arise train configs/embedded.toml --set train.seed=1 --run-dir runs/first")
+@app.command(epilog="Example: arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade")
 def train(
-    path: ConfigPath = None,
+    paths: ConfigPaths = None,
     overrides: Overrides = None,
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Train a policy; Ctrl-C leaves a run that `arise resume` continues."""
-    with _one_message():
+    with one_message():
         from arise.config_file import load_config
+        from arise.run_folder import claim
 
-        config = load_config(path, overrides or [])
+        config = load_config(paths, overrides or [])
+        folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        lock = claim(folder)
         from arise import cli_train
 
-        folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-        cli_train.start(config, folder, typer.echo)
+        cli_train.start(config, folder, lock, say, as_json)
 
 
 @app.command(epilog="Example: arise resume runs/first")
-def resume(run: RunFolder) -> None:
+def resume(run: RunFolder, as_json: AsJson = False) -> None:
     """Continue a run exactly where it was committed."""
-    with _one_message():
+    with one_message():
+        from arise.run_folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
         from arise import cli_train
 
-        cli_train.resume(run, typer.echo)
+        cli_train.resume(run, lock, say, as_json)
 
 
 @app.command("eval", epilog="Example: arise eval runs/first")
 def evaluate(
     run: RunFolder,
     label: Annotated[str, typer.Option("--label", help="A name for this evaluation.")] = "eval",
+    as_json: AsJson = False,
 ) -> None:
     """Try the held-out tasks with a run's last checkpoint, without any evolved skill."""
-    with _one_message():
+    with one_message():
+        from arise.run_folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
         from arise import cli_train
 
-        typer.echo(cli_train.evaluate_run(run, label, typer.echo).line())
+        found = cli_train.evaluate_run(run, label, lock, lambda message: say(message, err=as_json))
+        say_json(cli_train.evaluation_facts(found)) if as_json else say(found.line())
 
 
-@app.command(epilog="Example: arise config configs/arise.toml --set train.iterations=20")
+@app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")
 def config(
-    path: ConfigPath = None,
+    paths: ConfigPaths = None,
     overrides: Overrides = None,
     changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of TOML.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a configuration and print it in full."""
     import json
@@ -112,9 +113,9 @@ def config(
 
     from arise.config_file import differences, load_config
 
-    with _one_message():
-        resolved = load_config(path, overrides or [])
-    values = differences(resolved) if changed else resolved.model_dump()
+    with one_message():
+        resolved = load_config(paths, overrides or [])
+    values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())
 
 

@@ -1,31 +1,40 @@
 """`arise train`, `arise resume` and `arise eval`: build a run, drive it, sum it up."""
 
 import asyncio
+import errno
+import json
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import tomli_w
+from filelock import FileLock
 from rich.console import Console
 
-from arise.build import Workplace, workplace
+from arise.build import Workplace, require_sound, workplace
 from arise.config import Config
 from arise.config_file import load_config
-from arise.display import Display
+from arise.display import Display, JsonDisplay
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluation
 from arise.live import LiveDisplay
+from arise.run_folder import CONFIG_FILE, unwritable
 from arise.store import RunStore
 from arise.train import train
 
 Write = Callable[[str], None]
-CONFIG_FILE = "config.toml"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
-def start(config: Config, folder: Path, write: Write) -> None:
+def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
     """A new run in an empty folder."""
     if (folder / CONFIG_FILE).exists():
+        lock.release()
         raise AriseError(
             "storage",
             Exit.STORAGE,
@@ -33,54 +42,38 @@ def start(config: Config, folder: Path, write: Write) -> None:
             "nothing was changed",
             f"arise resume {folder}, or give another --run-dir",
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    store = RunStore.open(folder)
-    try:
-        (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump()))
-        _drive(config, store, write)
-    finally:
-        store.close()
+    require_sound(config)
+    with closing(RunStore.open(folder, lock)) as store:
+        with store.writing():
+            (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
+        _drive(config, store, write, as_json)
 
 
-def resume(folder: Path, write: Write) -> None:
+def resume(folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
     """Continue a run exactly where it was committed."""
-    config = run_config(folder)
-    store = RunStore.open(folder)
-    try:
-        _drive(config, store, write)
-    finally:
-        store.close()
+    with closing(RunStore.open(folder, lock)) as store:
+        _drive(load_config(folder / CONFIG_FILE), store, write, as_json)
 
 
-def run_config(folder: Path) -> Config:
-    """The configuration a run was started with."""
-    if not (folder / CONFIG_FILE).is_file():
-        raise AriseError(
-            "storage",
-            Exit.STORAGE,
-            f"{folder} holds no run",
-            "nothing was done",
-            "name a folder that `arise train` made",
-        )
-    return load_config(folder / CONFIG_FILE)
-
-
-def _drive(config: Config, store: RunStore, write: Write) -> None:
+def _drive(config: Config, store: RunStore, write: Write, as_json: bool) -> None:
     """Evaluate, train, evaluate, sum up; on a terminal with the live screen."""
     console = Console()
+    iterations = config.train.iterations
+    if as_json:
+        write(json.dumps({"summary": _run(config, store, JsonDisplay(write, iterations))}))
+        return
     if console.is_terminal:
-        with LiveDisplay(console, config.train.iterations, store.folder.name) as display:
+        with LiveDisplay(console, config, store.folder) as display:
             summary = _run(config, store, display)
     else:
-        summary = _run(config, store, Display(write, config.train.iterations))
-    for line in summary:
-        write(line)
+        summary = _run(config, store, Display(write, iterations))
+    write(_as_text(summary))
 
 
-def _run(config: Config, store: RunStore, display: Display) -> list[str]:
-    """The whole run; gives the lines that sum it up."""
+def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
+    """The whole run; gives the facts that sum it up."""
 
-    async def whole() -> list[str]:
+    async def whole() -> dict[str, Any]:
         task = asyncio.current_task()
         assert task is not None
         loop = asyncio.get_running_loop()
@@ -105,6 +98,12 @@ def _run(config: Config, store: RunStore, display: Display) -> list[str]:
             "the last committed iteration and every finished group are kept",
             f"arise resume {store.folder}",
         ) from None
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise unwritable(store.folder, error) from error
+    except sqlite3.OperationalError as error:
+        raise unwritable(store.folder, error) from error
 
 
 async def _evaluated(place: Workplace, label: str) -> Evaluation:
@@ -113,41 +112,67 @@ async def _evaluated(place: Workplace, label: str) -> Evaluation:
     return stored or await place.evaluate(label)
 
 
-def _summary(place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float) -> list[str]:
-    """What a person wants to know at the end, and the next command to type."""
+def _summary(
+    place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float
+) -> dict[str, Any]:
+    """What a person wants to know at the end."""
     query = place.run.store.query
-    kinds = dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind"))
     all_fail = [row[0] for row in query("SELECT json_extract(metrics, '$.all_fail') FROM iterations ORDER BY k")]
     tenth = max(1, len(all_fail) // 10)
-    total = sum(display.seconds.values()) or 1.0
-    longest_first = sorted(display.seconds.items(), key=lambda item: -item[1])
-    parts = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in longest_first)
-    (low, high), (base_low, base_high) = after.interval, before.interval
-    return [
+    return {
+        "run": str(place.run.store.folder),
+        "before": evaluation_facts(before),
+        "after": evaluation_facts(after),
+        "events": dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind")),
+        "pool": len(place.state.pool),
+        "all_fail": [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
+        "seconds": seconds,
+        "parts": dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
+    }
+
+
+def evaluation_facts(found: Evaluation) -> dict[str, Any]:
+    """An evaluation as JSON values."""
+    return asdict(found) | {"rate": found.rate if found.attempts else None, "interval": found.interval}
+
+
+def _as_text(summary: dict[str, Any]) -> str:
+    """The facts as lines, and the next commands to type."""
+    kinds, total = summary["events"], sum(summary["parts"].values()) or 1.0
+    parts = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in summary["parts"].items())
+    scores = [_score(summary[label]) for label in ("before", "after")]
+    first, last = summary["all_fail"]
+    lines = [
         "",
         "held-out pass rate, no skills shown",
-        f"  before {before.rate:5.1f} %  (95 % {base_low:.1f}-{base_high:.1f})",
-        f"  after  {after.rate:5.1f} %  (95 % {low:.1f}-{high:.1f})",
-        f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {len(place.state.pool)} in the pool; "
+        f"  before {scores[0]}",
+        f"  after  {scores[1]}",
+        f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {summary['pool']} in the pool; "
         f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined",
-        f"all-fail groups an iteration: {_mean(all_fail[:tenth]):.1f} first, {_mean(all_fail[-tenth:]):.1f} last",
-        f"time: {seconds:.0f} s; of an iteration: {parts}",
-        f"next: arise eval {place.run.store.folder}",
+        f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
+        f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
+        f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise eval {summary['run']}",
     ]
+    return "\n".join(lines)
 
 
-def evaluate_run(folder: Path, label: str, write: Write) -> Evaluation:
+def _score(facts: dict[str, Any]) -> str:
+    if facts["rate"] is None:
+        return "unknown: infrastructure ended every attempt"
+    low, high = facts["interval"]
+    return f"{facts['rate']:5.1f} %  (95 % {low:.1f}-{high:.1f})"
+
+
+def evaluate_run(folder: Path, label: str, lock: FileLock, write: Write) -> Evaluation:
     """Held-out attempts with a run's last checkpoint."""
-    config, store = run_config(folder), RunStore.open(folder)
 
     async def whole() -> Evaluation:
         async with workplace(config, store, Display(write, config.train.iterations)) as place:
             return await place.evaluate(label, place.state.pool)
 
-    try:
+    with closing(RunStore.open(folder, lock)) as store:
+        config = load_config(folder / CONFIG_FILE)
         return asyncio.run(whole())
-    finally:
-        store.close()
 
 
 def _mean(values: list[float]) -> float:

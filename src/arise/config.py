@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from arise.config_base import Count, Fraction, Positive, Section
+from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
 
 
@@ -57,6 +58,7 @@ class Loss(Section):
 class Credit(Section):
     """Eqs. 15-17: lambda, and the length adjustment of positive rewards."""
 
+    kind: Literal["separate"] = "separate"
     rubric_weight: Fraction = 0.3
     length_strength: Fraction = 0.5
     length_threshold: Annotated[int, Field(ge=0)] = 16_384
@@ -71,6 +73,12 @@ class PoolLimits(Section):
     activate_at: Fraction = 0.3
     retire_at: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
     min_evaluations: Count = 1
+    evolves: bool = True
+    """Off: the pool stays as it is, no update ever comes."""
+    retires: bool = True
+    """Off: a mastered pair stays in the pool, its skill hidden."""
+    lifecycle: str = ""
+    """A file of `arise pool export`: the pool starts with every pair of that run's life, skills hidden."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -182,10 +190,25 @@ class NoJudging(Section):
     kind: Literal["none"] = "none"
 
 
-class Guidance(Section):
-    """Whether active skills enter the system prompt of training rollouts."""
+class SkillGuidance(Section):
+    """Active skills enter the system prompt of this share of a group's training rollouts; 0 withholds them from all."""
 
-    show_skills: bool = True
+    kind: Literal["skills"] = "skills"
+    share: Fraction = 1.0
+
+
+class PoolCriteria(Section):
+    """Rollouts are judged by the rubrics of the pool."""
+
+    kind: Literal["pool"] = "pool"
+
+
+class Watch(Section):
+    """Re-judges retired rubrics on a share of ordinary rollouts (0: never) and brings back what was unlearned."""
+
+    share: Fraction = 0.0
+    reopen_below: Fraction = 0.7
+    min_evaluations: Count = 8
 
 
 class Evaluation(Section):
@@ -195,13 +218,33 @@ class Evaluation(Section):
 
 
 class Storage(Section):
-    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume."""
+    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
+
+    `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
+    """
 
     checkpoint_every: Count = 1
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2
+    keep_every: Annotated[int, Field(ge=0)] = 0
+    """Checkpoints of iterations that are multiples of this are kept for good; 0: only the newest ones are."""
+    secrets: Literal["redact", "keep"] = "redact"
+
+
+TrackerName = Literal["tensorboard", "wandb", "trackio", "mlflow"]
+
+
+class Trackers(Section):
+    """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
+
+    use: list[TrackerName] = Field(default_factory=list)
+    project: str = "arise"
+    online: bool = False
 
 
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
+CreditChoice = Annotated[Credit | ResponseCredit, Field(discriminator="kind")]
+CriteriaChoice = Annotated[PoolCriteria | ElicitedCriteria, Field(discriminator="kind")]
+GuidanceChoice = Annotated[SkillGuidance | Scaffold, Field(discriminator="kind")]
 TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
 ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
 JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging, Field(discriminator="kind")]
@@ -215,11 +258,13 @@ class Config(Section):
     sampling: Sampling = Sampling()
     optimizer: Optimizer = Optimizer()
     loss: Loss = Loss()
-    credit: Credit = Credit()
+    credit: CreditChoice = Credit()
     pool: PoolLimits = PoolLimits()
     evidence: Evidence = Evidence()
     sampler: SamplerChoice = CapabilitySampling()
-    guidance: Guidance = Guidance()
+    guidance: GuidanceChoice = SkillGuidance()
+    criteria: CriteriaChoice = PoolCriteria()
+    watch: Watch = Watch()
     judge: JudgeChoice = OfflineJudging()
     reflector: ReflectorChoice = SameAsJudge()
     budget: Budget = Budget()
@@ -229,6 +274,7 @@ class Config(Section):
     agent: Agent = Agent()
     evaluation: Evaluation = Evaluation()
     storage: Storage = Storage()
+    trackers: Trackers = Trackers()
 
     @model_validator(mode="after")
     def _window_spans_an_update(self) -> Self:

@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from arise.config import Config
+from arise.secrets import found
 
 
 class ConfigError(ValueError):
@@ -26,25 +27,62 @@ class ConfigError(ValueError):
         super().__init__(f"error[config]  {count}, nothing was started\n{lines}\n  source: {source}")
 
 
-def load_config(path: Path | None = None, overrides: Sequence[str] = ()) -> Config:
-    """The configuration of a TOML file (the paper's when there is none) with `section.key=value` overrides on top."""
-    source = " and ".join([*([str(path)] if path else []), *(["--set"] if overrides else [])]) or "defaults"
-    text, values = _read(path) if path else ("", {})
-    problems = []
-    for override in overrides:
-        problem = _set(values, override)
-        if problem:
-            problems.append(problem)
+def load_config(paths: Path | Sequence[Path] | None = None, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of TOML files, merged left to right over the paper's values, `section.key=value` on top."""
+    files = [paths] if isinstance(paths, Path) else list(paths or [])
+    source = " and ".join([*map(str, files), *(["--set"] if overrides else [])]) or "defaults"
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for path in files:
+        text, layer = _read(path)
+        values = merged(values, layer)
+        within = f"{path.name} " if len(files) > 1 else ""
+        places |= {key: f"{within}line {number}" for key, number in _line_numbers(text).items()}
+    problems = [problem for override in overrides if (problem := _set(values, override))]
     try:
         config = Config.model_validate(values)
     except ValidationError as error:
-        places = {key: f"line {number}" for key, number in _line_numbers(text).items()}
         places |= {override.partition("=")[0].strip(): "--set" for override in overrides}
         problems += [_describe(details, places) for details in error.errors()]
         raise ConfigError(problems, source) from None
+    problems += [
+        f"{key}: holds what looks like a key — name an environment variable with api_key_env instead"
+        for key, text in _texts(config.model_dump())
+        if found(text, {})
+    ]
     if problems:
         raise ConfigError(problems, source)
     return config
+
+
+def _texts(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a configuration with its key."""
+    if isinstance(values, str):
+        yield key, values
+    elif isinstance(values, dict):
+        for name, value in values.items():
+            yield from _texts(value, f"{key}.{name}".lstrip("."))
+    elif isinstance(values, list):
+        for value in values:
+            yield from _texts(value, key)
+
+
+def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    """`layer` over `values`, key by key; a section of another kind replaces the one below it."""
+    result = dict(values)
+    for key, value in layer.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, dict) and _kind(key, below) == _kind(key, value, below):
+            result[key] = merged(below, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _kind(section: str, values: Mapping[str, Any], below: Mapping[str, Any] | None = None) -> object:
+    """The kind a section's values are of: what they say, else what stands below them, else the paper's."""
+    default = getattr(Config.model_fields[section].default, "kind", None) if section in Config.model_fields else None
+    return values.get("kind", (below or {}).get("kind", default))
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:

@@ -1,9 +1,11 @@
 """What a person sees while a run goes on: one plain line an iteration, and where its time went."""
 
+import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
+from arise.codec import to_json
 from arise.method.sampler import CapabilitySampler
 from arise.state import State
 from arise.store import IterationRecord
@@ -18,6 +20,7 @@ class Display:
         self._part, self._since = "", time.perf_counter()
         self.seconds: dict[str, float] = defaultdict(float)
         self._iteration_seconds: dict[str, float] = defaultdict(float)
+        self.last_seconds: dict[str, float] = {}
 
     def tell(self, message: str) -> None:
         """A line that is not about an iteration."""
@@ -59,10 +62,14 @@ class Display:
     def finished(self, record: IterationRecord) -> None:
         """Print the committed iteration."""
         self.part("")
-        spent = sum(self._iteration_seconds.values())
         for name, seconds in self._iteration_seconds.items():
             self.seconds[name] += seconds
+        self.last_seconds = dict(self._iteration_seconds)
         self._iteration_seconds.clear()
+        self.show(record, sum(self.last_seconds.values()))
+
+    def show(self, record: IterationRecord, spent: float) -> None:
+        """One line for an iteration."""
         m = record.metrics
         born = retired = 0
         if record.update:
@@ -75,6 +82,20 @@ class Display:
             f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  coverage {m['coverage']:.2f}  {spent:.1f} s"
         )
+
+
+class JsonDisplay(Display):
+    """One JSON object a line, for programs."""
+
+    def tell(self, message: str) -> None:
+        """A line that is not about an iteration."""
+        self._write(json.dumps({"message": message}))
+
+    def show(self, record: IterationRecord, spent: float) -> None:
+        """An iteration with its numbers and the pool's events."""
+        events = record.update.evolution.events if record.update else ()
+        facts = {"iteration": record.k + 1, "seconds": spent, "metrics": dict(record.metrics)}
+        self._write(json.dumps(facts | {"events": [to_json(event) for event in events]}))
 
 
 def _mean(values: Sequence[float]) -> float:

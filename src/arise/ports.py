@@ -25,6 +25,7 @@ from arise.types import (
     Selection,
     StepStats,
     Task,
+    Tokens,
 )
 
 
@@ -46,6 +47,18 @@ class Judge(Protocol):
     async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment: ...
 
 
+class Assessor(Protocol):
+    """Judges a finished group as a whole, by the pool's rubrics or by criteria of its own."""
+
+    async def assess(self, group: Group, pool: Pool) -> Group: ...
+
+
+class Guidance(Protocol):
+    """Which pairs' texts stand in the prompt of each rollout of a group."""
+
+    def shown(self, pool: Pool, iteration: int, task_id: str, group_size: int) -> list[tuple[Pair, ...]]: ...
+
+
 class Reflector(Protocol):
     """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8)."""
 
@@ -62,6 +75,7 @@ class Engine(Protocol):
     def version(self) -> int: ...
     def capabilities(self) -> Capabilities: ...
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]: ...
+    async def score(self, row: Tokens) -> Tokens: ...
     async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats: ...
     async def publish(self) -> PolicyRef: ...
     async def save_state(self, path: Path) -> str: ...

@@ -2,19 +2,18 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from arise.coevolution import Reflection, Update
 from arise.config import Config
-from arise.method.credit import group_advantages
+from arise.method.credit import CreditRule
 from arise.method.evidence import records_of
-from arise.ports import Engine, Judge
+from arise.ports import Assessor, Engine, Guidance
 from arise.rollouts.collect import Collector
-from arise.rollouts.guidance import active_pairs
 from arise.state import State
 from arise.store import IterationRecord, RunStore
-from arise.types import Example, Group, LossSpec, OptimSpec, Pool, Rollout, StepStats
+from arise.types import Example, Group, LossSpec, OptimSpec, Pool, StepStats
 
 
 class Watch(Protocol):
@@ -31,8 +30,10 @@ class Run:
 
     config: Config
     engine: Engine
+    guidance: Guidance
     rollouts: Collector
-    judge: Judge | None
+    assessor: Assessor | None
+    credit: CreditRule
     evolution: Reflection | None
     store: RunStore
     watch: Watch
@@ -51,16 +52,16 @@ async def train(run: Run, state: State) -> Engine:
     """Algorithm 1. The numbers on the right are the paper's lines."""
     train, pool_limits = run.config.train, run.config.pool
     while state.iteration < train.iterations:  # 3
-        k, pool, rubric_ids = state.iteration, state.pool, [rubric.id for rubric in state.pool.rubrics]
+        k, pool = state.iteration, state.pool
         run.watch.part("sampler")
         draws = state.sampler.draw(train.tasks_per_iteration, run.engine.version)  # 4-5: Eqs. 11-14
         run.watch.part("rollouts")
-        shown = active_pairs(pool) if run.config.guidance.show_skills else ()
-        pending = run.rollouts.collect(k, draws, shown, train.group_size)  # 6-7: G each, verified
-        groups = await assess(run.judge, pending, pool)  # 8-12: diagnostics only while the pool is empty
+        shown = [run.guidance.shown(pool, k, draw.task_id, train.group_size) for draw in draws]
+        pending = run.rollouts.collect(k, draws, shown)  # 6-7: G each, verified
+        groups = await assess(run.assessor, pending, pool)  # 8-12: diagnostics only while the pool is empty
         run.watch.part("method")
         state.add_evidence(k, groups, run.config.evidence.window)  # 13: B_k
-        advantages = [group_advantages(group, rubric_ids, run.config.credit) for group in groups]  # 14: Eqs. 15-17
+        advantages = [run.credit(group, pool) for group in groups]  # 14: Eqs. 15-17
         batch = [
             Example(rollout.trajectory.rows, float(advantage))
             for group, parts in zip(groups, advantages, strict=True)
@@ -85,23 +86,17 @@ async def train(run: Run, state: State) -> Engine:
         record = IterationRecord(
             k, draws, groups, advantages, evidence, pool, evolved, metrics, state.to_dict(), checkpoint
         )
-        run.store.commit(record, run.config.storage.keep_checkpoints)
+        run.store.commit(record, run.config.storage.keep_checkpoints, run.config.storage.keep_every)
         run.watch.finished(record)
     return run.engine  # 29
 
 
-async def assess(judge: Judge | None, pending: Sequence[asyncio.Task[Group]], pool: Pool) -> list[Group]:
+async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group]], pool: Pool) -> list[Group]:
     """Alg. 1, lines 8-12 — judge each group as soon as it is rolled out, while others still run."""
 
     async def judged(task: asyncio.Task[Group]) -> Group:
         group = await task
-        return replace(group, rollouts=tuple(await asyncio.gather(*(verdicts(group, r) for r in group.rollouts))))
-
-    async def verdicts(group: Group, rollout: Rollout) -> Rollout:
-        # An attempt that infrastructure ended has nothing to be judged by.
-        if judge is None or rollout.fault:
-            return rollout
-        return replace(rollout, judgment=await judge.judge(group.task, rollout, pool))
+        return await assessor.assess(group, pool) if assessor else group
 
     return list(await asyncio.gather(*map(judged, pending)))
 
@@ -112,5 +107,6 @@ async def save_policy(run: Run, iteration: int) -> str | None:
     if iteration % run.config.storage.checkpoint_every and not last:
         return None
     name = f"checkpoints/k{iteration:05d}"
-    await run.engine.save_state(run.store.folder / name)
+    with run.store.writing():
+        await run.engine.save_state(run.store.folder / name)
     return name

@@ -23,7 +23,10 @@ def write_state(path: Path, files: Mapping[str, Mapping[str, Tensor]], facts: Ma
     draft = draft_beside(path)
     digests = {}
     for name, tensors in files.items():
-        save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, draft / name)
+        try:
+            save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, draft / name)
+        except SafetensorError as error:
+            raise OSError(f"{draft / name}: {error}") from None
         sync(draft / name)
         digests[name] = _sha256(draft / name)
     manifest = {"format": FORMAT, "facts": dict(facts), "sha256": digests}

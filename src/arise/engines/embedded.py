@@ -17,7 +17,17 @@ from arise.engines.scheduler import Scheduler
 from arise.engines.stopping import StopRules
 from arise.engines.training import Trainer
 from arise.engines.weights import LoraSpec, merged_weights, plain_model, with_adapters
-from arise.types import Capabilities, Example, LossSpec, OptimSpec, PolicyRef, SamplingParams, Segment, StepStats
+from arise.types import (
+    Capabilities,
+    Example,
+    LossSpec,
+    OptimSpec,
+    PolicyRef,
+    SamplingParams,
+    Segment,
+    StepStats,
+    Tokens,
+)
 
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
 
@@ -107,6 +117,10 @@ class EmbeddedEngine:
             raise ValueError(
                 f"sample: need max_tokens >= 1, temperature > 0, 0 < top_p <= 1, no empty stop; got {params}"
             )
+
+    async def score(self, row: Tokens) -> Tokens:
+        """The row with the log-probs that the current policy gives its generated tokens."""
+        return await self._scheduler.run(lambda: self._trainer.score(row, self.version))
 
     async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
         """One update of the trained weights (Eqs. 18-19); `publish` makes it sampleable."""

@@ -104,6 +104,14 @@ class Trainer:
             totals.max_abs_log_ratio = max(totals.max_abs_log_ratio, worst)
         return totals
 
+    def score(self, row: Tokens, version: int) -> Tokens:
+        """The row with the log-probs that the weights of `version` give its generated tokens."""
+        with torch.no_grad(), torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
+            found_U = self._logprobs([row]).cpu().numpy()
+        logprob_U = np.zeros(len(row))
+        logprob_U[row.generated_U] = found_U
+        return Tokens(row.ids_U, row.generated_U, logprob_U, np.where(row.generated_U, version, -1))
+
     def _logprobs(self, rows: Sequence[Tokens]) -> Tensor:
         model = plain_model(self._model)
         logits_at = llama_training.logits_at if self._fast else any_logits_at

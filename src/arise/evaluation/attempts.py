@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,10 +28,13 @@ class Evaluation:
 
     @property
     def rate(self) -> float:
-        return pooled_pass_rate(self.successes, self.attempts)
+        """In percent; not a number when infrastructure ended every attempt."""
+        return pooled_pass_rate(self.successes, self.attempts) if self.attempts else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
+        if not self.attempts:
+            return 0.0, 100.0
         low, high = wilson_interval(self.successes, self.attempts)
         return 100.0 * low, 100.0 * high
 
@@ -64,11 +68,13 @@ async def evaluate(
             verdicts = {rubric_id: verdict.value for rubric_id, verdict in judgment.verdicts.items()}
         kind = task.task_types[0] if task.task_types else ""
         success = None if rollout.success is None else int(rollout.success)
-        head = (label, task.id, attempt, iteration, task.domain, kind, success, rollout.reward)
+        reward = None if rollout.reward is None else float(rollout.reward)
+        head = (label, task.id, attempt, iteration, task.domain, kind, success, reward)
         leaked = _leaked_bytes(rollout, skill_texts)
         return (*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts))
 
-    store.save_attempts(await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts))))
+    rows = await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts)))
+    store.save_attempts(label, rows)
     found = stored_evaluation(label, store, len(tasks) * attempts)
     assert found is not None
     return found

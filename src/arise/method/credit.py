@@ -1,6 +1,6 @@
 """Alg. 1, line 14: from a judged group to the advantage of each of its trajectories, with the parts it is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from arise.method.advantage import advantage_parts, combined_advantages
 from arise.method.arrays import Floats
 from arise.method.pass_rate import verdict_arrays
 from arise.method.reward import length_regularized
-from arise.types import Group
+from arise.types import Group, Pool
 
 
 class Advantages(NamedTuple):
@@ -19,6 +19,19 @@ class Advantages(NamedTuple):
     combined_J: Floats
     task_J: Floats
     rubric_J: Floats
+
+
+CreditRule = Callable[[Group, Pool], Advantages | None]
+"""From a judged group to its advantages; None for a group that is not learned from."""
+
+
+def separate_credit(credit: Credit) -> CreditRule:
+    """The paper's rule: outcome and each rubric of the pool normalised apart, then combined."""
+
+    def rule(group: Group, pool: Pool) -> Advantages | None:
+        return group_advantages(group, [rubric.id for rubric in pool.rubrics], credit)
+
+    return rule
 
 
 def group_advantages(group: Group, rubric_ids: Sequence[str], credit: Credit) -> Advantages | None:

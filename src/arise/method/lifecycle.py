@@ -34,7 +34,10 @@ def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolLimits = PAPER) 
         tally = tallies.get(pair.rubric.id, Tally())
         pass_rate(tally)  # counts that cannot be are an error even where they are too few to decide
         counted = tally if tally.evaluations >= limits.min_evaluations else Tally()
-        decided[pair.rubric.id] = fate(pair.skill.active, *counted, limits.activate_at, limits.retire_at)
+        kind = fate(pair.skill.active, *counted, limits.activate_at, limits.retire_at)
+        if kind is Fate.RETIRE and not limits.retires:
+            kind = Fate.HIDE if pair.skill.active else Fate.KEEP
+        decided[pair.rubric.id] = kind
     return decided
 
 

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from arise.ports import Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import shown_skills, system_prompt
-from arise.rollouts.shell_agent import SYSTEM, ShellAgent
+from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.verifier import Verifier
-from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, Trajectory
+from arise.types import Draw, Group, Pair, Rollout, ShownSkill, StopReason, Task, Trajectory
 
 
 class TaskFiles(NamedTuple):
@@ -20,6 +21,14 @@ class TaskFiles(NamedTuple):
     verifier_seconds: float
 
 
+class Agent(Protocol):
+    """Makes one attempt at a task in a sandbox."""
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory: ...
+
+
 class Journal(Protocol):
     """Keeps finished groups, so that none is ever rolled out twice."""
 
@@ -27,40 +36,37 @@ class Journal(Protocol):
     def save_group(self, iteration: int, group: Group) -> None: ...
 
 
+@dataclass(frozen=True)
 class Collector:
     """Turns drawn tasks into verified groups; a lost sandbox or verifier leaves a fault, never a reward of 0."""
 
-    def __init__(
-        self,
-        agent: ShellAgent,
-        sandboxes: SandboxPool,
-        verifier: Verifier,
-        tasks: Mapping[str, tuple[Task, TaskFiles]],
-        journal: Journal,
-        seed: int,
-        not_for_the_agent: tuple[str, ...] = (),
-    ) -> None:
-        self.agent, self.sandboxes, self.verifier = agent, sandboxes, verifier
-        self.tasks, self.journal, self.seed = tasks, journal, seed
-        self.not_for_the_agent = not_for_the_agent
+    agent: Agent
+    sandboxes: SandboxPool
+    verifier: Verifier
+    tasks: Mapping[str, tuple[Task, TaskFiles]]
+    journal: Journal
+    seed: int
+    not_for_the_agent: tuple[str, ...] = ()
 
     def collect(
-        self, iteration: int, draws: Sequence[Draw], shown: Sequence[Pair], group_size: int
+        self, iteration: int, draws: Sequence[Draw], shown: Sequence[Sequence[Sequence[Pair]]]
     ) -> list[asyncio.Task[Group]]:
-        """Alg. 1, lines 6-7 — one running task per group, in the order of the draws; judge each as it finishes."""
+        """Alg. 1, lines 6-7 — one running task per group, in the order of the draws; judge each as it finishes.
+
+        `shown` holds, for each draw, the pairs that each rollout of its group sees.
+        """
         return [
-            asyncio.create_task(self._group(iteration, draw.task_id, tuple(shown), group_size), name=draw.task_id)
-            for draw in draws
+            asyncio.create_task(self._group(iteration, draw.task_id, shown_J), name=draw.task_id)
+            for draw, shown_J in zip(draws, shown, strict=True)
         ]
 
-    async def _group(self, iteration: int, task_id: str, shown: tuple[Pair, ...], group_size: int) -> Group:
+    async def _group(self, iteration: int, task_id: str, shown_J: Sequence[Sequence[Pair]]) -> Group:
         finished = self.journal.finished_group(iteration, task_id)
         if finished is not None:
             return finished
         task, files = self.tasks[task_id]
-        keys = [f"k{iteration}/{task_id}/{j}" for j in range(group_size)]
-        rollouts = await asyncio.gather(*(self.attempt(task, files, shown, key) for key in keys))
-        group = Group(task, tuple(rollouts), group_size)
+        attempts = [self.attempt(task, files, shown, f"k{iteration}/{task_id}/{j}") for j, shown in enumerate(shown_J)]
+        group = Group(task, tuple(await asyncio.gather(*attempts)), len(shown_J))
         self.journal.save_group(iteration, group)
         return group
 

@@ -1,5 +1,7 @@
 """The run folder: SQLite (the commit of an iteration is the last, durable act), trajectory chunks, checkpoints."""
 
-from arise.store.run_store import IterationRecord, RunStore
+from arise.store.reader import RunReader
+from arise.store.record import IterationRecord
+from arise.store.run_store import RunStore
 
-__all__ = ["IterationRecord", "RunStore"]
+__all__ = ["IterationRecord", "RunReader", "RunStore"]

@@ -1,45 +1,38 @@
 """One run folder, one writer: journal of finished groups, the commit of an iteration, and what a resume reads."""
 
-import json
-import os
-import platform
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.resources import files
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import zstandard
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from arise.codec import to_json
-from arise.coevolution import Update
+from arise import __version__
 from arise.errors import AriseError, Exit
-from arise.method.credit import Advantages
-from arise.store.chunks import Place, pack, unpack_group, write_chunk
-from arise.types import Draw, EvidenceRecord, Group, Pool
+from arise.run_folder import OWNER_FILE, claim, unwritable
+from arise.store import schema
+from arise.store.chunks import decompress, pack, unpack_group, write_chunk
+from arise.store.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
+from arise.store.record import ITERATION_OF, IterationRecord, Row, rows_of, seal_of, starting_rows, without_keys
+from arise.store.snapshot import FORMAT
+from arise.types import Group, Pool
 
-FORMAT = "1"
+TRAJECTORIES = "trajectories"
 
 
-@dataclass(frozen=True)
-class IterationRecord:
-    """All that one iteration leaves behind."""
-
-    k: int
-    draws: Sequence[Draw]
-    groups: Sequence[Group]
-    advantages: Sequence[Advantages | None]
-    evidence: Sequence[EvidenceRecord]
-    pool_before: Pool
-    update: Update | None
-    metrics: Mapping[str, float]
-    state: Mapping[str, Any]
-    checkpoint: str | None
+def damaged(folder: Path, what: str) -> AriseError:
+    """What a person is told when bytes changed that a run cannot do without."""
+    return AriseError(
+        "storage",
+        Exit.STORAGE,
+        f"{folder / 'run.db'}: {what}",
+        "the run was not continued, nothing was changed",
+        f"bring the folder back from a copy; what is damaged: arise verify {folder}",
+    )
 
 
 class RunStore:
@@ -47,40 +40,49 @@ class RunStore:
 
     def __init__(self, folder: Path, lock: FileLock) -> None:
         self.folder, self._lock = folder, lock
+        new = not (folder / "run.db").exists()
         self._db = sqlite3.connect(folder / "run.db", isolation_level=None)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
-        self._db.executescript(files("arise.store").joinpath("schema.sql").read_text())
-        found = self._db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
-        if found and found[0] != FORMAT:
+        with self.writing():
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            if not new:
+                self._refuse_damage()
+            schema.create(self._db)
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
+            owner = (folder / OWNER_FILE).read_text() if (folder / OWNER_FILE).exists() else ""
+            (committed,) = self.query("SELECT COUNT(*) FROM iterations")[0]
+            self._insert([("sessions", (None, time.time(), owner, __version__, committed))])
+            remove_drafts(folder)
+
+    @classmethod
+    def open(cls, folder: Path, lock: FileLock | None = None) -> "RunStore":
+        """Create or continue the run in `folder`, with an exclusive lock."""
+        lock = lock or claim(folder)
+        try:
+            return cls(folder, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def _refuse_damage(self) -> None:
+        (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.folder, found)
+        tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
+        if "meta" not in tables:
+            return  # the process that made the file died before it could make a table
+        row = self._db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
+        if row and row[0] != FORMAT:
             raise AriseError(
                 "storage",
                 Exit.STORAGE,
-                f"{folder}: run store of format {found[0]}, this version reads {FORMAT}",
+                f"{self.folder}: run store of format {row[0]}, this version reads {FORMAT}",
                 "nothing was changed",
                 "open it with the version of arise that wrote it",
             )
-        self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
-
-    @classmethod
-    def open(cls, folder: Path) -> "RunStore":
-        """Create or continue the run in `folder`, with an exclusive lock."""
-        folder.mkdir(parents=True, exist_ok=True)
-        lock, owner = FileLock(folder / "run.lock"), folder / "owner.json"
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            who = owner.read_text() if owner.exists() else "an unknown process"
-            raise AriseError(
-                "locked",
-                Exit.LOCKED,
-                f"{folder} is in use by {who}",
-                "this process did not touch the run",
-                "wait for it, stop it, or give another --run-dir",
-            ) from None
-        started = time.strftime("%Y-%m-%d %H:%M:%S")
-        owner.write_text(f"host {platform.node()}, process {os.getpid()}, started {started}")
-        return cls(folder, lock)
+        if row:
+            for problem in schema.differences(self._db):
+                raise damaged(self.folder, problem)
 
     def close(self) -> None:
         """Let go of the run."""
@@ -88,123 +90,145 @@ class RunStore:
         self._lock.release()
 
     def finished_group(self, iteration: int, task_id: str) -> Group | None:
-        """A group that was rolled out before a crash."""
-        row = self._db.execute("SELECT content FROM inflight WHERE k=? AND task_id=?", (iteration, task_id)).fetchone()
-        return unpack_group(row[0]) if row else None
+        """A group that was rolled out before a crash; one whose bytes changed is dropped and rolled out anew."""
+        where = "WHERE k=? AND task_id=?", (iteration, task_id)
+        found = self.query(f"SELECT content FROM inflight {where[0]}", where[1])  # noqa: S608 - own text
+        if not found:
+            return None
+        try:
+            return unpack_group(found[0][0])
+        except (ValueError, TypeError):
+            with self.writing():
+                self._db.execute(f"DELETE FROM inflight {where[0]}", where[1])  # noqa: S608 - own text
+            return None
 
     def save_group(self, iteration: int, group: Group) -> None:
         """Keep a finished group, durable before the loop goes on; the key refuses a group that was already kept."""
-        with self._guarded():
-            self._db.execute("INSERT INTO inflight VALUES (?, ?, ?)", (iteration, group.task.id, pack(group)))
+        with self.writing():
+            self._insert([("inflight", (iteration, group.task.id, pack(without_keys(group))))])
 
-    def last_checkpoint(self) -> tuple[dict[str, Any], str] | None:
-        """The newest state that a resume can start from, with its policy checkpoint."""
-        rows = self._db.execute("SELECT state, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
-        for state, checkpoint in rows:
-            if (self.folder / checkpoint / "manifest.json").exists():
-                return json.loads(zstandard.decompress(state)), checkpoint
+    def last_checkpoint(self, tell: Callable[[str], None] = lambda _: None) -> tuple[dict[str, Any], str] | None:
+        """The newest whole state that a resume can start from, with its policy checkpoint; says what it passes over."""
+        rows = self.query("SELECT k, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
+        kept = [row for n, row in enumerate(rows) if n == 0 or (self.folder / row[1]).exists()]
+        damage = []
+        for k, checkpoint in kept:
+            wrong = self._checkpoint_damage(checkpoint)
+            if not wrong:
+                ((state,),) = self.query("SELECT state FROM iterations WHERE k=?", (k,))
+                try:
+                    return decompress(state), checkpoint
+                except (ValueError, TypeError) as error:
+                    wrong = f"run.db, state of iteration {k}: {error}"
+            damage.append(wrong)
+            tell(f"the checkpoint of iteration {k} cannot be used, falling back one generation: {wrong}")
+        if damage:
+            raise damaged(self.folder, f"no checkpoint is whole: {'; '.join(damage)}")
         return None
 
-    def commit(self, record: IterationRecord, keep_checkpoints: int = 2) -> None:
-        """The last act of an iteration: after it everything is there, before it nothing is."""
+    def _checkpoint_damage(self, checkpoint: str) -> str:
+        digest = self.query("SELECT sha256 FROM files WHERE name=?", (f"{checkpoint}/{MANIFEST}",))
+        return checkpoint_damage(self.folder / checkpoint, digest[0][0] if digest else "")
+
+    def commit(self, record: IterationRecord, keep_checkpoints: int = 2, keep_every: int = 0) -> None:
+        """The last act of an iteration: after it everything is there, before it nothing is.
+
+        An iteration that was replayed after a fall-back and came out the same is not written again.
+        """
+        chunk = f"k{record.k:05d}.zst"
+        record = replace(record, groups=[without_keys(group) for group in record.groups])
         rollouts = [rollout for group in record.groups for rollout in group.rollouts]
-        with self._guarded():
-            places = write_chunk(self.folder / "trajectories", f"k{record.k:05d}.zst", rollouts)
-            self._db.execute("BEGIN IMMEDIATE")
-            self._insert_rollouts(record, places)
-            self._insert_pool(record)
-            state = zstandard.compress(json.dumps(record.state).encode(), 3)
-            self._db.execute(
-                "INSERT OR REPLACE INTO iterations VALUES (?, ?, ?, ?)",
-                (record.k, json.dumps(dict(record.metrics)), state, record.checkpoint),
-            )
+        with self.writing():
+            places = write_chunk(self.folder / TRAJECTORIES, chunk, rollouts)
+            rows = [*rows_of(record, places, time.time()), self._file(record.k, f"{TRAJECTORIES}/{chunk}")]
             if record.checkpoint:
-                self._db.execute("DELETE FROM inflight WHERE k <= ?", (record.k,))
-            self._db.execute("COMMIT")
-        self._prune(keep_checkpoints)
-
-    def _insert_rollouts(self, record: IterationRecord, places: Iterable[Place]) -> None:
-        for slot, draw in enumerate(record.draws):
-            details = json.dumps(to_json(draw))
-            self._insert("draws", (record.k, slot, draw.task_id, draw.path.value, details))
-        remaining = iter(places)
-        for group, advantages in zip(record.groups, record.advantages, strict=True):
-            for j, rollout in enumerate(group.rollouts):
-                t = rollout.trajectory
-                split = [float(part[j]) for part in advantages] if advantages else [None] * 3
-                success = None if rollout.success is None else int(rollout.success)
-                row = (
-                    t.id,
-                    record.k,
-                    group.task.id,
-                    rollout.reward,
-                    success,
-                    t.stop.value,
-                    rollout.fault,
-                    len(t.turns),
-                )
-                self._insert("rollouts", (*row, t.generated_tokens, *split, *next(remaining)))
-                judgment = rollout.judgment
-                if judgment is None:
-                    continue
-                shown = {skill.rubric_id for skill in t.shown_skills}
-                for rubric_id, verdict in judgment.verdicts.items():
-                    self._insert("verdicts", (t.id, rubric_id, record.k, verdict.value, "", int(rubric_id in shown)))
-                for rubric_id, reason in judgment.absent.items():
-                    self._insert("verdicts", (t.id, rubric_id, record.k, None, reason, int(rubric_id in shown)))
-        for item in record.evidence:
-            self._insert("evidence", (item.view.evidence_id, item.view.iteration, json.dumps(to_json(item))))
-
-    def _insert_pool(self, record: IterationRecord) -> None:
-        if record.update is None:
-            return
-        evolution = record.update.evolution
-        for seq, event in enumerate(evolution.events):
-            row = (record.k, seq, event.rubric_id, event.kind, event.passes, event.evaluations)
-            self._insert("events", (*row, event.skill_revision, event.note))
-        known = {(pair.rubric.id, pair.skill.revision) for pair in record.pool_before.pairs}
-        for pair in evolution.pool.pairs:
-            if (pair.rubric.id, pair.skill.revision) not in known:
-                self._insert("pairs", (pair.rubric.id, pair.rubric.born, json.dumps(to_json(pair.rubric))))
-                self._insert("skills", (pair.rubric.id, pair.skill.revision, record.k, pair.skill.text))
-        outcomes = [(1, json.dumps(to_json(proposal)), "") for proposal in record.update.proposals]
-        outcomes += [(0, rejection.text, rejection.reason) for rejection in record.update.rejections]
-        for seq, outcome in enumerate(outcomes):
-            self._insert("proposals", (record.k, seq, *outcome))
-
-    def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Evaluation attempts, one row each."""
-        with self._guarded():
+                rows.append(self._file(record.k, f"{record.checkpoint}/{MANIFEST}"))
+            name, before = f"k{record.k}", self.query("SELECT seal FROM seals WHERE name=?", (f"k{record.k}",))
             self._db.execute("BEGIN IMMEDIATE")
-            for row in rows:
-                self._insert("attempts", row)
+            if before != [(seal_of(rows),)]:
+                if before:
+                    self._forget(record.k)
+                self._insert_sealed(name, rows)
+            if record.checkpoint:
+                self._db.execute("DELETE FROM inflight WHERE k <= ?", (self._oldest_kept(keep_checkpoints),))
+            self._db.execute("COMMIT")
+        self._prune(keep_checkpoints, keep_every)
+
+    def _file(self, k: int, name: str) -> Row:
+        path = self.folder / name
+        return "files", (name, k, path.stat().st_size, sha256_of(path))
+
+    def _forget(self, k: int) -> None:
+        """An iteration that was replayed with another outcome takes the place of the one before."""
+        for table, iteration in ITERATION_OF.items():
+            self._db.execute(f"DELETE FROM {table} WHERE {iteration} = ?", (k,))  # noqa: S608 - own table names
+        self._db.execute("DELETE FROM seals WHERE name = ?", (f"k{k}",))
+        self._db.execute("INSERT OR REPLACE INTO vitals VALUES (?, 'rewritten', 1)", (k,))
+
+    def save_starting_pool(self, pool: Pool) -> None:
+        """The pairs that a run did not make itself, as of before its first iteration; kept once."""
+        if self.query("SELECT 1 FROM seals WHERE name='k-1'"):
+            return
+        with self.writing():
+            self._db.execute("BEGIN IMMEDIATE")
+            self._insert_sealed("k-1", list(starting_rows(pool)))
+            self._db.execute("COMMIT")
+
+    def save_attempts(self, label: str, rows: Iterable[Sequence[Any]]) -> None:
+        """The attempts of one evaluation, in the place of an earlier one of the same name."""
+        name = f"evaluation {label}"
+        with self.writing():
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
+            self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
+            self._insert_sealed(name, [("attempts", tuple(row)) for row in rows])
+            self._db.execute("COMMIT")
+
+    def save_vitals(self, k: int, values: Mapping[str, float]) -> None:
+        """What an iteration cost: seconds by part, memory; never part of what must replay exactly."""
+        with self.writing():
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT OR REPLACE INTO vitals VALUES (?, ?, ?)", [(k, *v) for v in values.items()])
             self._db.execute("COMMIT")
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything."""
-        return self._db.execute(sql, parameters).fetchall()
+        with self.writing():
+            return self._db.execute(sql, parameters).fetchall()
 
-    def _insert(self, table: str, row: Sequence[Any]) -> None:
-        marks = ", ".join("?" * len(row))
-        self._db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)  # noqa: S608 - own table names
+    def _insert_sealed(self, name: str, rows: Sequence[Row]) -> None:
+        self._insert([*rows, ("seals", (name, seal_of(rows)))])
 
-    def _prune(self, keep: int) -> None:
-        rows = self.query("SELECT checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
-        for (checkpoint,) in rows[keep:]:
-            shutil.rmtree(self.folder / checkpoint, ignore_errors=True)
+    def _insert(self, rows: Iterable[Row]) -> None:
+        for table, row in rows:
+            marks = ", ".join("?" * len(row))
+            verb = "INSERT OR IGNORE" if table == "tasks" else "INSERT"  # a task is drawn more than once
+            self._db.execute(f"{verb} INTO {table} VALUES ({marks})", row)
+
+    def _oldest_kept(self, keep: int) -> int:
+        rows = self.query("SELECT k FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC LIMIT ?", (keep,))
+        return int(rows[-1][0])
+
+    def _prune(self, keep: int, keep_every: int) -> None:
+        rows = self.query("SELECT k + 1, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
+        for iteration, checkpoint in rows[keep:]:
+            if not keep_every or iteration % keep_every:
+                shutil.rmtree(self.folder / checkpoint, ignore_errors=True)
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """A failed write leaves the last commit as it was and says what to do."""
+    def writing(self) -> Iterator[None]:
+        """Around everything that goes into the folder: a failed write leaves the last commit and says what to do."""
         try:
             yield
+        except sqlite3.IntegrityError:
+            self._roll_back()
+            raise
         except (OSError, sqlite3.OperationalError) as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise AriseError(
-                "storage",
-                Exit.STORAGE,
-                f"cannot write to {self.folder}: {error}",
-                "the last committed iteration is intact",
-                f"free disk space or mend the folder, then: arise resume {self.folder}",
-            ) from error
+            self._roll_back()
+            raise unwritable(self.folder, error) from error
+        except sqlite3.DatabaseError as error:
+            raise damaged(self.folder, str(error)) from error
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")

@@ -9,20 +9,22 @@ import pytest
 from arise.errors import AriseError, Exit
 from arise.store import IterationRecord, RunStore
 from arise.store.chunks import Place, read_rollout
+from arise.store.snapshot import FORMAT
 from arise.types import Draw, Group, Pool, Rollout, StopReason, Task, Trajectory
 from arise.types import Path as DrawPath
 
 
-def group(task_id: str = "t") -> Group:
+def group(task_id: str = "t", k: int = 0) -> Group:
     rollouts = tuple(
-        Rollout(Trajectory(f"k0/{task_id}/{j}", task_id, (), StopReason.FINISHED), float(j), bool(j)) for j in range(2)
+        Rollout(Trajectory(f"k{k}/{task_id}/{j}", task_id, (), StopReason.FINISHED), float(j), bool(j))
+        for j in range(2)
     )
     return Group(Task(task_id, "do"), rollouts, 2)
 
 
 def record(k: int, checkpoint: str | None = None) -> IterationRecord:
     draws = [Draw("t", DrawPath.UNIFORM, 1.0)]
-    return IterationRecord(k, draws, [group()], [None], [], Pool(), None, {"pass_rate": 0.5}, {"at": k}, checkpoint)
+    return IterationRecord(k, draws, [group(k=k)], [None], [], Pool(), None, {"pass_rate": 0.5}, {"at": k}, checkpoint)
 
 
 def with_checkpoint(store: RunStore, k: int) -> str:
@@ -101,7 +103,7 @@ def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "run.db") as db:
         db.execute("UPDATE meta SET value='99' WHERE key='format'")
     db.close()
-    with pytest.raises(AriseError, match="run store of format 99, this version reads 1"):
+    with pytest.raises(AriseError, match=f"run store of format 99, this version reads {FORMAT}"):
         RunStore.open(tmp_path)
 
 
@@ -111,7 +113,7 @@ def test_a_full_disk_leaves_the_last_commit_and_says_what_to_do(tmp_path: Path) 
     pages = store.query("PRAGMA page_count")[0][0]
     store.query(f"PRAGMA max_page_count={pages}")
     state = {"at": 1, "evidence": [str(n) * 50 for n in range(20_000)]}
-    full = IterationRecord(1, [], [group()], [None], [], Pool(), None, {}, state, None)
+    full = IterationRecord(1, [], [group(k=1)], [None], [], Pool(), None, {}, state, None)
     with pytest.raises(AriseError, match=r"cannot write to .*full") as caught:
         store.commit(full)
     assert caught.value.exit_code is Exit.STORAGE

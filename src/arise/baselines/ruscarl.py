@@ -1,0 +1,90 @@
+"""RuscaRL's scaffold (arXiv 2508.16949): criteria in the prompt, fewer along the group, gone early in the run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import exp
+
+import numpy as np
+
+from arise.config_baselines import Scaffold
+from arise.ports import Engine, Sandbox
+from arise.rollouts.collect import Agent
+from arise.rollouts.shell_agent import SYSTEM, Chat
+from arise.types import Pair, Pool, ShownSkill, Task, Tokens, Trajectory
+
+
+def decay(iteration: int, iterations: int, start: float = 0.2, steepness: float = 125.0) -> float:
+    """How much of the scaffold is left in iteration 0, 1, ...: a steep sigmoid that is one half at `start`."""
+    progress = min(1.0, iteration / (iterations - 1)) if iterations > 1 else 0.0
+    return 1.0 / (1.0 + exp(steepness * (progress - start)))
+
+
+def ratio(member: int, group_size: int, left: float) -> float:
+    """The share of criteria that a member of a group sees: all for the first, none for the last."""
+    return (group_size - 1 - member) / (group_size - 1) * left if group_size > 1 else 1.0
+
+
+def shown_count(criteria: int, share: float) -> int:
+    """How many criteria a share is, half to even as in the published script; there is no minimum."""
+    return round(criteria * share)
+
+
+class ScaffoldedGuidance:
+    """Shows each rollout its own random part of the pool's criteria, whatever the state of their skills."""
+
+    def __init__(self, settings: Scaffold, iterations: int, seed: int) -> None:
+        self.settings, self.iterations, self.seed = settings, iterations, seed
+
+    def shown(self, pool: Pool, iteration: int, task_id: str, group_size: int) -> list[tuple[Pair, ...]]:
+        """The pairs that each rollout of the group sees, with the scaffold's text in the place of the skill."""
+        left = decay(iteration, self.iterations, self.settings.start, self.settings.steepness)
+        scaffold = [self._text(pair) for pair in pool.pairs]
+        random = np.random.default_rng([self.seed, iteration, *blake2b(task_id.encode(), digest_size=8).digest()])
+        return [self._part(scaffold, ratio(j, group_size, left), random) for j in range(group_size)]
+
+    def _part(self, scaffold: Sequence[Pair], share: float, random: np.random.Generator) -> tuple[Pair, ...]:
+        if share >= 1.0:
+            return tuple(scaffold)
+        chosen = random.choice(len(scaffold), shown_count(len(scaffold), share), replace=False) if scaffold else ()
+        return tuple(scaffold[int(n)] for n in chosen)
+
+    def _text(self, pair: Pair) -> Pair:
+        text = pair.rubric.criteria_text if self.settings.text == "criteria" else pair.skill.text
+        return replace(pair, skill=replace(pair.skill, text=text))
+
+
+@dataclass(frozen=True)
+class BarePromptRows:
+    """An agent that acts with the scaffold and is trained without it: the prompt restored, log-probs taken anew.
+
+    So the published method learns p(answer | bare prompt) from answers that the scaffold helped to find.
+    """
+
+    agent: Agent
+    engine: Engine
+    chat: Chat
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory:
+        """The attempt with its token rows as if nothing had been shown."""
+        trajectory = await self.agent.attempt(task, sandbox, system, shown, key, seed)
+        if system == SYSTEM:
+            return trajectory
+        before, after = (self._prompt(text, task) for text in (system, SYSTEM))
+        bare = [await self.engine.score(_with_prompt(row, len(before), after)) for row in trajectory.rows]
+        return replace(trajectory, rows=tuple(bare))
+
+    def _prompt(self, system: str, task: Task) -> list[int]:
+        return self.chat.prompt([{"role": "system", "content": system}, {"role": "user", "content": task.instruction}])
+
+
+def _with_prompt(row: Tokens, old_length: int, prompt: Sequence[int]) -> Tokens:
+    """The row with another prompt before what followed the old one."""
+    return Tokens(
+        np.concatenate([np.array(prompt, dtype=np.int64), row.ids_U[old_length:]]),
+        np.concatenate([np.zeros(len(prompt), dtype=np.bool_), row.generated_U[old_length:]]),
+        np.concatenate([np.zeros(len(prompt)), row.logprob_U[old_length:]]),
+        np.concatenate([np.full(len(prompt), -1, dtype=np.int64), row.version_U[old_length:]]),
+    )

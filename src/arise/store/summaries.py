@@ -1,0 +1,71 @@
+"""What an iteration comes to in sums, written with its commit: pages read these instead of counting rollouts."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from arise.method.ledger import CAPABILITIES, Ledger
+from arise.types import Group
+
+Row = tuple[Any, ...]
+OUTCOMES = ("pass", "fail", "not_applicable", "absent")
+
+
+def summary_rows(k: int, groups: Sequence[Group], state: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
+    """(table, row) of every sum of iteration k."""
+    yield from (("tasks", _task_row(group)) for group in groups)
+    yield from (("groups", _group_row(k, slot, group)) for slot, group in enumerate(groups))
+    yield from (("verdict_counts", row) for row in _verdict_counts(k, groups))
+    ledger = state.get("sampler", {}).get("ledger")
+    if ledger:
+        yield from (("cells", row) for row in _cells(k, ledger))
+
+
+def printable(text: str) -> str:
+    """Text that SQLite takes: lone surrogates as escapes; the exact text is in the chunk or in the state."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _task_row(group: Group) -> Row:
+    task = group.task
+    return task.id, printable(task.domain), json.dumps(task.task_types), printable(task.instruction)
+
+
+def _group_row(k: int, slot: int, group: Group) -> Row:
+    rewards = [rollout.reward for rollout in group.rollouts if rollout.reward is not None]
+    successes = sum(bool(rollout.success) for rollout in group.rollouts)
+    return k, slot, group.task.id, group.size, len(rewards), successes, fmean(rewards) if rewards else None
+
+
+def _verdict_counts(k: int, groups: Sequence[Group]) -> Iterator[Row]:
+    counts: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
+    for rollout in (rollout for group in groups for rollout in group.rollouts):
+        if rollout.judgment is None:
+            continue
+        shown = {skill.rubric_id for skill in rollout.trajectory.shown_skills}
+        for rubric_id, verdict in rollout.judgment.verdicts.items():
+            counts[rubric_id, rubric_id in shown][verdict.value] += 1
+        for rubric_id in rollout.judgment.absent:
+            counts[rubric_id, rubric_id in shown]["absent"] += 1
+    for (rubric_id, was_shown), count in counts.items():
+        yield rubric_id, k, int(was_shown), *(count[outcome] for outcome in OUTCOMES)
+
+
+def weakest_cell(state: Mapping[str, Any]) -> tuple[str, str, float, float] | None:
+    """The (task type, capability) with the lowest expected pass rate, with its success and failure mass."""
+    ledger = state.get("sampler", {}).get("ledger")
+    cells = [row[1:] for row in _cells(0, ledger)] if ledger else []
+    return min(cells, key=lambda cell: (1 + cell[2]) / (2 + cell[2] + cell[3]), default=None)
+
+
+def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:
+    """S and F of every (task type, capability) with evidence, as they count at the newest policy version seen."""
+    ledger = Ledger.from_dict(saved)
+    newest = max((version for *_, version in saved["tallies"]), default=0)
+    passes_DC, fails_DC = ledger.cells(newest)
+    for task_type, passes_C, fails_C in zip(ledger.task_types, passes_DC, fails_DC, strict=True):
+        for capability, passes, fails in zip(CAPABILITIES, passes_C, fails_C, strict=True):
+            if passes + fails > 0.0:
+                yield k, printable(task_type), capability.value, float(passes), float(fails)
