@@ -1,12 +1,13 @@
 """The `arise` command. Heavy imports live inside the commands, so that `arise --help` stays fast."""
 
 import time
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from arise import __version__, cli_doctor, cli_judge, cli_models, cli_pool, cli_sampler, cli_store, cli_tasks
+from arise import __version__, cli_doctor, cli_judge, cli_models, cli_pool, cli_sampler, cli_store, cli_tasks, cli_view
 from arise.cli_output import AsJson, RunFolder, one_message, say, say_json
 
 app = typer.Typer(
@@ -116,6 +117,13 @@ def config(
         resolved = load_config(paths, overrides or [])
     values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())
+
+
+@app.command(epilog="Example: arise view runs/first runs/second --port 8000")
+@wraps(cli_view.view)
+def view(*given: Any, **named: Any) -> None:
+    with one_message():
+        cli_view.view(*given, **named)
 
 
 def main() -> None:

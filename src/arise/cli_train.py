@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from filelock import FileLock
 from rich.console import Console
 
 from arise.build import Workplace, require_sound, workplace
@@ -23,7 +22,7 @@ from arise.display import Display, JsonDisplay
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluation
 from arise.live import LiveDisplay
-from arise.run_folder import CONFIG_FILE, unwritable
+from arise.run_folder import CONFIG_FILE, RunLock, unwritable
 from arise.store import RunStore
 from arise.train import train
 
@@ -31,7 +30,7 @@ Write = Callable[[str], None]
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
-def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
+def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
     """A new run in an empty folder."""
     if (folder / CONFIG_FILE).exists():
         lock.release()
@@ -49,7 +48,7 @@ def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: b
         _drive(config, store, write, as_json)
 
 
-def resume(folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
+def resume(folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
     """Continue a run exactly where it was committed."""
     with closing(RunStore.open(folder, lock)) as store:
         _drive(load_config(folder / CONFIG_FILE), store, write, as_json)
@@ -163,7 +162,7 @@ def _score(facts: dict[str, Any]) -> str:
     return f"{facts['rate']:5.1f} %  (95 % {low:.1f}-{high:.1f})"
 
 
-def evaluate_run(folder: Path, label: str, lock: FileLock, write: Write) -> Evaluation:
+def evaluate_run(folder: Path, label: str, lock: RunLock, write: Write) -> Evaluation:
     """Held-out attempts with a run's last checkpoint."""
 
     async def whole() -> Evaluation:

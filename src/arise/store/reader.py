@@ -26,6 +26,11 @@ class RunReader(PoolQueries, RolloutQueries):
         found = self.query("SELECT k, at, metrics, checkpoint FROM iterations ORDER BY k")
         return [rows.Iteration(k, at, json.loads(metrics), checkpoint) for k, at, metrics, checkpoint in found]
 
+    def last_iteration(self) -> rows.Iteration | None:
+        """The newest committed iteration, or None."""
+        found = self.query("SELECT k, at, metrics, checkpoint FROM iterations ORDER BY k DESC LIMIT 1")
+        return next((rows.Iteration(k, at, json.loads(metrics), name) for k, at, metrics, name in found), None)
+
     def committed(self) -> int:
         """How many iterations are committed."""
         return int(self.query("SELECT COALESCE(MAX(k) + 1, 0) FROM iterations")[0][0])

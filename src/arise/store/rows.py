@@ -145,6 +145,38 @@ class GroupRow(NamedTuple):
         return {0: "all-fail", self.size: "all-pass"}.get(self.successes, "mixed")
 
 
+class GroupSums(NamedTuple):
+    """All groups of an iteration in sums; the four kinds of outcome add up to `groups`."""
+
+    k: int
+    groups: int
+    rollouts: int
+    rewarded: int
+    successes: int
+    all_fail: int
+    mixed: int
+    all_pass: int
+    incomplete: int
+
+
+class VerdictSums(NamedTuple):
+    """All verdicts of an iteration, over rubrics and with or without skills."""
+
+    k: int
+    passes: int
+    fails: int
+    not_applicable: int
+    absent: int
+
+    @property
+    def evaluations(self) -> int:
+        return self.passes + self.fails
+
+    @property
+    def asked(self) -> int:
+        return self.evaluations + self.not_applicable + self.absent
+
+
 @dataclass(frozen=True)
 class TaskRow:
     """A training task with what became of it so far."""
