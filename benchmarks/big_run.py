@@ -15,7 +15,7 @@ import tomli_w
 
 from arise.analyst.catalogue import Wording, wordings
 from arise.coevolution import Update
-from arise.config import Config, Train
+from arise.config import Config, Credit, Train
 from arise.method.credit import group_advantages
 from arise.method.evidence import records_of
 from arise.method.lifecycle import evolve, fates, room
@@ -98,7 +98,7 @@ class Invention:
         draws = self.sampler.draw(train.tasks_per_iteration, k)
         groups = [self._group(k, draw) for draw in draws]
         rubric_ids = [rubric.id for rubric in before.rubrics]
-        advantages = [group_advantages(group, rubric_ids, self.config.credit) for group in groups]
+        advantages = [group_advantages(group, rubric_ids, Credit()) for group in groups]
         self.sampler.observe(groups, before, k + 1)
         self._learn(groups)
         update = self._update(k + 1) if (k + 1) % limits.update_every == 0 else None

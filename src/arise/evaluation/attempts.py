@@ -74,7 +74,7 @@ async def evaluate(
         return (*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts))
 
     rows = await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts)))
-    store.save_attempts(label, rows)
+    store.save_attempts(rows)
     found = stored_evaluation(label, store, len(tasks) * attempts)
     assert found is not None
     return found

@@ -183,14 +183,18 @@ class RunStore:
             self._insert_sealed("k-1", storable(starting_rows(pool)))
             self._db.execute("COMMIT")
 
-    def save_attempts(self, label: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The attempts of one evaluation, in the place of an earlier one of the same name."""
-        name = f"evaluation {label}"
+    def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Attempts of evaluations, by label, in the place of earlier ones of the same label."""
+        by_label: dict[str, list[Row]] = {}
+        for row in rows:
+            by_label.setdefault(row[0], []).append(("attempts", tuple(row)))
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
-            self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
-            self._insert_sealed(name, storable(("attempts", tuple(row)) for row in rows))
+            for label, attempts in by_label.items():
+                name = f"evaluation {label}"
+                self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
+                self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
+                self._insert_sealed(name, storable(attempts))
             self._db.execute("COMMIT")
 
     def save_vitals(self, k: int, values: Mapping[str, float]) -> None:
