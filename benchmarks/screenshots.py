@@ -43,7 +43,7 @@ def take(run: Path, folder: Path) -> None:
             page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(address + place)
             path = folder / f"{name}.png"
-            page.screenshot(path=path)
+            page.screenshot(path=path, full_page=name.startswith("pool"))
             page.close()
             assert path.stat().st_size < LARGEST, f"{path} has {path.stat().st_size} bytes"
             print(f"{path}  {path.stat().st_size / 1000:.0f} kB")
