@@ -104,7 +104,8 @@ def _pool_rows(record: IterationRecord) -> Iterator[Row]:
     for seq, event in enumerate(evolution.events):
         head = (record.k, seq, event.rubric_id, event.kind, event.passes, event.evaluations)
         yield "events", (*head, event.skill_revision, event.note)
-    known = {pair.rubric.id: pair.skill.revision for pair in record.pool_before.pairs}
+    before = record.pool_before
+    known = {pair.rubric.id: pair.skill.revision for pair in (*before.pairs, *before.retired)}
     for pair in evolution.pool.pairs:
         if pair.rubric.id not in known:
             yield "pairs", (pair.rubric.id, pair.rubric.born, json.dumps(to_json(pair.rubric)))
