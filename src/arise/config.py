@@ -215,6 +215,8 @@ class Evaluation(Section):
     """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills."""
 
     attempts: Count = 3
+    temperature: Positive = 0.6
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95
 
 
 class Storage(Section):
