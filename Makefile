@@ -45,6 +45,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/method.py
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/judge.py
+	$(BIN)/python benchmarks/iteration.py
 	$(BIN)/python benchmarks/engine.py sampling update growth memory
 
 mutation: $(STAMP)

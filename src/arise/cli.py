@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_eval, cli_judge, cli_models, cli_pool, cli_store, cli_tasks
+from arise import __version__, cli_doctor, cli_eval, cli_judge, cli_models, cli_pool, cli_sampler, cli_store, cli_tasks
 from arise.cli_output import AsJson, RunFolder, one_message, say
 
 app = typer.Typer(
@@ -21,8 +21,10 @@ app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
 app.add_typer(cli_pool.app, name="pool")
+app.add_typer(cli_sampler.app, name="sampler")
 cli_store.register(app)
 cli_eval.register(app)
+cli_doctor.register(app)
 
 ConfigPaths = Annotated[
     list[Path] | None,

@@ -57,6 +57,6 @@ def table(rows: list[list[str]], right: frozenset[int] = frozenset()) -> str:
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [cell.rjust(w) if n in right else cell.ljust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [row[n].rjust(width) if n in right else row[n].ljust(width) for n, width in enumerate(widths)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)

@@ -63,7 +63,7 @@ def _drive(config: Config, store: RunStore, write: Write, as_json: bool) -> None
         write(json.dumps({"summary": _run(config, store, JsonDisplay(write, iterations))}))
         return
     if console.is_terminal:
-        with LiveDisplay(console, config.train.iterations, store.folder.name) as display:
+        with LiveDisplay(console, config, store.folder) as display:
             summary = _run(config, store, display)
     else:
         summary = _run(config, store, Display(write, iterations))

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 from arise.codec import to_json
 from arise.coevolution import Update
 from arise.method.credit import Advantages
+from arise.secrets import redact
 from arise.store.chunks import Place, compress
 from arise.store.summaries import summary_rows
 from arise.types import Draw, EvidenceRecord, Group, Pool, Rollout
@@ -81,9 +82,7 @@ def rows_of(record: IterationRecord, places: Iterable[Place], now: float) -> Ite
     yield from summary_rows(record.k, record.groups, record.state)
 
 
-def _rollout_rows(
-    k: int, group: Group, rollout: Rollout, split: Sequence[float | None], place: Place
-) -> Iterator[Row]:
+def _rollout_rows(k: int, group: Group, rollout: Rollout, split: Sequence[float | None], place: Place) -> Iterator[Row]:
     t = rollout.trajectory
     success = None if rollout.success is None else int(rollout.success)
     reward = None if rollout.reward is None else float(rollout.reward)
@@ -130,3 +129,20 @@ def starting_rows(pool: Pool) -> Iterator[Row]:
 def printable(text: str) -> str:
     """Text that SQLite takes: lone surrogates as escapes; the exact text is in the chunk or in the state."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def without_keys(group: Group) -> Group:
+    """A group whose faults and reasons, which may quote a server's answer, hold no key."""
+    return replace(group, rollouts=tuple(map(_without_keys, group.rollouts)))
+
+
+def _without_keys(rollout: Rollout) -> Rollout:
+    judgment = rollout.judgment
+    if judgment:
+        judgment = replace(
+            judgment,
+            absent={rubric_id: redact(reason) for rubric_id, reason in judgment.absent.items()},
+            diagnostic_absent=redact(judgment.diagnostic_absent),
+            notes=tuple(map(redact, judgment.notes)),
+        )
+    return replace(rollout, fault=redact(rollout.fault), judgment=judgment)

@@ -48,6 +48,13 @@ def _verdict_counts(k: int, groups: Sequence[Group]) -> Iterator[Row]:
         yield rubric_id, k, int(was_shown), *(count[outcome] for outcome in OUTCOMES)
 
 
+def weakest_cell(state: Mapping[str, Any]) -> tuple[str, str, float, float] | None:
+    """The (task type, capability) with the lowest expected pass rate, with its success and failure mass."""
+    ledger = state.get("sampler", {}).get("ledger")
+    cells = [row[1:] for row in _cells(0, ledger)] if ledger else []
+    return min(cells, key=lambda cell: (1 + cell[2]) / (2 + cell[2] + cell[3]), default=None)
+
+
 def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:
     """S and F of every (task type, capability) with evidence, as they count at the newest policy version seen."""
     ledger = Ledger.from_dict(saved)
