@@ -114,7 +114,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
         engine, chat = build_engine(config, loaded), ChatFormat(loaded.tokenizer)
         try:
             tasks, seed = train_tasks | held_out, config.train.seed
-            agent = Discreet(_agent(config, engine, chat), config.storage.secrets == "keep", display.tell)
+            agent = discreet(config, _agent(config, engine, chat), display.tell)
             collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES))
             async with (
                 judging(config, store.folder, display.tell) as judges,
@@ -134,7 +134,9 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                         store,
                         Watching(display, store, mirrored),
                     )
-                    examined = replace(collector, agent=replace(agent, agent=evaluation_agent(config, engine, chat)))
+                    examined = replace(
+                        collector, agent=discreet(config, evaluation_agent(config, engine, chat), display.tell)
+                    )
                     attempts = config.evaluation.attempts
                     exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
                     yield Workplace(run, state, exam)
@@ -207,6 +209,11 @@ def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
     if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
         return BarePromptRows(agent, engine, chat)
     return agent
+
+
+def discreet(config: Config, agent: Agent, tell: Callable[[str], None]) -> Agent:
+    """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
+    return Discreet(agent, config.storage.secrets == "keep", tell)
 
 
 def evaluation_agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
