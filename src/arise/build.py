@@ -63,20 +63,20 @@ class Workplace:
     state: State
     exam: Exam
 
-    async def evaluate(self, label: str) -> Evaluation:
+    async def evaluate(self, label: str, attempts: int | None = None) -> Evaluation:
         """Held-out attempts with the current policy, without any evolved skill, judged by every rubric so far."""
-        return await self._exam().take(label, self.state.iteration)
+        return await self._exam(attempts).take(label, self.state.iteration)
 
     async def judge_again(self, label: str) -> Evaluation:
         """An earlier evaluation judged by the rubrics that have come since."""
         return await self._exam().judge_again(label)
 
-    def stored_evaluation(self, label: str) -> Evaluation | None:
+    def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
-        return stored_evaluation(label, self.run.store.query, len(self.exam.tasks) * self.exam.attempts)
+        return stored_evaluation(label, self.run.store.query, len(self.exam.tasks) * (attempts or self.exam.attempts))
 
-    def _exam(self) -> Exam:
-        return replace(self.exam, rubrics=every_pair(self.run.store.query))
+    def _exam(self, attempts: int | None = None) -> Exam:
+        return replace(self.exam, attempts=attempts or self.exam.attempts, rubrics=every_pair(self.run.store.query))
 
 
 def require_sound(config: Config) -> None:
@@ -112,6 +112,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
     async with shelter(config) as (sandboxes, verifier):
         loaded = await starting_model(config, sandboxes, display.tell)
         engine, chat = build_engine(config, loaded), ChatFormat(loaded.tokenizer)
+        store.note(engine.facts())
         try:
             tasks, seed = train_tasks | held_out, config.train.seed
             agent = discreet(config, _agent(config, engine, chat), display.tell)

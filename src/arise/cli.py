@@ -8,8 +8,10 @@ import typer
 
 from arise import (
     __version__,
+    cli_compare,
     cli_doctor,
     cli_eval,
+    cli_figures,
     cli_judge,
     cli_models,
     cli_pool,
@@ -31,6 +33,9 @@ app = typer.Typer(
 app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
+app.add_typer(cli_compare.app, name="compare")
+app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
+app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
 app.add_typer(cli_pool.app, name="pool")
 app.add_typer(cli_sampler.app, name="sampler")
 cli_store.register(app)

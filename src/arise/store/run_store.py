@@ -204,6 +204,11 @@ class RunStore:
             self._db.executemany("INSERT OR REPLACE INTO vitals VALUES (?, ?, ?)", [(k, *v) for v in values.items()])
             self._db.execute("COMMIT")
 
+    def note(self, facts: Mapping[str, str]) -> None:
+        """Keep facts about the run's making; what an earlier process noted stays as it was."""
+        with self.writing():
+            self._db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", facts.items())
+
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything."""
         with self.writing():
