@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_train import TINY, arise, call, environment
+from tests.e2e.runs import TINY, arise, call, environment
 from tests.leftovers import processes_with
 
 BASE = Path(__file__).parents[2] / "configs" / "embedded.toml"

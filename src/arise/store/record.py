@@ -126,11 +126,6 @@ def starting_rows(pool: Pool) -> Iterator[Row]:
         yield "events", (-1, seq, rubric.id, "imported", 0, 0, skill.revision, rubric.criteria_text)
 
 
-def printable(text: str) -> str:
-    """Text that SQLite takes: lone surrogates as escapes; the exact text is in the chunk or in the state."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def storable(rows: Iterable[Row]) -> list[Row]:
     """Rows whose every text SQLite takes."""
     return [

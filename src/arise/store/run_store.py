@@ -19,7 +19,6 @@ from arise.store.record import (
     ITERATION_OF,
     IterationRecord,
     Row,
-    printable,
     rows_of,
     seal_of,
     starting_rows,
@@ -27,6 +26,7 @@ from arise.store.record import (
     without_keys,
 )
 from arise.store.snapshot import FORMAT
+from arise.store.summaries import printable
 from arise.types import Group, Pool
 
 TRAJECTORIES = "trajectories"
