@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help setup train check test test-all mutation benchmarks clean
+.PHONY: help setup train check browser test test-all mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-all    the same with the slow tests"
 	@echo "make check       lint, types and import rules only"
 	@echo "make benchmarks  the speed tables of benchmarks/"
+	@echo "make screenshots RUN=runs/first   pictures of the dashboard for docs/"
 	@echo "make mutation    mutation score of src/arise/method"
 
 setup: $(STAMP)
@@ -35,17 +36,27 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+# Debian's chromium for the browser tests; without it they skip and say so.
+browser:
+	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
+	  || echo "chromium is missing: the browser tests will be skipped"
+
+test: check browser
 	$(BIN)/pytest -n 2 -m "not slow"
 
-test-all: check
+test-all: check browser
 	$(BIN)/pytest -n 2
+
+screenshots: $(STAMP) browser
+	$(BIN)/python -m benchmarks.screenshots $(RUN)
 
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/method.py
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/judge.py
+	$(BIN)/python benchmarks/iteration.py
 	$(BIN)/python benchmarks/engine.py sampling update growth memory
+	$(BIN)/python -m benchmarks.dashboard
 
 mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py

@@ -38,6 +38,7 @@ from arise.ports import Assessor, Engine, Guidance, Sampler
 from arise.references import ReferenceAttempts, ScriptedWorker
 from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.collect import Agent, Collector, TaskFiles
+from arise.rollouts.discretion import Discreet
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.verifier import Verifier
@@ -114,7 +115,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
         store.note(engine.facts())
         try:
             tasks, seed = train_tasks | held_out, config.train.seed
-            agent = _agent(config, engine, chat)
+            agent = discreet(config, _agent(config, engine, chat), display.tell)
             collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES))
             async with (
                 judging(config, store.folder, display.tell) as judges,
@@ -134,7 +135,9 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                         store,
                         Watching(display, store, mirrored),
                     )
-                    examined = replace(collector, agent=evaluation_agent(config, engine, chat))
+                    examined = replace(
+                        collector, agent=discreet(config, evaluation_agent(config, engine, chat), display.tell)
+                    )
                     attempts = config.evaluation.attempts
                     exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
                     yield Workplace(run, state, exam)
@@ -207,6 +210,11 @@ def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
     if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
         return BarePromptRows(agent, engine, chat)
     return agent
+
+
+def discreet(config: Config, agent: Agent, tell: Callable[[str], None]) -> Agent:
+    """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
+    return Discreet(agent, config.storage.secrets == "keep", tell)
 
 
 def evaluation_agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:

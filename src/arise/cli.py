@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_compare, cli_eval, cli_figures, cli_judge, cli_models, cli_pool, cli_store, cli_tasks
+from arise import (
+    __version__,
+    cli_compare,
+    cli_doctor,
+    cli_eval,
+    cli_figures,
+    cli_judge,
+    cli_models,
+    cli_pool,
+    cli_sampler,
+    cli_store,
+    cli_tasks,
+    cli_view,
+)
 from arise.cli_output import AsJson, RunFolder, one_message, say
 
 app = typer.Typer(
@@ -24,7 +37,10 @@ app.add_typer(cli_compare.app, name="compare")
 app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
 app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
 app.add_typer(cli_pool.app, name="pool")
+app.add_typer(cli_sampler.app, name="sampler")
 cli_store.register(app)
+cli_doctor.register(app)
+cli_view.register(app)
 cli_eval.register(app)
 
 ConfigPaths = Annotated[

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli_session import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.cli_output import AsJson, say
+from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
 from arise.errors import Exit
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ def check(
         endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env)
         report, cost = asyncio.run(_check(found, endpoint, repeat, limit, max_usd))
     except CasesError as error:
-        typer.echo(f"error[cases]  {error}", err=True)
+        say(f"error[cases]  {error}", err=True)
         raise typer.Exit(Exit.CONFIG) from None
     except RunStop as stop:
-        typer.echo(str(stop), err=True)
+        say(str(stop), err=True)
         raise typer.Exit(stop.exit_code) from None
-    typer.echo(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
+    say(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
     if report.verdicts == 0:
         raise typer.Exit(Exit.JUDGE)
 

@@ -4,26 +4,36 @@ from typing import Annotated
 
 import typer
 
+from arise.cli_output import AsJson, say, say_json
+
 app = typer.Typer(help="Pretrained models for the embedded engine.", no_args_is_help=True)
 
 
-@app.command()
-def pull(name: Annotated[str, typer.Argument(help="A name that `arise models list` shows.")] = "smollm2-135m") -> None:
+@app.command(epilog="Example: arise models pull smollm2-135m")
+def pull(
+    name: Annotated[str, typer.Argument(help="A name that `arise models list` shows.")] = "smollm2-135m",
+    as_json: AsJson = False,
+) -> None:
     """Download a model into the cache, check it and keep it as safetensors."""
     from arise.engines.pretrained import pull as pull_model
+    from arise.errors import Exit
 
     try:
         folder = pull_model(name)
     except ValueError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
-    typer.echo(f"{name} is ready: {folder}")
+        say(str(error), err=True)
+        raise typer.Exit(Exit.CONFIG) from error
+    say_json({"name": name, "folder": str(folder)}) if as_json else say(f"{name} is ready: {folder}")
 
 
-@app.command("list")
-def show() -> None:
+@app.command("list", epilog="Example: arise models list")
+def show(as_json: AsJson = False) -> None:
     """Show the models that can be pulled, and where the pulled ones lie."""
     from arise.engines.pretrained import available
 
-    for model in available():
-        typer.echo(f"{model.name}  {model.folder if model.pulled else 'not pulled'}  {model.description}")
+    found = available()
+    if as_json:
+        say_json([{"name": m.name, "pulled": m.pulled, "folder": str(m.folder), "about": m.description} for m in found])
+        return
+    for model in found:
+        say(f"{model.name}  {model.folder if model.pulled else 'not pulled'}  {model.description}")

@@ -1,29 +1,184 @@
-"""`arise pool`: what became of a run's rubric-skill pairs."""
+"""`arise pool`: what became of a run's rubric-skill pairs. Heavy imports live inside the commands."""
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arise.errors import AriseError
+from arise.cli_output import AsJson, RunFolder, one_message, say, say_json, table
+
+if TYPE_CHECKING:
+    from arise.store import RunReader
+    from arise.store.rows import PairLife, VerdictCount
 
 app = typer.Typer(help="A run's rubric-skill pairs.", no_args_is_help=True)
+
+At = Annotated[int | None, typer.Option("--at", min=1, help="As it was after this iteration; the last by default.")]
+RubricId = Annotated[str, typer.Argument(help="A rubric's id, as `arise pool ls` shows it.", metavar="RUBRIC")]
+
+
+@app.command(epilog="Example: arise pool ls runs/first --at 20")
+def ls(
+    run: RunFolder,
+    at: At = None,
+    everything: Annotated[bool, typer.Option("--all", help="Retired pairs too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the pairs of the pool: pass rate, whether the skill is shown, what the criterion says."""
+    with one_message(), _reader(run) as reader:
+        last = _last(reader, at)
+        rows = []
+        for pair in reader.pairs():
+            status = pair.status_after(last)
+            if pair.born_at > last or (status == "retired" and not everything):
+                continue
+            counts = [c for c in reader.verdict_counts(pair.rubric.id) if c.k <= last]
+            rows.append(_facts(pair, status, counts, last))
+        if as_json:
+            say_json(rows)
+            return
+        if not rows:
+            say(f"no pair in the pool after iteration {last + 1}")
+            return
+        head = ["rubric", "status", "since", "rev", "pass rate", "capability", "criterion"]
+        say(table([head, *map(_cells, rows)], right=frozenset({2, 3})))
+
+
+@app.command(epilog="Example: arise pool show runs/first r003")
+def show(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
+    """Show one pair: its criterion, its skill as it stands, and its life with the counts that decided it."""
+    with one_message(), _reader(run) as reader:
+        pair = _pair(reader, rubric)
+        counts = reader.verdict_counts(rubric)
+        if as_json:
+            from arise.codec import to_json
+
+            facts = _facts(pair, pair.status, counts, _last(reader, None))
+            life = {"rubric": to_json(pair.rubric), "events": [event._asdict() for event in pair.events]}
+            say_json(facts | life | {"skills": [skill._asdict() for skill in pair.skills]})
+            return
+        rubric_text, skills = pair.rubric, pair.skills[-1:]
+        lines = [
+            f"{rubric_text.id}  {pair.status}  {rubric_text.capability.value}, {rubric_text.issue_tag}",
+            f"criterion   {rubric_text.criteria_text}",
+            f"applies     {rubric_text.applicability_condition}",
+            f"rule        {rubric_text.rule_text}",
+            f"evidence    {', '.join((*rubric_text.issue_refs, *rubric_text.contrast_refs)) or 'none'}",
+            "",
+            *(
+                f"after {event.k + 1:>4}  {event.kind:<9} {_counted(event.passes, event.evaluations)}"
+                for event in pair.events
+            ),
+            "",
+            *(f"skill, revision {skill.revision}, from iteration {skill.k + 2}:\n{skill.text}" for skill in skills),
+        ]
+        say("\n".join(lines))
+
+
+@app.command(epilog="Example: arise pool diff runs/first r003")
+def diff(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
+    """Show how a skill's text changed from revision to revision, with the pass rate before and after."""
+    import difflib
+
+    with one_message(), _reader(run) as reader:
+        pair = _pair(reader, rubric)
+        counts = reader.verdict_counts(rubric)
+        changes: list[dict[str, Any]] = []
+        for old, new in zip(pair.skills, pair.skills[1:], strict=False):
+            until = next((skill.k for skill in pair.skills if skill.revision == new.revision + 1), None)
+            before = _pass_rate(counts, old.k, new.k)
+            after = _pass_rate(counts, new.k, until)
+            names = f"revision {old.revision}", f"revision {new.revision}"
+            text = list(difflib.unified_diff(old.text.splitlines(), new.text.splitlines(), *names, lineterm=""))
+            changes.append({"iteration": new.k + 1, "before": before, "after": after, "diff": text})
+        if as_json:
+            say_json(changes)
+            return
+        if not changes:
+            say(f"{rubric}: the skill was never rewritten")
+        for change in changes:
+            passed = f"pass rate {_percent(change['before'])} before, {_percent(change['after'])} after"
+            say("\n".join([f"refined after iteration {change['iteration']}, {passed}", *change["diff"], ""]))
 
 
 @app.command(epilog="Example: arise pool export runs/first --out lifecycle.json")
 def export(
-    run: Annotated[Path, typer.Argument(help="A run folder that `arise train` made.")],
+    run: RunFolder,
     out: Annotated[Path | None, typer.Option("--out", help="The file to write; RUN/lifecycle.json by default.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write every pair ever created, every status over time and every verdict count as one JSON file."""
-    from arise import lifecycle_file
+    with one_message():
+        import json
 
-    try:
+        from arise import lifecycle_file
+
         written = lifecycle_file.export(run, out)
-    except AriseError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(error.exit_code) from None
-    pairs = json.loads(written.read_text(encoding="utf-8"))["pairs"]
-    retired = sum(pair["status"] == "retired" for pair in pairs)
-    typer.echo(f"{written}: {len(pairs)} pairs, {retired} retired")
+        pairs = json.loads(written.read_text(encoding="utf-8"))["pairs"]
+        retired = sum(pair["status"] == "retired" for pair in pairs)
+        if as_json:
+            say_json({"file": str(written), "pairs": len(pairs), "retired": retired})
+        else:
+            say(f"{written}: {len(pairs)} pairs, {retired} retired")
+
+
+def _reader(run: Path) -> "RunReader":
+    from arise.store import RunReader
+
+    return RunReader.open(run)
+
+
+def _last(reader: "RunReader", at: int | None) -> int:
+    """The k that is asked for; one beyond the run is the last."""
+    committed = reader.committed()
+    return committed - 1 if at is None else min(at, committed) - 1
+
+
+def _pair(reader: "RunReader", rubric: str) -> "PairLife":
+    from arise.errors import AriseError, Exit
+
+    pair = reader.pair(rubric)
+    if pair is None:
+        known = ", ".join(found.rubric.id for found in reader.pairs()) or "none yet"
+        raise AriseError(
+            "pool", Exit.CONFIG, f"no rubric {rubric!r}", f"rubrics of this run: {known}", "name one of them"
+        )
+    return pair
+
+
+def _facts(pair: "PairLife", status: str, counts: "list[VerdictCount]", last: int) -> dict[str, Any]:
+    skills = [skill for skill in pair.skills if skill.k <= last] or list(pair.skills[:1])
+    counted = [count for count in counts if count.evaluations]
+    recent = [count for count in counted if count.k == counted[-1].k]
+    return {
+        "rubric": pair.rubric.id,
+        "status": status,
+        "born": pair.born_at + 1,
+        "retired": None if pair.retired_at is None else pair.retired_at + 1,
+        "revision": skills[-1].revision if skills else 0,
+        "passes": sum(count.passes for count in recent),
+        "evaluations": sum(count.evaluations for count in recent),
+        "capability": pair.rubric.capability.value,
+        "criterion": pair.rubric.criteria_text,
+    }
+
+
+def _cells(facts: dict[str, Any]) -> list[str]:
+    rate = _counted(facts["passes"], facts["evaluations"]) or "-"
+    numbers = [str(facts["born"]), str(facts["revision"])]
+    return [facts["rubric"], facts["status"], *numbers, rate, facts["capability"], facts["criterion"][:80]]
+
+
+def _counted(passes: int, evaluations: int) -> str:
+    return f"{100 * passes / evaluations:.0f} % ({passes}/{evaluations})" if evaluations else ""
+
+
+def _pass_rate(counts: "list[VerdictCount]", after: int, until: int | None) -> float | None:
+    """Passes among applicable verdicts in iterations after one update up to another."""
+    found = [count for count in counts if count.k > after and (until is None or count.k <= until)]
+    tried = sum(count.evaluations for count in found)
+    return sum(count.passes for count in found) / tried if tried else None
+
+
+def _percent(rate: float | None) -> str:
+    return "unknown" if rate is None else f"{100 * rate:.0f} %"

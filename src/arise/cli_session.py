@@ -17,7 +17,6 @@ Model = Annotated[str, typer.Option("--model", help="The model's name at the end
 BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI's chat completions.")]
 KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
 MaxUsd = Annotated[float, typer.Option("--max-usd", min=0.0, help="Stop when calls have cost this much; 0: never.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 OPENAI = "https://api.openai.com/v1"
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli_session import OPENAI, AsJson, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.cli_output import AsJson, say
+from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
 from arise.errors import Exit
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def tag(
 
     corpus = read_corpus(folder)
     if not corpus.tasks:
-        typer.echo("\n".join(map(str, corpus.problems)), err=True)
+        say("\n".join(map(str, corpus.problems)), err=True)
         raise typer.Exit(Exit.TASKS)
     cards = [card_of(found) for found in corpus.tasks]
     try:
@@ -53,12 +54,12 @@ def tag(
             _tag(cards, model, base_url, api_key_env, repeat, folder / RECORD_FILE, max_usd)
         )
     except RunStop as stop:
-        typer.echo(str(stop), err=True)
+        say(str(stop), err=True)
         raise typer.Exit(stop.exit_code) from None
     if not dry_run:
         _write(folder, found)
     report = report_of(found, agreement)
-    typer.echo(_as_json(report, cost) if as_json else _as_text(report, cost, len(corpus.problems)))
+    say(_as_json(report, cost) if as_json else _as_text(report, cost, len(corpus.problems)))
 
 
 def card_of(found: "TaskDir") -> "TaskCard":

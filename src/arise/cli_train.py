@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from filelock import FileLock
 from rich.console import Console
 
 from arise.build import Workplace, require_sound, workplace
@@ -24,7 +23,7 @@ from arise.errors import AriseError, Exit
 from arise.evaluation.internalisation import behaviours, facts, table
 from arise.evaluation.score import Evaluation
 from arise.live import LiveDisplay
-from arise.run_folder import CONFIG_FILE, unwritable
+from arise.run_folder import CONFIG_FILE, RunLock, unwritable
 from arise.store import RunStore
 from arise.train import train
 
@@ -32,7 +31,7 @@ Write = Callable[[str], None]
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
-def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
+def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
     """A new run in an empty folder."""
     if (folder / CONFIG_FILE).exists():
         lock.release()
@@ -52,7 +51,7 @@ def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: b
         _drive(config, store, write, as_json)
 
 
-def resume(folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
+def resume(folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
     """Continue a run exactly where it was committed."""
     with closing(RunStore.open(folder, lock)) as store:
         _drive(load_config(folder / CONFIG_FILE), store, write, as_json)
@@ -66,7 +65,7 @@ def _drive(config: Config, store: RunStore, write: Write, as_json: bool) -> None
         write(json.dumps({"summary": _run(config, store, JsonDisplay(write, iterations))}))
         return
     if console.is_terminal:
-        with LiveDisplay(console, config.train.iterations, store.folder.name) as display:
+        with LiveDisplay(console, config, store.folder) as display:
             summary = _run(config, store, display)
     else:
         summary = _run(config, store, Display(write, iterations))

@@ -15,13 +15,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
+_PLAIN = {str, int, float, bool, type(None)}
 
 
 def to_json(value: Any) -> Any:
     """A dataclass, enum, tuple, mapping or array as JSON values."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.value
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
         return {"dtype": value.dtype.str, "data": base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()}

@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from arise.config import Config
+from arise.secrets import found
 
 
 class ConfigError(ValueError):
@@ -44,9 +45,26 @@ def load_config(paths: Path | Sequence[Path] | None = None, overrides: Sequence[
         places |= {override.partition("=")[0].strip(): "--set" for override in overrides}
         problems += [_describe(details, places) for details in error.errors()]
         raise ConfigError(problems, source) from None
+    problems += [
+        f"{key}: holds what looks like a key — name an environment variable with api_key_env instead"
+        for key, text in _texts(config.model_dump())
+        if found(text, {})
+    ]
     if problems:
         raise ConfigError(problems, source)
     return config
+
+
+def _texts(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a configuration with its key."""
+    if isinstance(values, str):
+        yield key, values
+    elif isinstance(values, dict):
+        for name, value in values.items():
+            yield from _texts(value, f"{key}.{name}".lstrip("."))
+    elif isinstance(values, list):
+        for value in values:
+            yield from _texts(value, key)
 
 
 def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:

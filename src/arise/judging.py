@@ -21,6 +21,7 @@ from arise.models.reflector import LanguageModelReflector
 from arise.models.spend import Purse
 from arise.models.store import Store
 from arise.ports import Judge, Reflector
+from arise.secrets import redact
 from arise.testing import Expert, FakeLLM
 from arise.types import Rubric
 
@@ -106,8 +107,8 @@ def _observer(path: Path, tell: Tell) -> Callable[[str, Mapping[str, object]], N
 
     def observe(name: str, fields: Mapping[str, object]) -> None:
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"at": time.time(), "event": name, **fields}, default=str) + "\n")
+            file.write(redact(json.dumps({"at": time.time(), "event": name, **fields}, default=str)) + "\n")
         if name.rpartition(".")[2] in _TOLD:
-            tell(f"{name}: {fields.get('reason') or dict(fields)}")
+            tell(redact(f"{name}: {fields.get('reason') or dict(fields)}"))
 
     return observe

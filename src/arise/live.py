@@ -1,7 +1,13 @@
 """The live terminal: one screen that is redrawn after every iteration, for people who watch."""
 
+import math
+import sqlite3
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -10,12 +16,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from arise.config import Config
 from arise.display import Display
 from arise.store import IterationRecord
-from arise.types import PoolEvent
+from arise.store.summaries import weakest_cell
+from arise.types import PoolEvent, Rollout
+from arise.visible import visible
 
 BARS = "▁▂▃▄▅▆▇█"
-KEPT_MESSAGES = 6
+KEPT_MESSAGES, KEPT_EVENTS = 6, 4
+LOOK_BACK = 10
+"""How many iterations back the pass rate is compared with."""
 
 
 def sparkline(values: Sequence[float], width: int = 24) -> str:
@@ -26,12 +37,14 @@ def sparkline(values: Sequence[float], width: int = 24) -> str:
 class LiveDisplay(Display):
     """The same numbers as the plain lines, on one screen; use it as a context manager."""
 
-    def __init__(self, console: Console, iterations: int, name: str) -> None:
-        super().__init__(self._remember, iterations)
-        self._console, self._name = console, name
+    def __init__(self, console: Console, config: Config, folder: Path) -> None:
+        super().__init__(self._remember, config.train.iterations)
+        self._console, self._config, self._folder = console, config, folder
         self._messages: list[str] = []
         self._history: list[Mapping[str, float]] = []
         self._events: list[PoolEvent] = []
+        self._rows: list[tuple[str, str]] = []
+        self._done = 0
         self._began = time.monotonic()
         self._live = Live(self._screen(), console=console, auto_refresh=False)
 
@@ -42,43 +55,103 @@ class LiveDisplay(Display):
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
 
-    def finished(self, record: IterationRecord) -> None:
+    def show(self, record: IterationRecord, spent: float) -> None:  # noqa: ARG002 - the clock on the screen tells more
         """Take the iteration in and draw the screen anew."""
-        super().finished(record)
-        self._messages.pop()  # its plain line is what the screen shows
         self._history.append(record.metrics)
+        self._done = record.k + 1
         if record.update:
             self._events += record.update.evolution.events
+        self._rows = [
+            ("time", self._time(record)),
+            ("tasks", self._tasks()),
+            ("rubrics", self._rubrics()),
+            ("sampling", self._sampling(record)),
+            ("judge", self._judge([rollout for group in record.groups for rollout in group.rollouts])),
+            ("update", self._update()),
+        ]
         self._live.update(self._screen(), refresh=True)
 
     def _remember(self, message: str) -> None:
         self._messages = [*self._messages, message][-KEPT_MESSAGES:]
-        if self._history or message.startswith("warm start"):
-            self._live.update(self._screen(), refresh=True)
+        self._live.update(self._screen(), refresh=True)
+
+    def _time(self, record: IterationRecord) -> str:
+        elapsed = time.monotonic() - self._began
+        left = elapsed / len(self._history) * (self._iterations - self._done)
+        saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
+        return f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left{saved}"
+
+    def _tasks(self) -> str:
+        m, passes = self._history[-1], [h["pass_rate"] for h in self._history]
+        change = ""
+        if len(passes) > LOOK_BACK:
+            change = f" ({100 * (passes[-1] - passes[-1 - LOOK_BACK]):+.1f} against {LOOK_BACK} iterations before)"
+        groups = f"groups: {m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
+        return f"pass {100 * m['pass_rate']:.1f} % {sparkline(passes)}{change}   {groups}"
+
+    def _rubrics(self) -> str:
+        m, rewards = self._history[-1], [h["rubric_reward"] for h in self._history]
+        every = self._config.pool.update_every
+        last = max((event.iteration for event in self._events), default=0)
+        kinds = Counter(event.kind for event in self._events if event.iteration == last)
+        change = f" (+{kinds['born']} -{kinds['retire']} at {last})" if last else ""
+        shown = f"skills shown {m['skills_shown']:.0f}   next update {every * (self._done // every + 1)}"
+        return f"reward {m['rubric_reward']:.2f} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
+
+    def _sampling(self, record: IterationRecord) -> str:
+        rho = next((draw.rho for draw in record.draws if draw.rho is not None), None)
+        parts = [] if rho is None else [f"discovery {rho:.2f}"]
+        parts.append(f"coverage {self._history[-1]['coverage']:.2f}")
+        weakest = weakest_cell(record.state)
+        if weakest:
+            task_type, capability, passes, fails = weakest
+            mean = (1 + passes) / (2 + passes + fails)
+            spread = math.sqrt(mean * (1 - mean) / (3 + passes + fails))
+            parts.append(f"weakest {task_type} x {capability} {mean:.2f} ± {spread:.2f}")
+        return ", ".join(parts)
+
+    def _judge(self, rollouts: Sequence[Rollout]) -> str:
+        judged = [rollout.judgment for rollout in rollouts if rollout.judgment]
+        given = sum(len(judgment.verdicts) for judgment in judged)
+        absent = Counter(reason.split(":")[0] for judgment in judged for reason in judgment.absent.values())
+        asked = given + absent.total()
+        parts = [f"valid {100 * given / asked:.1f} % of {asked}" if asked else "no verdicts asked for yet"]
+        parts += [f"no verdict: {', '.join(f'{reason} {n}' for reason, n in absent.most_common(3))}"] if absent else []
+        cap, spent = self._config.budget.max_usd, spent_usd(self._folder)
+        if spent is not None:
+            forecast = spent / self._done * self._iterations
+            limit = f" of ${cap:.2f}" if cap else ""
+            parts.append(f"${spent:.2f}{limit} (forecast ${forecast:.2f})")
+        return "   ".join(parts)
+
+    def _update(self) -> str:
+        m = self._history[-1]
+        lost = f"   groups left out for infrastructure {m['incomplete']:.0f}" if m.get("incomplete") else ""
+        return f"tokens kept {100 * m['kept_share']:.1f} %, gradient {m['grad_norm']:.2f}{lost}"
 
     def _screen(self) -> Panel:
-        done, m = len(self._history), self._history[-1] if self._history else None
         rows = Table.grid(padding=(0, 2))
         rows.add_column(style="bold")
         rows.add_column()
-        if m:
-            elapsed = time.monotonic() - self._began
-            left = elapsed / done * (self._iterations - done)
-            passes = [h["pass_rate"] for h in self._history]
-            rubrics = [h["rubric_reward"] for h in self._history]
-            rows.add_row("time", f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left")
-            rows.add_row("tasks", f"pass {100 * m['pass_rate']:5.1f} %  {sparkline(passes)}")
-            rows.add_row(
-                "groups", f"{m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
-            )
-            rows.add_row("rubrics", f"reward {m['rubric_reward']:.2f}  {sparkline(rubrics)}   pool {m['pool']:.0f}")
-            rows.add_row("skills", f"{m['skills_shown']:.0f} shown")
-            rows.add_row("sampling", f"coverage {m['coverage']:.2f}")
-            rows.add_row("update", f"gradient {m['grad_norm']:.2f}, tokens kept {100 * m['kept_share']:.1f} %")
-        for event in self._events[-4:]:
+        for name, text in self._rows:
+            rows.add_row(name, Text(visible(text)))
+        for event in self._events[-KEPT_EVENTS:]:
             rate = f" at {100 * event.passes / event.evaluations:.0f} %" if event.evaluations else ""
-            rows.add_row("", Text(f"{event.iteration}: {event.kind} {event.rubric_id}{rate}  {event.note}"[:100]))
+            told = f"{event.iteration}: {event.kind} {event.rubric_id}{rate}  {event.note}"
+            rows.add_row("", Text(visible(told)[:100]))
         for message in self._messages:
-            rows.add_row("", Text(message))
-        title = f"ARISE  {self._name}  iteration {done}/{self._iterations}"
-        return Panel(Group(ProgressBar(total=self._iterations, completed=done), rows), title=title, title_align="left")
+            rows.add_row("", Text(visible(message)))
+        title = f"ARISE  {visible(self._folder.name)}  iteration {self._done}/{self._iterations}"
+        bar = Table.grid(expand=True)  # alone the bar would swallow the line below it
+        bar.add_row(ProgressBar(total=self._iterations, completed=self._done))
+        return Panel(Group(bar, rows), title=title, title_align="left", subtitle=f"arise view {self._folder}")
+
+
+def spent_usd(folder: Path) -> float | None:
+    """What the calls of a run have cost so far; None where no model is called."""
+    calls = folder / "calls.db"
+    if not calls.exists():
+        return None
+    with closing(sqlite3.connect(f"file:{calls}?mode=ro", uri=True)) as db:
+        row: tuple[Any] = db.execute("SELECT COALESCE(SUM(nano_usd), 0) FROM spend").fetchone()
+    return float(row[0]) / 1e9

@@ -14,7 +14,7 @@ from arise.config import Config, TrackerName, Trackers
 
 WAITING = 256
 """Iterations that may wait for a tracker before it counts as hanging."""
-CLOSING_SECONDS = 10.0
+CLOSING_SECONDS = 30.0
 
 
 class Tracker(Protocol):
@@ -78,6 +78,8 @@ class _Mirror:
             while (item := self._queue.get()) is not None:
                 tracker.log(*item)
             tracker.close()
+        except ImportError as error:
+            self._drop(f"{error}; to have it: pip install 'arise-rl[{self._name}]'")
         except BaseException as error:  # a tracker may even call sys.exit
             self._drop(str(error) or type(error).__name__)
 
@@ -91,7 +93,7 @@ def mirrors(config: Config, folder: Path, tell: Callable[[str], None]) -> Mirror
     """The trackers that a configuration asks for; nothing is imported for the others."""
     chosen = config.trackers
     settings = config.model_dump()
-    openers = {name: _opener(KINDS[name], folder, chosen, settings) for name in chosen.use}
+    openers: dict[str, Open] = {name: _opener(KINDS[name], folder, chosen, settings) for name in chosen.use}
     return Mirrors(openers, tell)
 
 
@@ -102,7 +104,7 @@ def _opener(kind: Callable[..., Tracker], folder: Path, chosen: Trackers, settin
 class TensorBoard:
     """Event files below the run folder."""
 
-    def __init__(self, folder: Path, chosen: Trackers, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, _: Trackers, __: Mapping[str, Any]) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -112,9 +114,7 @@ class TensorBoard:
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None:
         numbers = [self._summary.Value(tag=name, simple_value=value) for name, value in values.items()]
-        self._writer.add_event(
-            self._event(step=iteration, wall_time=time.time(), summary=self._summary(value=numbers))
-        )
+        self._writer.add_event(self._event(step=iteration, wall_time=time.time(), summary=self._summary(value=numbers)))
         self._writer.flush()
 
     def close(self) -> None:
@@ -170,6 +170,8 @@ class MlFlow:
         experiment = self._client.get_experiment_by_name(chosen.project)
         number = experiment.experiment_id if experiment else self._client.create_experiment(chosen.project)
         self._run = self._client.create_run(number, run_name=folder.name).info.run_id
+        for name, value in settings["train"].items():
+            self._client.log_param(self._run, f"train.{name}", value)
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():

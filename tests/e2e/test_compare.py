@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_train import TINY, arise, environment
+from tests.e2e.runs import TINY, arise, environment
 from tests.leftovers import processes_with
 
 pytestmark = pytest.mark.timeout(1200)

@@ -1,80 +1,15 @@
 """The whole loop through the command line: a short run, interrupted ones, and what a person sees when it goes wrong."""
 
-import hashlib
-import json
-import os
 import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import zstandard
 
-TINY = (
-    "train.iterations=4",
-    "train.tasks_per_iteration=2",
-    "train.group_size=4",
-    "optimizer.learning_rate=1e-3",
-    "optimizer.warmup_updates=1",
-    "optimizer.precision=fp32",
-    "pool.update_every=2",
-    "evidence.window=2",
-    "tasks.train_tasks=6",
-    "tasks.eval_tasks=2",
-    "evaluation.attempts=1",
-    "model.hidden=48",
-    "model.layers=2",
-    "model.demonstrations=160",
-    "model.epochs=6",
-    "agent.max_turns=6",
-)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the module, so that the warm start is made once."""
-    return tmp_path_factory.mktemp("cache")
-
-
-def arise(cache: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "arise.cli", *arguments]
-
-
-def environment(cache: Path) -> dict[str, str]:
-    return os.environ | {"ARISE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
-
-
-def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        arise(cache, *arguments), env=environment(cache), capture_output=True, text=True, timeout=240, check=False
-    )
-
-
-def settings(changes: Sequence[str] = ()) -> list[str]:
-    return [part for change in (*TINY, *changes) for part in ("--set", change)]
-
-
-def digest(run: Path) -> str:
-    """Pool, ledger, sampler, generator and evidence of the last commit, and the policy's weights."""
-    with sqlite3.connect(run / "run.db") as db:
-        state, checkpoint = db.execute("SELECT state, checkpoint FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
-    manifest = json.loads((run / checkpoint / "manifest.json").read_text())
-    content = zstandard.decompress(state) + json.dumps(manifest["sha256"], sort_keys=True).encode()
-    return hashlib.sha256(content).hexdigest()
-
-
-@pytest.fixture(scope="module")
-def finished(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A run that nobody interrupted, and what it printed."""
-    run = tmp_path_factory.mktemp("runs") / "whole"
-    done = call(cache, "train", "--run-dir", str(run), *settings())
-    assert done.returncode == 0, done.stderr
-    return run, done.stdout
+from tests.e2e.runs import arise, call, digest, environment, settings
 
 
 def test_a_run_shows_every_iteration_and_sums_itself_up(finished: tuple[Path, str]) -> None:
@@ -84,7 +19,7 @@ def test_a_run_shows_every_iteration_and_sums_itself_up(finished: tuple[Path, st
     assert "held-out pass rate, no skills shown" in shown
     assert "0 evolved-skill bytes in 2 prompts" in shown
     assert "rubrics:" in shown
-    assert "next: arise eval" in shown
+    assert "next: arise view" in shown
 
 
 def test_everything_a_page_needs_is_in_the_run_folder(finished: tuple[Path, str]) -> None:
@@ -111,7 +46,7 @@ def test_everything_a_page_needs_is_in_the_run_folder(finished: tuple[Path, str]
     assert counts["attempts"] == 4
     assert counts["pairs"] >= 1
     assert counts["skills"] >= counts["pairs"]
-    assert left == 0
+    assert left == 2, "groups that a fall-back to the checkpoint before would need"
     assert len(list((run / "checkpoints").iterdir())) == 2
     assert len(list((run / "trajectories").iterdir())) == 4
 

@@ -51,7 +51,7 @@ class Exam:
         known = {task.id: task for task, _ in self.tasks}
         judged = await asyncio.gather(*(self._judged(known[record["task_id"]], record) for record in records))
         write_raw(self.store.folder, label, judged)
-        self.store.save_attempts(label, [_row(record) for record in judged])
+        self.store.save_attempts([_row(record) for record in judged])
         return score(label, self.store.query)
 
     async def _judged(self, task: Task, record: dict[str, Any]) -> dict[str, Any]:

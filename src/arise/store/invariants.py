@@ -5,6 +5,8 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,61 +16,72 @@ from arise.config_file import load_config
 from arise.run_folder import CONFIG_FILE
 from arise.store.chunks import decompress
 
-Database = sqlite3.Connection
-Look = Callable[[Database, Path], Iterator[str]]
+
+@dataclass(frozen=True)
+class Audited:
+    """The run under audit: its database, opened for reading, and its folder."""
+
+    db: sqlite3.Connection
+    folder: Path
+
+    @cached_property
+    def config(self) -> Config:
+        return load_config(self.folder / CONFIG_FILE)
+
+    @cached_property
+    def state(self) -> dict[str, Any]:
+        """The last committed state; empty before the first commit."""
+        row = self.db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
+        return dict(decompress(row[0])) if row else {}
 
 
-def _config(folder: Path) -> Config:
-    return load_config(folder / CONFIG_FILE)
+Look = Callable[[Audited], Iterator[str]]
 
 
-def _last_state(db: Database) -> dict[str, Any]:
-    row = db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
-    return dict(decompress(row[0])) if row else {}
-
-
-def _missing_is_not_fail(db: Database, folder: Path) -> Iterator[str]:
-    for (name,) in db.execute("SELECT id FROM rollouts WHERE (reward IS NULL) != (success IS NULL)"):
+def _missing_is_not_fail(run: Audited) -> Iterator[str]:
+    for (name,) in run.db.execute("SELECT id FROM rollouts WHERE (reward IS NULL) != (success IS NULL)"):
         yield f"rollout {name} has a reward without an outcome, or an outcome without a reward"
-    for (name,) in db.execute("SELECT id FROM rollouts WHERE fault != '' AND reward IS NOT NULL"):
+    for (name,) in run.db.execute("SELECT id FROM rollouts WHERE fault != '' AND reward IS NOT NULL"):
         yield f"rollout {name} has a fault and a reward"
-    for (name,) in db.execute("SELECT id FROM rollouts WHERE advantage IS NOT NULL AND reward IS NULL"):
+    for (name,) in run.db.execute("SELECT id FROM rollouts WHERE advantage IS NOT NULL AND reward IS NULL"):
         yield f"rollout {name} has an advantage without a reward"
-    for name, rubric in db.execute("SELECT rollout_id, rubric_id FROM verdicts WHERE verdict IS NULL AND reason = ''"):
+    for name, rubric in run.db.execute(
+        "SELECT rollout_id, rubric_id FROM verdicts WHERE verdict IS NULL AND reason = ''"
+    ):
         yield f"rollout {name} has neither a verdict of {rubric} nor a reason for its absence"
 
 
-def _verdicts_of_living_rubrics(db: Database, folder: Path) -> Iterator[str]:
-    if isinstance(_config(folder).criteria, ElicitedCriteria):
+def _verdicts_of_living_rubrics(run: Audited) -> Iterator[str]:
+    if isinstance(run.config.criteria, ElicitedCriteria):
         return  # criteria of a group's own are never born
-    last = "SELECT rubric_id, MAX(k), kind FROM events WHERE kind IN ('retire', 'reopen') GROUP BY rubric_id"
-    retired = {rubric: k for rubric, k, kind in db.execute(last) if kind == "retire"}
-    born = dict(db.execute("SELECT rubric_id, k + 1 FROM events WHERE kind IN ('born', 'imported')"))
-    for rubric, first, last in db.execute("SELECT rubric_id, MIN(k), MAX(k) FROM verdicts GROUP BY rubric_id"):
+    ends = "SELECT rubric_id, MAX(k), kind FROM events WHERE kind IN ('retire', 'reopen') GROUP BY rubric_id"
+    retired = {rubric: k for rubric, k, kind in run.db.execute(ends) if kind == "retire"}
+    born = dict(run.db.execute("SELECT rubric_id, k + 1 FROM events WHERE kind IN ('born', 'imported')"))
+    for rubric, first, last in run.db.execute("SELECT rubric_id, MIN(k), MAX(k) FROM verdicts GROUP BY rubric_id"):
         if rubric not in born:
             yield f"verdicts of {rubric}, which was never born"
         elif first < born[rubric] or last > retired.get(rubric, last):
             yield f"verdicts of {rubric} in iterations {first} to {last}, outside of its life"
 
 
-def _pool_changes_on_schedule(db: Database, folder: Path) -> Iterator[str]:
-    limits = _config(folder).pool
-    for k, new in db.execute("SELECT k, SUM(kind='born') FROM events WHERE k >= 0 GROUP BY k"):
+def _pool_changes_on_schedule(run: Audited) -> Iterator[str]:
+    limits = run.config.pool
+    for k, new in run.db.execute("SELECT k, SUM(kind='born') FROM events WHERE k >= 0 GROUP BY k"):
         if (k + 1) % limits.update_every:
             yield f"the pool changed in iteration {k}, between updates"
         if new > limits.max_new_pairs:
             yield f"{new} pairs were born in iteration {k}, at most {limits.max_new_pairs} may be"
-    for k, size in db.execute("SELECT k, json_extract(metrics, '$.pool') FROM iterations"):
+    for k, size in run.db.execute("SELECT k, json_extract(metrics, '$.pool') FROM iterations"):
         if size is not None and size > limits.max_pairs:
             yield f"{size:.0f} pairs after iteration {k}, at most {limits.max_pairs} may be"
 
 
-def _one_life(db: Database, folder: Path) -> Iterator[str]:
+def _one_life(run: Audited) -> Iterator[str]:
     """Born once, hidden; nothing after retirement; revisions count up."""
     active: dict[str, bool] = {}
     revision: dict[str, int] = {}
     gone: set[str] = set()
-    for k, rubric, kind, new_revision in db.execute(
+    for k, rubric, kind, new_revision in run.db.execute(
         "SELECT k, rubric_id, kind, revision FROM events ORDER BY k, kind='born', seq"
     ):
         place = f"{rubric}, {kind} in iteration {k}"
@@ -94,7 +107,7 @@ def _one_life(db: Database, folder: Path) -> Iterator[str]:
         revision[rubric] = new_revision
         if kind == "retire":
             gone.add(rubric)
-    pairs = (_last_state(db) or {"pool": {"pairs": []}})["pool"]["pairs"]
+    pairs = (run.state or {"pool": {"pairs": []}})["pool"]["pairs"]
     stated = {pair["rubric"]["id"]: (pair["skill"]["active"], pair["skill"]["revision"]) for pair in pairs}
     lived = {rubric: (active[rubric], revision[rubric]) for rubric in active if rubric not in gone}
     if stated != lived:
@@ -102,8 +115,8 @@ def _one_life(db: Database, folder: Path) -> Iterator[str]:
         yield f"the pool of the last state is not what the events made of it: {', '.join(differing)}"
 
 
-def _ledger(db: Database, folder: Path) -> Iterator[str]:
-    state = _last_state(db)
+def _ledger(run: Audited) -> Iterator[str]:
+    state = run.state
     ledger = state.get("sampler", {}).get("ledger")
     if not isinstance(ledger, dict) or "rubrics" not in ledger:
         return
@@ -116,29 +129,29 @@ def _ledger(db: Database, folder: Path) -> Iterator[str]:
             yield f"the ledger's mass of {rubric} on {task_type} is {passes}, {fails}"
 
 
-def _batches(db: Database, folder: Path) -> Iterator[str]:
-    for k, task in db.execute("SELECT k, task_id FROM draws GROUP BY k, task_id HAVING COUNT(*) > 1"):
+def _batches(run: Audited) -> Iterator[str]:
+    for k, task in run.db.execute("SELECT k, task_id FROM draws GROUP BY k, task_id HAVING COUNT(*) > 1"):
         yield f"task {task} was drawn twice in iteration {k}"
-    config = _config(folder)
+    config = run.config
     if not isinstance(config.sampler, CapabilitySampling):
         return
     quota = max(1, math.ceil(config.sampler.quota_fraction * config.train.tasks_per_iteration))
     count: dict[tuple[int, str], int] = defaultdict(int)
-    for k, details in db.execute("SELECT k, details FROM draws WHERE path='adaptive'"):
+    for k, details in run.db.execute("SELECT k, details FROM draws WHERE path='adaptive'"):
         count[k, " x ".join(json.loads(details)["cell"])] += 1
     for (k, cell), drawn in count.items():
         if drawn > quota:
             yield f"{drawn} slots of iteration {k} went to {cell}, at most {quota} may"
 
 
-def _skills_withheld(db: Database, folder: Path) -> Iterator[str]:
-    for label, leaked in db.execute("SELECT label, SUM(skill_bytes) FROM attempts GROUP BY label"):
+def _skills_withheld(run: Audited) -> Iterator[str]:
+    for label, leaked in run.db.execute("SELECT label, SUM(skill_bytes) FROM attempts GROUP BY label"):
         if leaked:
             yield f"evaluation {label}: {leaked} bytes of evolved skills in its prompts"
 
 
-def _spend(db: Database, folder: Path) -> Iterator[str]:
-    cap, calls = _config(folder).budget.max_usd, folder / "calls.db"
+def _spend(run: Audited) -> Iterator[str]:
+    cap, calls = run.config.budget.max_usd, run.folder / "calls.db"
     if not cap or not calls.exists():
         return
     recorded = sqlite3.connect(f"file:{calls}?mode=ro", uri=True)

@@ -77,6 +77,14 @@ class PoolQueries(Snapshot):
             given,
         )
 
+    def verdict_sums(self) -> list[rows.VerdictSums]:
+        """The verdicts of every iteration, in sums."""
+        return self._rows(
+            rows.VerdictSums,
+            "SELECT k, SUM(passes), SUM(fails), SUM(not_applicable), SUM(absent) FROM verdict_counts "
+            "GROUP BY k ORDER BY k",
+        )
+
     def verdicts(
         self, rubric_id: str, verdict: str = "", before_k: int | None = None, limit: int = 50
     ) -> list[rows.VerdictRow]:

@@ -22,7 +22,7 @@ class Iteration:
 
 
 class Event(NamedTuple):
-    """One line of a pair's life: born, activate, refine, hide or retire, at the end of iteration k."""
+    """One line of a pair's life: born, activate, refine, hide or retire at the end of iteration k, imported at -1."""
 
     k: int
     rubric_id: str
@@ -53,7 +53,7 @@ class PairLife:
     @property
     def born_at(self) -> int:
         """k of the iteration that ended with its birth."""
-        return next((event.k for event in self.events if event.kind == "born"), self.rubric.born - 1)
+        return next((event.k for event in self.events if event.kind in ("born", "imported")), self.rubric.born - 1)
 
     @property
     def retired_at(self) -> int | None:
@@ -143,6 +143,38 @@ class GroupRow(NamedTuple):
         if self.rewarded < self.size:
             return "incomplete"
         return {0: "all-fail", self.size: "all-pass"}.get(self.successes, "mixed")
+
+
+class GroupSums(NamedTuple):
+    """All groups of an iteration in sums; the four kinds of outcome add up to `groups`."""
+
+    k: int
+    groups: int
+    rollouts: int
+    rewarded: int
+    successes: int
+    all_fail: int
+    mixed: int
+    all_pass: int
+    incomplete: int
+
+
+class VerdictSums(NamedTuple):
+    """All verdicts of an iteration, over rubrics and with or without skills."""
+
+    k: int
+    passes: int
+    fails: int
+    not_applicable: int
+    absent: int
+
+    @property
+    def evaluations(self) -> int:
+        return self.passes + self.fails
+
+    @property
+    def asked(self) -> int:
+        return self.evaluations + self.not_applicable + self.absent
 
 
 @dataclass(frozen=True)

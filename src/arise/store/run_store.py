@@ -5,19 +5,28 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from arise import __version__
 from arise.errors import AriseError, Exit
-from arise.run_folder import OWNER_FILE, claim, unwritable
+from arise.run_folder import OWNER_FILE, RunLock, claim, unwritable
+from arise.store import schema
 from arise.store.chunks import decompress, pack, unpack_group, write_chunk
 from arise.store.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
-from arise.store.record import ITERATION_OF, IterationRecord, Row, rows_of, seal_of, starting_rows
+from arise.store.record import (
+    ITERATION_OF,
+    IterationRecord,
+    Row,
+    rows_of,
+    seal_of,
+    starting_rows,
+    storable,
+    without_keys,
+)
 from arise.store.snapshot import FORMAT
+from arise.store.summaries import printable
 from arise.types import Group, Pool
 
 TRAJECTORIES = "trajectories"
@@ -37,7 +46,7 @@ def damaged(folder: Path, what: str) -> AriseError:
 class RunStore:
     """`RunStore.open(folder)` takes the run for this process; a second process is turned away by name."""
 
-    def __init__(self, folder: Path, lock: FileLock) -> None:
+    def __init__(self, folder: Path, lock: RunLock) -> None:
         self.folder, self._lock = folder, lock
         new = not (folder / "run.db").exists()
         self._db = sqlite3.connect(folder / "run.db", isolation_level=None)
@@ -46,7 +55,7 @@ class RunStore:
             self._db.execute("PRAGMA synchronous=FULL")
             if not new:
                 self._refuse_damage()
-            self._db.executescript(files("arise.store").joinpath("schema.sql").read_text())
+            schema.create(self._db)
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
             owner = (folder / OWNER_FILE).read_text() if (folder / OWNER_FILE).exists() else ""
             (committed,) = self.query("SELECT COUNT(*) FROM iterations")[0]
@@ -54,7 +63,7 @@ class RunStore:
             remove_drafts(folder)
 
     @classmethod
-    def open(cls, folder: Path, lock: FileLock | None = None) -> "RunStore":
+    def open(cls, folder: Path, lock: RunLock | None = None) -> "RunStore":
         """Create or continue the run in `folder`, with an exclusive lock."""
         lock = lock or claim(folder)
         try:
@@ -69,7 +78,7 @@ class RunStore:
             raise damaged(self.folder, found)
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if "meta" not in tables:
-            return
+            return  # the process that made the file died before it could make a table
         row = self._db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
         if row and row[0] != FORMAT:
             raise AriseError(
@@ -79,6 +88,9 @@ class RunStore:
                 "nothing was changed",
                 "open it with the version of arise that wrote it",
             )
+        if row:
+            for problem in schema.differences(self._db):
+                raise damaged(self.folder, problem)
 
     def close(self) -> None:
         """Let go of the run."""
@@ -87,7 +99,7 @@ class RunStore:
 
     def finished_group(self, iteration: int, task_id: str) -> Group | None:
         """A group that was rolled out before a crash; one whose bytes changed is dropped and rolled out anew."""
-        where = "WHERE k=? AND task_id=?", (iteration, task_id)
+        where = "WHERE k=? AND task_id=?", (iteration, printable(task_id))
         found = self.query(f"SELECT content FROM inflight {where[0]}", where[1])  # noqa: S608 - own text
         if not found:
             return None
@@ -101,7 +113,7 @@ class RunStore:
     def save_group(self, iteration: int, group: Group) -> None:
         """Keep a finished group, durable before the loop goes on; the key refuses a group that was already kept."""
         with self.writing():
-            self._insert([("inflight", (iteration, group.task.id, pack(group)))])
+            self._insert([("inflight", (iteration, printable(group.task.id), pack(without_keys(group))))])
 
     def last_checkpoint(self, tell: Callable[[str], None] = lambda _: None) -> tuple[dict[str, Any], str] | None:
         """The newest whole state that a resume can start from, with its policy checkpoint; says what it passes over."""
@@ -132,10 +144,12 @@ class RunStore:
         An iteration that was replayed after a fall-back and came out the same is not written again.
         """
         chunk = f"k{record.k:05d}.zst"
+        record = replace(record, groups=[without_keys(group) for group in record.groups])
         rollouts = [rollout for group in record.groups for rollout in group.rollouts]
         with self.writing():
             places = write_chunk(self.folder / TRAJECTORIES, chunk, rollouts)
-            rows = [*rows_of(record, places, time.time()), self._file(record.k, f"{TRAJECTORIES}/{chunk}")]
+            rows = storable(rows_of(record, places, time.time()))
+            rows.append(self._file(record.k, f"{TRAJECTORIES}/{chunk}"))
             if record.checkpoint:
                 rows.append(self._file(record.k, f"{record.checkpoint}/{MANIFEST}"))
             name, before = f"k{record.k}", self.query("SELECT seal FROM seals WHERE name=?", (f"k{record.k}",))
@@ -161,20 +175,26 @@ class RunStore:
         self._db.execute("INSERT OR REPLACE INTO vitals VALUES (?, 'rewritten', 1)", (k,))
 
     def save_starting_pool(self, pool: Pool) -> None:
-        """The pairs that a run did not make itself, as of before its first iteration."""
+        """The pairs that a run did not make itself, as of before its first iteration; kept once."""
+        if self.query("SELECT 1 FROM seals WHERE name='k-1'"):
+            return
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
-            self._insert_sealed("k-1", list(starting_rows(pool)))
+            self._insert_sealed("k-1", storable(starting_rows(pool)))
             self._db.execute("COMMIT")
 
-    def save_attempts(self, label: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The attempts of one evaluation, in the place of an earlier one of the same name."""
-        name = f"evaluation {label}"
+    def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Attempts of evaluations, by label, in the place of earlier ones of the same label."""
+        by_label: dict[str, list[Row]] = {}
+        for row in rows:
+            by_label.setdefault(row[0], []).append(("attempts", tuple(row)))
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
-            self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
-            self._insert_sealed(name, [("attempts", tuple(row)) for row in rows])
+            for label, attempts in by_label.items():
+                name = f"evaluation {label}"
+                self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
+                self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
+                self._insert_sealed(name, storable(attempts))
             self._db.execute("COMMIT")
 
     def save_vitals(self, k: int, values: Mapping[str, float]) -> None:
@@ -201,7 +221,7 @@ class RunStore:
         for table, row in rows:
             marks = ", ".join("?" * len(row))
             verb = "INSERT OR IGNORE" if table == "tasks" else "INSERT"  # a task is drawn more than once
-            self._db.execute(f"{verb} INTO {table} VALUES ({marks})", row)  # noqa: S608 - own table names
+            self._db.execute(f"{verb} INTO {table} VALUES ({marks})", row)
 
     def _oldest_kept(self, keep: int) -> int:
         rows = self.query("SELECT k FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC LIMIT ?", (keep,))

@@ -6,16 +6,16 @@ Reads only, and may run while the run is being written.
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from arise.store import schema
+from arise.store.chunks import unpack_group
 from arise.store.files import MANIFEST, checkpoint_damage, sha256_of
-from arise.store.invariants import INVARIANTS
+from arise.store.invariants import INVARIANTS, Audited, Look
 from arise.store.record import ITERATION_OF, row_digest
 from arise.store.snapshot import FORMAT
-
-SHOWN_PROBLEMS = 5
 
 
 @dataclass(frozen=True)
@@ -35,90 +35,98 @@ def verify(folder: Path) -> list[Check]:
     """Every check of a run; one that cannot be made because of damage is a problem too."""
     db = sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True)
     try:
-        checks = [
-            _check(name, said, lambda look=look: look(db, folder))
-            for name, (said, look) in (DIGESTS | INVARIANTS).items()
-        ]
+        run = Audited(db, folder)
+        return [_check(name, said, look, run) for name, (said, look) in (DIGESTS | INVARIANTS).items()]
     finally:
         db.close()
-    return checks
 
 
-def _check(name: str, said: str, look: Callable[[], Iterator[str]]) -> Check:
+def _check(name: str, said: str, look: Look, run: Audited) -> Check:
     try:
-        return Check(name, said, tuple(look()))
+        return Check(name, said, tuple(look(run)))
     except (sqlite3.Error, OSError, ValueError, TypeError, KeyError) as error:
         return Check(name, said, (f"cannot be read: {error}",))
 
 
-def _database(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
-    for (found,) in db.execute("PRAGMA integrity_check"):
+def _database(run: Audited) -> Iterator[str]:
+    for (found,) in run.db.execute("PRAGMA integrity_check"):
         if found != "ok":
             yield f"run.db: {found}"
-    row = db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
+    row = run.db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
     if row is None or row[0] != FORMAT:
         yield f"run.db has format {row[0] if row else 'none'}, this version reads {FORMAT}"
+    yield from schema.differences(run.db)
 
 
-def _sealed(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
+def _sealed(run: Audited) -> Iterator[str]:
     found: dict[str, int] = defaultdict(int)
     for table, iteration in ITERATION_OF.items():
-        for k, *row in db.execute(f"SELECT {iteration}, * FROM {table}"):  # noqa: S608 - own table names
+        for k, *row in run.db.execute(f"SELECT {iteration}, * FROM {table}"):  # noqa: S608 - own table names
             found[f"k{k}"] += row_digest((table, tuple(row)))
-    for k, *row in db.execute("SELECT g.k, t.* FROM groups g JOIN tasks t ON t.id = g.task_id"):
+    for k, *row in run.db.execute("SELECT g.k, t.* FROM groups g JOIN tasks t ON t.id = g.task_id"):
         found[f"k{k}"] += row_digest(("tasks", tuple(row)))
-    for row in db.execute("SELECT * FROM attempts"):
+    for row in run.db.execute("SELECT * FROM attempts"):
         found[f"evaluation {row[0]}"] += row_digest(("attempts", row))
-    seals = dict(db.execute("SELECT name, seal FROM seals"))
+    seals = dict(run.db.execute("SELECT name, seal FROM seals"))
     for name in sorted(found.keys() | seals.keys()):
         if seals.get(name) != f"{found[name] % 2**128:032x}":
             yield f"{name}: rows were changed, added or lost since they were committed"
 
 
-def _files(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
+def _files(run: Audited) -> Iterator[str]:
     sizes = {}
-    for name, size, digest in db.execute("SELECT name, bytes, sha256 FROM files WHERE name NOT LIKE 'checkpoints/%'"):
-        path = folder / name
+    chunks = "SELECT name, bytes, sha256 FROM files WHERE name NOT LIKE 'checkpoints/%'"
+    for name, size, digest in run.db.execute(chunks):
+        path = run.folder / name
         sizes[Path(name).name] = size
         if not path.is_file():
             yield f"{name} is missing"
         elif sha256_of(path) != digest:
             yield f"{name} was changed or is torn"
-    for rollout, chunk, end in db.execute("SELECT id, chunk, start + length FROM rollouts"):
+    for rollout, chunk, end in run.db.execute("SELECT id, chunk, start + length FROM rollouts"):
         if end > sizes.get(chunk, -1):
             yield f"rollout {rollout} lies outside of {chunk}"
 
 
-def _checkpoints(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
-    rows = db.execute("SELECT checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC").fetchall()
+def _checkpoints(run: Audited) -> Iterator[str]:
+    rows = run.db.execute("SELECT checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC").fetchall()
     for n, (checkpoint,) in enumerate(rows):
-        if n >= 2 and not (folder / checkpoint).exists():
+        if n >= 2 and not (run.folder / checkpoint).exists():
             continue
-        row = db.execute("SELECT sha256 FROM files WHERE name=?", (f"{checkpoint}/{MANIFEST}",)).fetchone()
-        wrong = checkpoint_damage(folder / checkpoint, row[0] if row else "")
+        row = run.db.execute("SELECT sha256 FROM files WHERE name=?", (f"{checkpoint}/{MANIFEST}",)).fetchone()
+        wrong = checkpoint_damage(run.folder / checkpoint, row[0] if row else "")
         if wrong:
             yield wrong
 
 
-def _iterations(db: sqlite3.Connection, folder: Path) -> Iterator[str]:
-    numbers = [row[0] for row in db.execute("SELECT k FROM iterations ORDER BY k")]
+def _iterations(run: Audited) -> Iterator[str]:
+    numbers = [row[0] for row in run.db.execute("SELECT k FROM iterations ORDER BY k")]
     for wanted, k in enumerate(numbers):
         if wanted != k:
             yield f"iteration {wanted} is missing"
             break
-    for k, metrics in db.execute("SELECT k, metrics FROM iterations"):
+    for k, metrics in run.db.execute("SELECT k, metrics FROM iterations"):
         if not isinstance(json.loads(metrics), dict):
             yield f"iteration {k}: metrics are not an object"
-    counts = Counter(row[0] for row in db.execute("SELECT k FROM rollouts"))
+    counts = Counter(row[0] for row in run.db.execute("SELECT k FROM rollouts"))
     for k in numbers:
         if not counts[k]:
             yield f"iteration {k} has no rollout"
 
 
-DIGESTS: dict[str, tuple[str, Callable[[sqlite3.Connection, Path], Iterator[str]]]] = {
+def _journal(run: Audited) -> Iterator[str]:
+    for k, task_id, content in run.db.execute("SELECT k, task_id, content FROM inflight"):
+        try:
+            unpack_group(content)
+        except (ValueError, TypeError) as error:
+            yield f"the kept group of {task_id} in iteration {k} is damaged ({error}); a resume rolls it out anew"
+
+
+DIGESTS: dict[str, tuple[str, Look]] = {
     "database": ("run.db is sound and of this format", _database),
     "iterations": ("iterations follow each other, each with its rollouts", _iterations),
     "rows": ("the rows of every iteration and evaluation are as they were committed", _sealed),
     "trajectories": ("every chunk has its digest and every rollout its place", _files),
+    "journal": ("finished groups that a resume may need can be read", _journal),
     "checkpoints": ("the kept checkpoints are whole", _checkpoints),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_train import TINY, call
+from tests.e2e.runs import TINY, call
 
 CONFIG = Path(__file__).parents[3] / "configs/fake-judge.toml"
 

@@ -16,7 +16,8 @@ from arise.types import Path as DrawPath
 
 def group(task_id: str = "t", k: int = 0) -> Group:
     rollouts = tuple(
-        Rollout(Trajectory(f"k{k}/{task_id}/{j}", task_id, (), StopReason.FINISHED), float(j), bool(j)) for j in range(2)
+        Rollout(Trajectory(f"k{k}/{task_id}/{j}", task_id, (), StopReason.FINISHED), float(j), bool(j))
+        for j in range(2)
     )
     return Group(Task(task_id, "do"), rollouts, 2)
 

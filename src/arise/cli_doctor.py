@@ -1,0 +1,39 @@
+"""`arise doctor`: is this machine ready? Heavy imports live inside the command."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arise.cli_output import AsJson, one_message, say, say_json
+
+MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `arise` command."""
+    app.command(epilog="Example: arise doctor configs/embedded.toml")(doctor)
+
+
+def doctor(
+    paths: Annotated[list[Path] | None, typer.Argument(help="The configuration you want to run.")] = None,
+    runs: Annotated[Path, typer.Option("--run-dir", help="Where runs will be kept.")] = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Look at Python, sandbox, limits, disk, memory, cores, model and judge; one remedy a line."""
+    with one_message():
+        from arise.config_file import load_config
+        from arise.doctor import examine
+
+        findings = list(examine(load_config(paths), runs))
+        failed = [finding for finding in findings if finding.level == "failure"]
+        if as_json:
+            say_json({"ready": not failed, "findings": [finding._asdict() for finding in findings]})
+        else:
+            for finding in findings:
+                say(f" {MARKS[finding.level]} {finding.name:<11} {finding.said}")
+                if finding.remedy:
+                    say(f"   {'':<11} do: {finding.remedy}")
+            say("not ready" if failed else "ready: arise train configs/embedded.toml")
+        if failed:
+            raise typer.Exit(failed[0].exit_code)

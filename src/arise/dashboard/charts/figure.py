@@ -1,0 +1,61 @@
+"""A chart with its name, its legend, what it says in words, and the table behind it."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+ROWS_ON_PAGE = 150
+
+
+@dataclass(frozen=True)
+class Link:
+    """A table cell that leads somewhere."""
+
+    text: str
+    href: str
+
+
+Cell = str | int | float | bool | None | Link
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows; a page shows the last rows of a long one, the CSV all of them."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Cell]]
+
+    @property
+    def on_page(self) -> Sequence[Sequence[Cell]]:
+        return self.rows[-ROWS_ON_PAGE:]
+
+    def csv(self) -> str:
+        """All rows; a cell that a spreadsheet could take for a formula is quoted with an apostrophe."""
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow(self.columns)
+        writer.writerows([[_plain(cell) for cell in row] for row in self.rows])
+        return out.getvalue()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`Figure("pass-rate", "Pass rate", svg, table, "what to look for")`; legend entries are (text, colour)."""
+
+    id: str
+    title: str
+    svg: Markup
+    table: Table
+    note: str = ""
+    legend: tuple[tuple[str, str], ...] = ()
+    wide: bool = False
+
+
+def _plain(cell: Cell) -> object:
+    value = cell.text if isinstance(cell, Link) else cell
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return "" if value is None else value

@@ -1,0 +1,104 @@
+"""Evaluation: held-out tasks without any evolved skill, infrastructure failures beside the score."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import stdev
+
+from arise.dashboard.charts import Figure, Table
+from arise.dashboard.charts.bars import Dot, dot_chart
+from arise.dashboard.charts.palette import SERIES
+from arise.dashboard.pages.page import Asked, Fact, Page, interval, percent, rate
+from arise.store.rows import AttemptRow
+
+ALL = "all tasks"
+
+
+def build(asked: Asked) -> Page:
+    """Every evaluation in the run, side by side."""
+    labels = asked.run.evaluations()
+    attempts = {label: asked.run.attempts(label) for label in labels}
+    facts = [_fact(label, attempts[label]) for label in labels[-4:]]
+    leaked = sum(attempt.skill_bytes for rows in attempts.values() for attempt in rows)
+    facts.append(Fact(f"{leaked} bytes", "evolved skills in prompts", "must be 0: the policy is on its own"))
+    figures = [
+        _rates("domains", "Pass rate by domain", attempts, "domain"),
+        _rates("types", "Pass rate by task type", attempts, "task_type"),
+    ]
+    tasks = [(task_id, [_marks(attempts[label], task_id) for label in labels]) for task_id in _tasks(attempts)]
+    content = {"labels": labels, "tasks": tasks, "scores": [_score(label, attempts[label]) for label in labels]}
+    return Page("evaluation.html", "Evaluation", "evaluation", facts, figures, content)
+
+
+def _fact(label: str, attempts: Sequence[AttemptRow]) -> Fact:
+    won, tried = _counts(attempts)
+    low, high = interval(won, tried) or (0.0, 0.0)
+    return Fact(percent(rate(won, tried)), label, f"{won} of {tried}; 95 % {100 * low:.1f}–{100 * high:.1f}")
+
+
+def _counts(attempts: Sequence[AttemptRow]) -> tuple[int, int]:
+    known = [attempt for attempt in attempts if attempt.success is not None]
+    return sum(bool(attempt.success) for attempt in known), len(known)
+
+
+def _score(label: str, attempts: Sequence[AttemptRow]) -> dict[str, object]:
+    """Mean and sample deviation over attempts, as papers report them."""
+    won, tried = _counts(attempts)
+    by_attempt = [_counts(list(rows)) for _, rows in groupby(sorted(attempts, key=_number), _number)]
+    rates = [100 * w / t for w, t in by_attempt if t]
+    return {
+        "label": label,
+        "iteration": max((attempt.k for attempt in attempts), default=0),
+        "rate": rate(won, tried),
+        "won": won,
+        "tried": tried,
+        "interval": interval(won, tried),
+        "deviation": stdev(rates) if len(rates) > 1 else None,
+        "faults": len(attempts) - tried,
+        "skill_bytes": sum(attempt.skill_bytes for attempt in attempts),
+    }
+
+
+def _number(attempt: AttemptRow) -> int:
+    return attempt.attempt
+
+
+def _rates(figure_id: str, title: str, attempts: dict[str, list[AttemptRow]], field: str) -> Figure:
+    tallies: dict[str, dict[str, list[AttemptRow]]] = defaultdict(lambda: defaultdict(list))
+    for label, rows in attempts.items():
+        for attempt in rows:
+            for name in (ALL, getattr(attempt, field) or "none"):
+                tallies[name][label].append(attempt)
+    names = sorted(tallies, key=lambda name: (name != ALL, name))
+    lines, table = [], []
+    for name in names:
+        dots = []
+        for label, rows in tallies[name].items():
+            won, tried = _counts(rows)
+            found = interval(won, tried)
+            table.append((name, label, won, tried, rate(won, tried), *(found or (None, None)), len(rows) - tried))
+            if found:
+                dots.append(Dot(label, won / tried, *found, f"{100 * won / tried:.1f} % ({won} of {tried})"))
+        lines.append((name, dots))
+    colours = {label: SERIES[n % len(SERIES)] for n, label in enumerate(attempts)}
+    columns = (
+        figure_id.removesuffix("s"),
+        "evaluation",
+        "passed",
+        "attempts",
+        "rate",
+        "low 95 %",
+        "high 95 %",
+        "faults",
+    )
+    return Figure(figure_id, title, dot_chart(title, lines, colours), Table(columns, table), "", tuple(colours.items()))
+
+
+def _tasks(attempts: dict[str, list[AttemptRow]]) -> list[str]:
+    return sorted({attempt.task_id for rows in attempts.values() for attempt in rows})[:400]
+
+
+def _marks(attempts: Sequence[AttemptRow], task_id: str) -> str:
+    """One sign an attempt: a check, a cross, or a question mark for a fault."""
+    signs = {None: "?", 0: "✗", 1: "✓"}
+    return " ".join(signs[attempt.success] for attempt in attempts if attempt.task_id == task_id)

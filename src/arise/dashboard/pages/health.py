@@ -1,0 +1,111 @@
+"""Health: what went wrong, how often the run was started, what it takes on disk."""
+
+import os
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+from arise.dashboard.charts import Figure, Link, Table
+from arise.dashboard.charts.bars import stacked_bars
+from arise.dashboard.charts.palette import GREY, ORANGE, PURPLE, RED, SERIES
+from arise.dashboard.pages.page import Asked, Fact, Page, amount
+from arise.dashboard.spend import call_events
+
+KINDS = {"rollouts with a fault": RED, "incomplete groups": ORANGE, "absent verdicts": PURPLE, "skipped updates": GREY}
+
+
+def build(asked: Asked) -> Page:
+    """The run as a process."""
+    run = asked.run
+    iterations, sessions = run.iterations(), run.sessions()
+    faults = Counter(dict(run.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k")))
+    absent = Counter({sums.k: sums.absent for sums in run.verdict_sums()})
+    disk = _disk(run.folder)
+    events, _ = call_events(run.folder)
+    content = {
+        "sessions": [(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(s.at)), s) for s in sessions],
+        "disk": Table(("part", "files", "MB"), [(name, files, size / 1e6) for name, files, size in disk]),
+        "faults": _faults(asked),
+        "checkpoints": [i for i in iterations if i.checkpoint and (run.folder / i.checkpoint).is_dir()],
+        "retries": sorted(events.items()),
+        "folder": str(run.folder),
+    }
+    values = {
+        "rollouts with a fault": [float(faults[i.k]) for i in iterations],
+        "incomplete groups": [float(i.metrics.get("incomplete", 0)) for i in iterations],
+        "absent verdicts": [float(absent[i.k]) for i in iterations],
+        "skipped updates": [float(i.metrics.get("skipped", 0)) for i in iterations],
+    }
+    numbers = [i.number for i in iterations]
+    figure = Figure(
+        "faults",
+        "What went wrong, by iteration",
+        stacked_bars("faults by iteration", numbers, values, KINDS, width=1140.0, height=200.0),
+        Table(("iteration", *values), list(zip(numbers, *values.values(), strict=True))),
+        "None of this ever counts as a failure of the policy.",
+        tuple(KINDS.items()),
+        wide=True,
+    )
+    free = shutil.disk_usage(run.folder).free
+    facts = [
+        Fact(amount(sum(faults.values())), "rollouts with a fault"),
+        Fact(str(max(0, len(sessions) - 1)), "times resumed or re-opened"),
+        Fact(f"{sum(size for *_, size in disk) / 1e6:.1f} MB", "on disk", f"{free / 1e9:.0f} GB free"),
+        Fact(_since(iterations[-1].at) if iterations else "–", "since the last commit"),
+    ]
+    return Page("health.html", "Health", "health", facts, [figure, *_time(asked)], content)
+
+
+def _time(asked: Asked) -> list[Figure]:
+    """Where the seconds of an iteration went, if anybody measured."""
+    found = asked.run.seconds()
+    if not found:
+        return []
+    ks, parts = sorted({k for k, _, _ in found}), sorted({part for _, part, _ in found})
+    spent = {(k, part): seconds for k, part, seconds in found}
+    values = {part: [spent.get((k, part), 0.0) for k in ks] for part in parts}
+    colours = {part: (*SERIES, GREY)[n % (len(SERIES) + 1)] for n, part in enumerate(parts)}
+    numbers = [k + 1 for k in ks]
+    return [
+        Figure(
+            "seconds",
+            "Where the seconds of an iteration went",
+            stacked_bars("seconds of an iteration by part", numbers, values, colours, width=1140.0, height=200.0),
+            Table(("iteration", *parts), list(zip(numbers, *values.values(), strict=True))),
+            "",
+            tuple(colours.items()),
+            wide=True,
+        )
+    ]
+
+
+def _faults(asked: Asked) -> Table:
+    rows = [
+        (Link(row.id, asked.links.trajectory(row.id)), row.k + 1, row.fault)
+        for row in asked.run.rollouts(outcome="fault", limit=50)
+    ]
+    return Table(("rollout", "iteration", "fault"), rows)
+
+
+def _disk(folder: Path) -> list[tuple[str, int, int]]:
+    """(name, files, bytes) of everything directly in the run folder."""
+    found = []
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir(follow_symlinks=False):
+            sizes = [
+                os.lstat(os.path.join(parent, name)).st_size
+                for parent, _, names in os.walk(entry.path)
+                for name in names
+            ]
+            found.append((f"{entry.name}/", len(sizes), sum(sizes)))
+        else:
+            found.append((entry.name, 1, entry.stat(follow_symlinks=False).st_size))
+    return found
+
+
+def _since(at: float) -> str:
+    minutes = max(0.0, time.time() - at) / 60
+    if minutes < 90:
+        return f"{minutes:.0f} min"
+    return f"{minutes / 60:.0f} h" if minutes < 60 * 48 else f"{minutes / 1440:.0f} days"

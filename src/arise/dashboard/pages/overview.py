@@ -1,0 +1,179 @@
+"""Overview: is it learning, is it healthy, what got better."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from arise.dashboard.alarms import alarms
+from arise.dashboard.charts import Figure, Link, Table
+from arise.dashboard.charts.bars import stacked_bars
+from arise.dashboard.charts.lines import Line, line_chart
+from arise.dashboard.charts.palette import BLUE, GREEN, ORANGE, OUTCOME, RED
+from arise.dashboard.pages.page import Asked, Fact, Page, amount, interval, percent
+from arise.dashboard.spend import Spending
+from arise.dashboard.windows import Window, counts_by_rubric, pair_windows, summed
+from arise.store.rows import GroupSums, Iteration, PairLife, VerdictCount
+
+MOVERS = 6
+
+
+def build(asked: Asked) -> Page:
+    """The first page of a run."""
+    run, size = asked.run, asked.update_every
+    iterations, groups, counts = run.iterations(), run.group_sums(), run.verdict_counts()
+    pairs, committed, config = run.pairs(), run.committed(), run.config()
+    success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
+    rubrics = summed(((v.k, v.passes, v.evaluations) for v in run.verdict_sums()), size, committed)
+    spending = Spending.of(run.folder, iterations, config)
+    figures = [
+        _rates(success, rubrics),
+        _outcomes(groups),
+        _signal(iterations),
+        spending.figure() or _pace(iterations),
+    ]
+    content = {
+        "alarms": alarms(iterations, groups, counts, size),
+        "movers": _movers(pairs, counts, size, committed, asked),
+        "evaluations": _evaluations(asked),
+        "planned": config.get("train", {}).get("iterations"),
+    }
+    return Page("overview.html", "Overview", "", _facts(success, rubrics, groups, pairs, iterations), figures, content)
+
+
+def _facts(
+    success: Sequence[Window],
+    rubrics: Sequence[Window],
+    groups: Sequence[GroupSums],
+    pairs: Sequence[PairLife],
+    iterations: Sequence[Iteration],
+) -> list[Fact]:
+    in_pool = [pair for pair in pairs if pair.status != "retired"]
+    now = iterations[-1].metrics if iterations else {}
+    change = ""
+    if len(success) > 1 and success[0].rate is not None and success[-1].rate is not None:
+        change = f"{100 * (success[-1].rate - success[0].rate):+.1f} points since the first window"
+    return [
+        Fact(percent(success[-1].rate if success else None), "tasks passed, last window", change),
+        Fact(percent(rubrics[-1].rate if rubrics else None), "rubrics passed, last window"),
+        Fact(str(len(in_pool)), "rubrics in the pool", f"{sum(p.status == 'shown' for p in in_pool)} skills shown"),
+        Fact(str(len(pairs) - len(in_pool)), "rubrics mastered and retired", f"of {len(pairs)} ever born"),
+        Fact(percent(now.get("coverage"), 0), "coverage", "of the pool over the tasks"),
+        Fact(amount(sum(g.rollouts for g in groups)), "rollouts", f"in {amount(sum(g.groups for g in groups))} groups"),
+    ]
+
+
+def _rates(success: Sequence[Window], rubrics: Sequence[Window]) -> Figure:
+    lines = [
+        _with_band("tasks passed (verifier)", BLUE, success),
+        _with_band("rubrics passed (judge)", RED, rubrics),
+    ]
+    table = Table(
+        ("iterations", "tasks passed", "attempts", "low 95 %", "high 95 %", "rubrics passed", "verdicts"),
+        [
+            (
+                f"{s.first + 1}-{s.last + 1}",
+                s.rate,
+                s.evaluations,
+                *(interval(s.passes, s.evaluations) or (None, None)),
+                r.rate,
+                r.evaluations,
+            )
+            for s, r in zip(success, rubrics, strict=True)
+        ],
+    )
+    return Figure(
+        "pass-rate",
+        "Pass rate and rubric reward",
+        line_chart("pass rate of tasks and of rubrics by window", lines, percent=True, y_range=(0.0, 1.0)),
+        table,
+        "One point a window between pool updates; bands are 95 % intervals. Mastered rubrics leave and hard ones come, "
+        "so rubric reward may fall while the policy gets better.",
+        tuple((line.name, line.colour) for line in lines),
+    )
+
+
+def _with_band(name: str, colour: str, windows: Sequence[Window]) -> Line:
+    band = [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+    return Line(name, colour, [(w.last + 1.0, w.rate) for w in windows], band)
+
+
+def _outcomes(groups: Sequence[GroupSums]) -> Figure:
+    values = {
+        "all-fail": [float(g.all_fail) for g in groups],
+        "mixed": [float(g.mixed) for g in groups],
+        "all-pass": [float(g.all_pass) for g in groups],
+        "incomplete": [float(g.incomplete) for g in groups],
+    }
+    numbers = [g.k + 1 for g in groups]
+    rows = list(zip(numbers, *values.values(), strict=True))
+    return Figure(
+        "groups",
+        "Groups by outcome",
+        stacked_bars("groups of an iteration by outcome", numbers, values, OUTCOME),
+        Table(("iteration", *values), rows),
+        "Only mixed groups teach the task; all-fail groups still teach through rubrics.",
+        tuple((name, OUTCOME[name]) for name in values),
+    )
+
+
+def _signal(iterations: Sequence[Iteration]) -> Figure:
+    names = (("gradient norm", "grad_norm", ORANGE), ("share of tokens kept", "kept_share", GREEN))
+    lines = [Line(name, colour, [(i.number, i.metrics.get(key)) for i in iterations]) for name, key, colour in names]
+    rows = [(i.number, i.metrics.get("loss"), *(i.metrics.get(key) for _, key, _ in names)) for i in iterations]
+    return Figure(
+        "update",
+        "Policy update",
+        line_chart("gradient norm and share of tokens kept", lines),
+        Table(("iteration", "loss", "gradient norm", "share of tokens kept"), rows),
+        "",
+        tuple((line.name, line.colour) for line in lines),
+    )
+
+
+def _pace(iterations: Sequence[Iteration]) -> Figure:
+    """Seconds from commit to commit: what a run without priced calls spends."""
+    seconds = [(b.number, b.at - a.at) for a, b in pairwise(iterations)]
+    line = Line("seconds", BLUE, [(number, max(0.0, spent)) for number, spent in seconds])
+    return Figure(
+        "pace",
+        "Seconds from commit to commit",
+        line_chart("seconds an iteration took", [line]),
+        Table(("iteration", "seconds"), seconds),
+        "This run makes no priced calls.",
+    )
+
+
+def _movers(
+    pairs: Sequence[PairLife], counts: Sequence[VerdictCount], size: int, committed: int, asked: Asked
+) -> Table:
+    """Rubrics whose pass rate rose most from their first window to their last."""
+    by_rubric, found = counts_by_rubric(counts), []
+    for pair in pairs:
+        windows = [w for w in pair_windows(pair, by_rubric[pair.rubric.id], size, committed) if w.evaluations]
+        if len(windows) > 1:
+            first, last = windows[0], windows[-1]
+            assert first.rate is not None
+            assert last.rate is not None
+            found.append((last.rate - first.rate, pair, first.rate, last.rate))
+    found.sort(key=lambda item: -item[0])
+    rows = [
+        (
+            Link(pair.rubric.id, asked.links.rubric(pair.rubric.id)),
+            pair.rubric.criteria_text,
+            pair.rubric.capability.value,
+            f"{100 * first:.0f} % → {100 * last:.0f} %",
+            f"{100 * rise:+.0f} points",
+            pair.status,
+        )
+        for rise, pair, first, last in found[:MOVERS]
+    ]
+    return Table(("rubric", "behaviour", "capability", "first → last window", "change", "now"), rows)
+
+
+def _evaluations(asked: Asked) -> list[tuple[str, int, int, str]]:
+    found = []
+    for label in asked.run.evaluations():
+        attempts = [a for a in asked.run.attempts(label) if a.success is not None]
+        won = sum(bool(a.success) for a in attempts)
+        low, high = interval(won, len(attempts)) or (0.0, 0.0)
+        found.append((label, won, len(attempts), f"95 % {100 * low:.1f}–{100 * high:.1f}"))
+    return found

@@ -1,0 +1,167 @@
+"""Rubric: what it asks, where it comes from, how it went, what its skill said, and whether it stayed."""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from arise.dashboard.charts import Figure, Link, Table
+from arise.dashboard.charts.lines import Line, line_chart
+from arise.dashboard.charts.palette import BLUE, CAPABILITY, RED
+from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, percent
+from arise.dashboard.pages.pool import label
+from arise.dashboard.windows import Window, pair_windows
+from arise.store.rows import PairLife, VerdictCount
+from arise.types import EvidenceRecord, Verdict
+
+VERDICTS_ON_PAGE, SOURCES = 40, 6
+VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A skill's text with what changed from the one before, and the pass rates around its coming."""
+
+    revision: int
+    number: int
+    words: tuple[tuple[str, str], ...]
+    """(same | added | removed, text)"""
+    before: Window | None
+    after: Window | None
+
+
+def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
+    """One pair's whole story."""
+    run = asked.run
+    pair = run.pair(rubric_id)
+    if pair is None:
+        raise NotFound(f"no rubric {rubric_id!r} in this run")
+    counts = run.verdict_counts(rubric_id)
+    windows = pair_windows(pair, counts, asked.update_every, run.committed())
+    limits = run.config().get("pool", {})
+    content = {
+        "pair": pair,
+        "label": label(pair.rubric.criteria_text),
+        "colour": CAPABILITY[pair.rubric.capability],
+        "revisions": _revisions(pair, windows),
+        "issues": [_source(asked, record) for record in run.evidence(pair.rubric.issue_refs[:SOURCES])],
+        "contrasts": [_source(asked, record) for record in run.evidence(pair.rubric.contrast_refs[:SOURCES])],
+        "verdicts": run.verdicts(rubric_id, verdict, limit=VERDICTS_ON_PAGE),
+        "verdict": verdict,
+        "kinds": VERDICT_KINDS,
+        "retention": _retention(asked, rubric_id),
+    }
+    figures = [_rates(windows, limits), _shown(counts)]
+    return Page("rubric.html", f"Rubric {rubric_id}", "pool", _facts(pair, windows), figures, content)
+
+
+def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
+    judged = [window for window in windows if window.evaluations]
+    first, last = (judged[0].rate, judged[-1].rate) if judged else (None, None)
+    gone = pair.retired_at
+    return [
+        Fact(pair.status if gone is None else "retired", "now", "" if gone is None else f"after iteration {gone + 1}"),
+        Fact(percent(first, 0), "passed, first window"),
+        Fact(percent(last, 0), "passed, last window"),
+        Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
+        Fact(str(len(pair.skills)), "skill revisions"),
+    ]
+
+
+def _rates(windows: Sequence[Window], limits: dict[str, float]) -> Figure:
+    points = [(w.last + 1.0, w.rate) for w in windows]
+    band = [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+    thresholds = [
+        (f"retires at {percent(limits.get('retire_at', 0.9), 0)}", limits.get("retire_at", 0.9)),
+        (f"skill shown at {percent(limits.get('activate_at', 0.3), 0)}", limits.get("activate_at", 0.3)),
+    ]
+    rows = [
+        (
+            f"{w.first + 1}-{w.last + 1}",
+            w.passes,
+            w.evaluations,
+            w.rate,
+            *(interval(w.passes, w.evaluations) or (None, None)),
+            "shown" if w.shown else "hidden",
+            w.absent,
+        )
+        for w in windows
+    ]
+    return Figure(
+        "windows",
+        "Pass rate by window",
+        line_chart(
+            "pass rate by window with thresholds",
+            [Line("pass rate", BLUE, points, band)],
+            percent=True,
+            y_range=(0.0, 1.0),
+            thresholds=thresholds,
+        ),
+        Table(("iterations", "passes", "evaluations", "rate", "low 95 %", "high 95 %", "skill", "no verdict"), rows),
+        "Whatever the window ends at decides the fate: retire, show, rewrite or hide.",
+    )
+
+
+def _shown(counts: Sequence[VerdictCount]) -> Figure:
+    lines = []
+    for shown, name, colour in ((False, "skill hidden", BLUE), (True, "skill shown", RED)):
+        chosen = [c for c in counts if bool(c.shown) == shown and c.evaluations]
+        lines.append(Line(name, colour, [(c.k + 1.0, c.passes / c.evaluations) for c in chosen]))
+    rows = [(c.k + 1, "shown" if c.shown else "hidden", c.passes, c.fails, c.not_applicable, c.absent) for c in counts]
+    return Figure(
+        "skill-shown",
+        "With and without its skill",
+        line_chart("pass rate with and without the skill", lines, percent=True, y_range=(0.0, 1.0)),
+        Table(("iteration", "skill", "passes", "fails", "not applicable", "no verdict"), rows),
+        "What counts in the end is the line without the skill: the behaviour is the policy's own then.",
+        tuple((line.name, line.colour) for line in lines),
+    )
+
+
+def _revisions(pair: PairLife, windows: Sequence[Window]) -> list[Revision]:
+    found, old = [], ""
+    for skill in pair.skills:
+        before = next((w for w in reversed(windows) if w.last <= skill.k and w.evaluations), None)
+        after = next((w for w in windows if w.first > skill.k and w.evaluations), None)
+        words = tuple(_changes(old, skill.text)) if skill.revision else (("same", skill.text),)
+        found.append(Revision(skill.revision, skill.k + 1, words, before, after))
+        old = skill.text
+    return found
+
+
+def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Word by word what stayed, went and came."""
+    a, b = (re.findall(r"\s+|\S+", text) for text in (old, new))
+    for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield "same", "".join(a[a1:a2])
+            continue
+        if a2 > a1:
+            yield "removed", "".join(a[a1:a2])
+        if b2 > b1:
+            yield "added", "".join(b[b1:b2])
+
+
+def _source(asked: Asked, record: EvidenceRecord) -> dict[str, object]:
+    view = record.view
+    items = [*view.uncovered_issues, *view.positive_uncovered_strategies]
+    return {
+        "id": view.evidence_id,
+        "href": asked.links.trajectory(record.trajectory_id),
+        "task": record.task_id,
+        "items": items,
+        "outcome": record.outcome,
+    }
+
+
+def _retention(asked: Asked, rubric_id: str) -> Table:
+    """Held-out attempts judged by this rubric: no skill is ever shown there."""
+    rows: list[tuple[str | Link | int | float | None, ...]] = []
+    for name in asked.run.evaluations():
+        given = [a.verdicts[rubric_id] for a in asked.run.attempts(name) if rubric_id in a.verdicts]
+        judged = [v for v in given if v != Verdict.NOT_APPLICABLE]
+        passes = sum(v == Verdict.PASS for v in judged)
+        if judged:
+            low, high = interval(passes, len(judged)) or (0.0, 0.0)
+            rows.append((name, passes, len(judged), passes / len(judged), low, high))
+    return Table(("evaluation", "passes", "evaluations", "rate", "low 95 %", "high 95 %"), rows)

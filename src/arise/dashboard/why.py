@@ -1,0 +1,68 @@
+"""Why a slot of a batch holds its task, in one sentence of plain words and the numbers that decided."""
+
+from arise.types import Draw, Path
+
+
+def why(draw: Draw) -> str:
+    """`adaptive: chosen for Verification in unit-harmonization, ...`."""
+    return _REASONS.get(draw.path, _other)(draw)
+
+
+def _discovery(draw: Draw) -> str:
+    return (
+        f"Discovery: with chance ρ = {_number(draw.rho)} a slot goes to a task that some rubric was not yet "
+        f"judged on. Tasks tried less often come first: this one was {_tried(draw.attempts)}; "
+        f"chance {_percent(draw.probability)}."
+    )
+
+
+def _adaptive(draw: Draw) -> str:
+    task_type, capability = draw.cell or ("?", "?")
+    return (
+        f"Adaptive: {capability} in {task_type.replace('-', ' ')} looked improvable. A draw from its pass record gave "
+        f"{_percent(draw.estimate)}, weight {_number(draw.weight)} (largest at 33 %, neither hopeless nor mastered). "
+        f"Slots of this batch it may still get: {draw.quota_left}; chance of this task {_percent(draw.probability)}."
+    )
+
+
+def _fallback(draw: Draw) -> str:
+    return (
+        "Fallback: no cell had both evidence and quota left, so the slot went to a task tried rarely "
+        f"(this one was {_tried(draw.attempts)}); chance {_percent(draw.probability)}."
+    )
+
+
+def _uniform(draw: Draw) -> str:
+    return f"Uniform: every task comes once an epoch, in shuffled order; chance {_percent(draw.probability)}."
+
+
+def _vade(draw: Draw) -> str:
+    return (
+        f"VADE: a draw from the task's verified outcomes gave {_percent(draw.estimate)}, which promises most to learn "
+        f"(weight {_number(draw.weight)})."
+    )
+
+
+def _other(draw: Draw) -> str:
+    return f"{draw.path}: chance {_percent(draw.probability)}."
+
+
+_REASONS = {
+    Path.DISCOVERY: _discovery,
+    Path.ADAPTIVE: _adaptive,
+    Path.FALLBACK: _fallback,
+    Path.UNIFORM: _uniform,
+    Path.VADE: _vade,
+}
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "?" if value is None else f"{100 * value:.1f} %"
+
+
+def _tried(count: int | None) -> str:
+    return {None: "tried before", 0: "never tried before", 1: "tried once"}.get(count, f"tried {count} times")

@@ -1,0 +1,33 @@
+"""A dashboard on a real socket for as long as a test needs it."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from arise.dashboard.app import create_app
+from arise.dashboard.catalogue import Catalogue
+
+
+@contextmanager
+def served(*runs: Path) -> Iterator[str]:
+    """The address of a dashboard of these runs; nothing of it is left afterwards."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    settings = uvicorn.Config(
+        create_app(Catalogue.of(runs)), log_level="warning", lifespan="off", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(settings)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

@@ -1,0 +1,59 @@
+"""Small real runs through the command line: how tests make, interrupt and compare them."""
+
+import hashlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import zstandard
+
+TINY = (
+    "train.iterations=4",
+    "train.tasks_per_iteration=2",
+    "train.group_size=4",
+    "optimizer.learning_rate=1e-3",
+    "optimizer.warmup_updates=1",
+    "optimizer.precision=fp32",
+    "pool.update_every=2",
+    "evidence.window=2",
+    "tasks.train_tasks=6",
+    "tasks.eval_tasks=2",
+    "evaluation.attempts=1",
+    "model.hidden=48",
+    "model.layers=2",
+    "model.demonstrations=160",
+    "model.epochs=6",
+    "agent.max_turns=6",
+)
+
+
+def arise(cache: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "arise.cli", *arguments]
+
+
+def environment(cache: Path) -> dict[str, str]:
+    return os.environ | {"ARISE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+
+
+def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arise(cache, *arguments), env=environment(cache), capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def settings(changes: Sequence[str] = ()) -> list[str]:
+    return [part for change in (*TINY, *changes) for part in ("--set", change)]
+
+
+def digest(run: Path) -> str:
+    """Pool, ledger, sampler, generator and evidence of the last commit, and the policy's weights."""
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        state, checkpoint = db.execute("SELECT state, checkpoint FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
+    manifest = json.loads((run / checkpoint / "manifest.json").read_text())
+    content = zstandard.decompress(state) + json.dumps(manifest["sha256"], sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,154 @@
+"""F18 and F20 — torn checkpoints and flipped bytes: found, named, and never loaded."""
+
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from arise.errors import AriseError, Exit
+from arise.store import RunReader, RunStore
+from arise.store.verify import verify
+from tests.stored_runs import write_run
+
+ITERATIONS = 5
+
+
+@pytest.fixture(scope="module")
+def whole(quick_folder: Path) -> Path:
+    """A finished run, its journal folded into the database."""
+    folder = quick_folder / "whole"
+    write_run(folder, ITERATIONS)
+    with closing(sqlite3.connect(folder / "run.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return folder
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1 << (place % 8)
+    path.write_bytes(bytes(content))
+
+
+def test_a_run_without_damage_passes_every_check(whole: Path) -> None:
+    assert [check for check in verify(whole) if not check.passed] == []
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "moments.bin", "manifest.json"])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
+@pytest.mark.parametrize("how", ["truncate", "flip", "remove"])
+def test_a_torn_checkpoint_is_named_and_the_one_before_is_used(
+    whole: Path, tmp_path: Path, name: str, share: float, how: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    path = folder / "checkpoints" / f"k{ITERATIONS:05d}" / name
+    place = int(path.stat().st_size * share)
+    if how == "truncate":
+        path.write_bytes(path.read_bytes()[:place])
+    elif how == "flip":
+        flip(path, place)
+    else:
+        path.unlink()
+    told: list[str] = []
+    with closing(RunStore.open(folder)) as store:
+        found = store.last_checkpoint(told.append)
+    assert found is not None
+    assert found[0]["iteration"] == ITERATIONS - 1
+    assert f"k{ITERATIONS:05d}/{name}" in told[0]
+    assert any(name in problem for check in verify(folder) for problem in check.problems)
+    write_run(folder, ITERATIONS)
+    assert [check for check in verify(folder) if not check.passed] == []
+
+
+def test_without_any_whole_checkpoint_the_run_is_not_continued(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    for checkpoint in (folder / "checkpoints").iterdir():
+        flip(checkpoint / "weights.bin", 10)
+    with closing(RunStore.open(folder)) as store, pytest.raises(AriseError, match="no checkpoint is whole") as caught:
+        store.last_checkpoint()
+    assert caught.value.exit_code is Exit.STORAGE
+
+
+def everything(folder: Path) -> list[str]:
+    """All that the database says."""
+    with closing(sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True)) as db:
+        return [line for line in db.iterdump() if 'INTO "sessions"' not in line]
+
+
+def outcome(folder: Path, expected: list[str], state: object) -> str:
+    """What becomes of a damaged run: refused, reported by verify, or shown to be the same in every row."""
+    try:
+        with closing(RunStore.open(folder)) as store:
+            found = store.last_checkpoint()
+    except AriseError as error:
+        return "refused" if error.exit_code is Exit.STORAGE else f"exit {error.exit_code}"
+    if any(not check.passed for check in verify(folder)):
+        return "reported"
+    assert found is not None
+    assert found[0] == state
+    assert everything(folder) == expected, "a wrong row was read as right"
+    return "same"
+
+
+def test_of_100_flipped_bytes_none_is_loaded_unseen(whole: Path, tmp_path: Path) -> None:
+    places = random.Random(20)
+    expected = everything(whole)
+    written = [place for place, byte in enumerate((whole / "run.db").read_bytes()) if byte]
+    with closing(RunStore.open(whole)) as store:
+        found = store.last_checkpoint()
+    assert found is not None
+    outcomes = []
+    for number in range(100):
+        folder = tmp_path / str(number)
+        shutil.copytree(whole, folder)
+        flip(folder / "run.db", places.choice(written))
+        outcomes.append(outcome(folder, expected, found[0]))
+        shutil.rmtree(folder)
+    assert set(outcomes) <= {"refused", "reported", "same"}
+    assert outcomes.count("same") < 60
+
+
+def test_a_changed_trajectory_is_reported_and_refused(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    chunk = folder / "trajectories" / "k00001.zst"
+    flip(chunk, chunk.stat().st_size // 2)
+    problems = [problem for check in verify(folder) for problem in check.problems]
+    assert problems == ["trajectories/k00001.zst was changed or is torn"]
+    refused: list[str] = []
+    with RunReader.open(folder) as run:
+        for row in run.rollouts(k=1):
+            stored = run.trajectory(row.id)
+            assert stored is not None
+            try:
+                stored.whole()
+            except AriseError as error:
+                refused.append(str(error))
+    assert len(refused) == 1
+    assert "k00001.zst, byte" in refused[0]
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE events SET kind='activate' WHERE kind='born'",
+    "UPDATE draws SET task_id='task-0'",
+    "UPDATE rollouts SET reward=NULL WHERE id='k0/task-0/0'",
+    "UPDATE attempts SET skill_bytes=3",
+    "UPDATE verdicts SET rubric_id='r999' WHERE k=3",
+    "UPDATE tasks SET instruction='do something else'",
+    "DELETE FROM iterations WHERE k=2",
+])  # fmt: skip
+def test_hand_edits_are_reported(whole: Path, tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    with closing(RunStore.open(folder)) as store:
+        store.save_attempts([("before", "t", 0, 0, "data", "type", 1, 1.0, "finished", "", 0, "{}")])
+    with closing(sqlite3.connect(folder / "run.db")) as db:
+        db.execute(change)
+        db.commit()
+    failed = {check.name for check in verify(folder) if not check.passed}
+    assert "rows" in failed
+    assert len(failed) > (change.startswith("UPDATE tasks") is False), "an invariant sees it too"

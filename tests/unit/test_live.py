@@ -1,0 +1,85 @@
+"""The live screen: what a person who watches must find on it, and nothing a run says can change the terminal."""
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from arise.coevolution import Update
+from arise.config import Config
+from arise.live import LiveDisplay, sparkline
+from arise.method.lifecycle import Evolution
+from arise.store import IterationRecord
+from arise.types import Capability, Cell, Draw, Group, Judgment, Pool, PoolEvent, Verdict
+from arise.types import Path as DrawPath
+from tests.builders import a_rollout, a_task
+
+METRICS = {
+    "pass_rate": 0.382,
+    "rubric_reward": 0.61,
+    "all_fail": 9,
+    "all_pass": 4,
+    "mixed": 19,
+    "incomplete": 1,
+    "pool": 14,
+    "skills_shown": 4,
+    "coverage": 0.78,
+    "kept_share": 0.974,
+    "grad_norm": 0.83,
+}
+
+
+def record(k: int, note: str = "") -> IterationRecord:
+    judged = a_rollout(0, {})
+    judgment = Judgment(1, "test", {"r001": Verdict.PASS, "r002": Verdict.FAIL}, {"r003": "format: two lines"})
+    group = Group(a_task(), (type(judged)(judged.trajectory, 1.0, True, judgment),), 1)
+    cell = Cell("repair", Capability.VERIFICATION)
+    draws = [Draw("x1", DrawPath.ADAPTIVE, 0.1, rho=0.22, cell=cell)]
+    ledger = {
+        "format": 1,
+        "observed_decay": 0.2,
+        "unobserved_decay": 0.999,
+        "task_types": ["repair"],
+        "rubrics": [["r001", "Verification"]],
+        "tallies": [["repair", "r001", 1.0, 5.0, 3]],
+    }
+    events = (PoolEvent(k + 1, "r014", "born", note=note), PoolEvent(k + 1, "r002", "retire", 9, 10))
+    update = Update(Evolution(Pool(), events), (), ())
+    state = {"sampler": {"ledger": ledger}}
+    return IterationRecord(k, draws, [group], [None], [], Pool(), update, METRICS, state, "checkpoints/k")
+
+
+def screen_after(k: int, note: str = "", colour: bool = True) -> str:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=150, no_color=not colour)
+    with LiveDisplay(console, Config(), Path("wise-otter")) as display:
+        display.tell("warm start: cached")
+        display.finished(record(k, note))
+    return out.getvalue()
+
+
+def test_the_screen_says_what_a_person_looks_for() -> None:
+    shown = screen_after(46)
+    for words in (
+        "wise-otter", "iteration 47/150", "min elapsed", "checkpoint 47 saved", "pass 38.2 %", "19 mixed", "9 all-fail",
+        "reward 0.61", "pool 14 (+1 -1 at 47)", "skills shown 4", "next update 50", "discovery 0.22", "coverage 0.78",
+        "weakest repair x Verification 0.25", "valid 66.7 % of 3", "no verdict: format 1", "tokens kept 97.4 %",
+        "groups left out for infrastructure 1", "retire r002 at 90 %", "warm start: cached",
+    ):  # fmt: skip
+        assert words in shown, words
+
+
+def test_text_of_a_run_cannot_change_the_terminal() -> None:
+    shown = screen_after(3, note="\x1b]0;owned\x07 \x1b[2J")
+    assert "\x1b]0;" not in shown
+    assert "\x07" not in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_no_colour_is_no_colour() -> None:
+    assert "\x1b[38" not in screen_after(3, colour=False)
+    assert "\x1b[31" not in screen_after(3, colour=False)
+
+
+def test_bars() -> None:
+    assert sparkline([0.0, 0.5, 1.0]) == "▁▅█"
