@@ -35,10 +35,20 @@ def figures(
 def tables(runs: Runs, out: Out = Path("tables"), as_json: AsJson = False) -> None:
     """Write the paper's Tables 1, 6 and 11 from runs, as Markdown and LaTeX."""
     with one_message():
-        from arise.comparison.measures import read_study
+        from arise.comparison.measures import finished_only, read_study
         from arise.comparison.report import write_tables
+        from arise.errors import AriseError, Exit
 
-        _tell(write_tables(read_study(runs), out), as_json)
+        study = finished_only(read_study(runs))
+        if not study:
+            raise AriseError(
+                "tables",
+                Exit.STORAGE,
+                "none of these runs has its last evaluation yet",
+                "nothing was written",
+                "arise resume RUN, then ask again",
+            )
+        _tell(write_tables(study, out), as_json)
 
 
 def drawing() -> "Draw":

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from arise.comparison.measures import RunMeasures, Study
+from arise.comparison.measures import RunMeasures, Study, finished_only
 from arise.comparison.statistics import student_interval
 from arise.comparison.tables import label
 from arise.figures.style import INK, SOFT, WIDTH, colour
@@ -15,8 +15,11 @@ from arise.figures.style import INK, SOFT, WIDTH, colour
 PRINCIPALS = ("arise", "outcome-only")
 
 
-def ablations_and_efficiency(study: Study) -> Figure:
-    """Figure 3: (a) final held-out pass rate, (b) held-out pass rate over training."""
+def ablations_and_efficiency(study: Study) -> Figure | None:
+    """Figure 3: (a) final held-out pass rate, (b) held-out pass rate over training; of finished runs only."""
+    study = finished_only(study)
+    if not study:
+        return None
     figure = Figure(figsize=(WIDTH, 2.2 + 0.13 * len(study)))
     bars, curves = figure.subplots(1, 2, width_ratios=(1, 1.15))
     _final_bars(bars, study)

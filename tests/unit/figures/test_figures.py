@@ -1,7 +1,9 @@
 """Figures are drawn in every format from run folders alone, and the same numbers give the same bytes."""
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -58,6 +60,19 @@ def test_one_loose_run_is_enough(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert (tmp_path / "figure-3.svg").is_file()
     assert not (tmp_path / "figure-6.svg").exists()  # nobody asked for its retention
+
+
+def test_a_run_under_way_has_no_final_rate(tmp_path: Path) -> None:
+    write_run(tmp_path / "mine", seed=0, success=lambda *given: given[2] > 2, events=[(2, "r1", "born")])
+    with closing(sqlite3.connect(tmp_path / "mine/run.db")) as db, db:
+        db.execute("DELETE FROM attempts WHERE label='after'")
+    done = CliRunner().invoke(app, ["figures", str(tmp_path / "mine"), "--out", str(tmp_path), "--formats", "svg"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "figure-4.svg").is_file()
+    assert not (tmp_path / "figure-3.svg").exists()
+    done = CliRunner().invoke(app, ["tables", str(tmp_path / "mine"), "--out", str(tmp_path)])
+    assert done.exit_code == 5
+    assert "has its last evaluation yet" in done.output
 
 
 def test_tables_from_runs(runs: list[Path], tmp_path: Path) -> None:
