@@ -26,8 +26,8 @@ from arise.types import (
     Skill,
 )
 from tests.unit.models.builders import QUICK, pool, reflector_settings
-from tests.unit.models.test_rules import PROPOSAL, SKILLS
 from tests.unit.models.test_wire_objects import PAIR
+from tests.unit.test_text_rules import PROPOSAL, SKILLS
 
 ITEM = DiagnosticItem(DiagnosticKind.FAILURE_GAP, "error_response", "When a call fails, ...", ("equal next call",))
 

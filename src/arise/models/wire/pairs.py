@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from arise.models.rules import proposal_problems, skill_problems
 from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
-from arise.taxonomy import issue_tags
+from arise.text_rules import proposal_problems, skill_problems
 from arise.types import Capability, Proposal, Rejection
 
 PROVENANCE = "coevolution_rubric_diagnostics"
@@ -87,7 +86,7 @@ def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str |
     except ValidationError as error:
         return None, problem_of(error)
     problems = skill_problems(skill_text, forbidden_ids)
-    return (None, "; ".join(problems)) if problems else (skill_text, "")
+    return (None, "; ".join(map(str, problems))) if problems else (skill_text, "")
 
 
 def parse_duplicates(text: str, pair_ids: Sequence[str]) -> dict[str, bool]:
@@ -111,9 +110,10 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
         item = _Pair.model_validate(raw)
     except ValidationError as error:
         return problem_of(error)
-    problem = _reference_problem(item, evidence_ids)
-    if problem:
-        return problem
+    if item.capability_tag not in set(Capability):
+        return f"capability_tag {item.capability_tag[:40]!r} is not one of the five capabilities"
+    if PROVENANCE not in item.observable_signals:
+        return f"observable_signals lacks {PROVENANCE}"
     proposal = Proposal(
         criteria_text=item.criteria_text.strip(),
         issue_tag=item.issue_tag,
@@ -124,24 +124,7 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
         issue_refs=tuple(item.issue_evidence_refs),
         contrast_refs=tuple(item.contrast_evidence_refs),
     )
-    return "; ".join(proposal_problems(proposal, evidence_ids)) or proposal
-
-
-def _reference_problem(item: _Pair, evidence_ids: Collection[str]) -> str:
-    if item.issue_tag not in {tag.id for tag in issue_tags()}:
-        return f"issue_tag {item.issue_tag[:40]!r} is not in the taxonomy"
-    if item.capability_tag not in set(Capability):
-        return f"capability_tag {item.capability_tag[:40]!r} is not one of the five capabilities"
-    if PROVENANCE not in item.observable_signals:
-        return f"observable_signals lacks {PROVENANCE}"
-    for name, refs in (("issue", item.issue_evidence_refs), ("contrast", item.contrast_evidence_refs)):
-        unknown = [ref for ref in refs if ref not in evidence_ids]
-        if unknown:
-            return f"{name}_evidence_refs: {unknown[0][:40]!r} is not in the evidence"
-        if len(set(refs)) != len(refs):
-            return f"{name}_evidence_refs repeats an id"
-    shared = set(item.issue_evidence_refs) & set(item.contrast_evidence_refs)
-    return f"{sorted(shared)[0]!r} is both issue and contrast evidence" if shared else ""
+    return "; ".join(map(str, proposal_problems(proposal, evidence_ids))) or proposal
 
 
 def _title(item: object) -> str:
