@@ -107,9 +107,9 @@ def test_every_wording_of_the_analyst_passes_the_rules_of_the_wire() -> None:
         for miss in wording.misses:
             proposal = Proposal(
                 wording.criterion, wording.pattern.issue_tag, wording.pattern.capability, wording.applies, wording.rule,
-                first_skill(wording, miss), ("a",), ("b",),
+                first_skill(wording, miss), ("e1",), ("e2",),
             )  # fmt: skip
-            assert proposal_problems(proposal, {"a", "b"}) == [], wording.pattern.id
+            assert proposal_problems(proposal, {"e1", "e2"}) == [], wording.pattern.id
             signal = wording.misses[miss].signal
             assert item_problem(f"When {wording.condition}, failed to {wording.behaviour}, via {signal}.") == ""
 
