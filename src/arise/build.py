@@ -28,6 +28,7 @@ from arise.state import State
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES, CorpusError, load_corpus
 from arise.train import Run
+from arise.trust import Trust
 from arise.types import Pool, Task
 from arise.world.generator import instances, write_task
 
@@ -82,6 +83,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                     state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
                     await _continue(state, store, engine)
                     run = Run(config, engine, collector, judges.judge, _evolution(config, judges), store, display)
+                    display.trust = Trust(config, store, state.iteration, judges.purse, judges.meter)
                     yield Workplace(run, state, held_out, judges.judge)
             finally:
                 engine.close()

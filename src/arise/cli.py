@@ -77,13 +77,19 @@ def train(
         cli_train.start(config, folder, typer.echo)
 
 
-@app.command(epilog="Example: arise resume runs/first")
-def resume(run: RunFolder) -> None:
+@app.command(epilog="Example: arise resume runs/first --add-budget 5")
+def resume(
+    run: RunFolder,
+    add_budget: Annotated[float, typer.Option("--add-budget", min=0.0, help="Dollars on top of budget.max_usd.")] = 0.0,
+    allow_judge_change: Annotated[
+        list[str] | None, typer.Option("--allow-judge-change", help="A model that may take over as judge, by name.")
+    ] = None,
+) -> None:
     """Continue a run exactly where it was committed."""
     with _one_message():
         from arise import cli_train
 
-        cli_train.resume(run, typer.echo)
+        cli_train.resume(run, typer.echo, add_budget, allow_judge_change or [])
 
 
 @app.command("eval", epilog="Example: arise eval runs/first")

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tomli_w
@@ -11,7 +11,9 @@ from rich.console import Console
 
 from arise.build import Workplace, workplace
 from arise.config import Config
+from arise.config_base import Section
 from arise.config_file import load_config
+from arise.config_models import ModelJudge
 from arise.display import Display
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluation
@@ -36,20 +38,51 @@ def start(config: Config, folder: Path, write: Write) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     store = RunStore.open(folder)
     try:
-        (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump()))
+        _write_config(folder, config)
         _drive(config, store, write)
     finally:
         store.close()
 
 
-def resume(folder: Path, write: Write) -> None:
-    """Continue a run exactly where it was committed."""
-    config = run_config(folder)
+def resume(folder: Path, write: Write, add_budget: float = 0.0, allow_judges: Sequence[str] = ()) -> None:
+    """Continue a run exactly where it was committed; what is granted now stays granted."""
+    config = granted(run_config(folder), add_budget, allow_judges)
     store = RunStore.open(folder)
     try:
+        if add_budget or allow_judges:
+            _write_config(folder, config)
         _drive(config, store, write)
     finally:
         store.close()
+
+
+def granted(config: Config, add_budget: float, allow_judges: Sequence[str]) -> Config:
+    """The configuration with more money and with judges that may take over."""
+    if add_budget and not config.budget.max_usd:
+        raise AriseError(
+            "config", Exit.CONFIG, "--add-budget: this run has no cap", "nothing was started", "leave the option out"
+        )
+    if allow_judges and not isinstance(config.judge, ModelJudge):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"--allow-judge-change: the judge of this run is of kind {config.judge.kind!r}, not a model by name",
+            "nothing was started",
+            "leave the option out",
+        )
+    changes: dict[str, Section] = {
+        "budget": config.budget.model_copy(update={"max_usd": config.budget.max_usd + add_budget})
+    }
+    if isinstance(config.judge, ModelJudge):
+        allowed = tuple(dict.fromkeys((*config.judge.allow_change, *allow_judges)))
+        changes["judge"] = config.judge.model_copy(update={"allow_change": allowed})
+    return config.model_copy(update=changes)
+
+
+def _write_config(folder: Path, config: Config) -> None:
+    draft = folder / f".{CONFIG_FILE}"
+    draft.write_text(tomli_w.dumps(config.model_dump()))
+    draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
 
 
 def run_config(folder: Path) -> Config:
@@ -123,6 +156,7 @@ def _summary(place: Workplace, before: Evaluation, after: Evaluation, display: D
     longest_first = sorted(display.seconds.items(), key=lambda item: -item[1])
     parts = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in longest_first)
     (low, high), (base_low, base_high) = after.interval, before.interval
+    trust = display.trust.summary(place.run.store) if display.trust else []
     return [
         "",
         "held-out pass rate, no skills shown",
@@ -131,6 +165,7 @@ def _summary(place: Workplace, before: Evaluation, after: Evaluation, display: D
         f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {len(place.state.pool)} in the pool; "
         f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined",
         f"all-fail groups an iteration: {_mean(all_fail[:tenth]):.1f} first, {_mean(all_fail[-tenth:]):.1f} last",
+        *trust,
         f"time: {seconds:.0f} s; of an iteration: {parts}",
         f"next: arise eval {place.run.store.folder}",
     ]

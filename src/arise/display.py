@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from arise.method.sampler import CapabilitySampler
 from arise.state import State
 from arise.store import IterationRecord
+from arise.trust import Trust, alarm_text
 from arise.types import Group, StepStats, Verdict
 
 
@@ -18,6 +19,7 @@ class Display:
         self._part, self._since = "", time.perf_counter()
         self.seconds: dict[str, float] = defaultdict(float)
         self._iteration_seconds: dict[str, float] = defaultdict(float)
+        self.trust: Trust | None = None
 
     def tell(self, message: str) -> None:
         """A line that is not about an iteration."""
@@ -54,7 +56,7 @@ class Display:
             "kept_share": update.kept_tokens / max(update.generated_tokens, 1),
             "generated_tokens": update.generated_tokens,
             "skipped": float(bool(update.skipped)),
-        }
+        } | (self.trust.numbers(state.iteration, groups) if self.trust else {})
 
     def finished(self, record: IterationRecord) -> None:
         """Print the committed iteration."""
@@ -63,17 +65,27 @@ class Display:
         for name, seconds in self._iteration_seconds.items():
             self.seconds[name] += seconds
         self._iteration_seconds.clear()
+        self._show(record, spent)
+        if alarm := alarm_text(record.k + 1, record.metrics):
+            self._warn(alarm)
+
+    def _warn(self, alarm: str) -> None:
+        self._write(alarm)
+
+    def _show(self, record: IterationRecord, spent: float) -> None:
         m = record.metrics
         born = retired = 0
         if record.update:
             kinds = Counter(event.kind for event in record.update.evolution.events)
             born, retired = kinds["born"], kinds["retire"]
         change = f" (+{born} -{retired})" if record.update else ""
+        money = self.trust.money(record.k + 1) if self.trust else ""
         self._write(
             f"{record.k + 1:4d}/{self._iterations}  pass {100 * m['pass_rate']:5.1f} %  "
             f"rubrics {m['rubric_reward']:.2f}  "
             f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  coverage {m['coverage']:.2f}  {spent:.1f} s"
+            + (f"  {money}" if money else "")
         )
 
 

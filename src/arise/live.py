@@ -32,6 +32,7 @@ class LiveDisplay(Display):
         self._messages: list[str] = []
         self._history: list[Mapping[str, float]] = []
         self._events: list[PoolEvent] = []
+        self._done, self._spent, self._judge, self._money, self._alarm = 0, 0.0, "", "", ""
         self._began = time.monotonic()
         self._live = Live(self._screen(), console=console, auto_refresh=False)
 
@@ -42,13 +43,18 @@ class LiveDisplay(Display):
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
 
-    def finished(self, record: IterationRecord) -> None:
+    def _show(self, record: IterationRecord, spent: float) -> None:
         """Take the iteration in and draw the screen anew."""
-        super().finished(record)
-        self._messages.pop()  # its plain line is what the screen shows
         self._history.append(record.metrics)
+        self._done, self._spent = record.k + 1, spent
+        if self.trust:
+            self._judge, self._money = self.trust.judge(record.metrics), self.trust.money(self._done)
         if record.update:
             self._events += record.update.evolution.events
+        self._live.update(self._screen(), refresh=True)
+
+    def _warn(self, alarm: str) -> None:
+        self._alarm = alarm
         self._live.update(self._screen(), refresh=True)
 
     def _remember(self, message: str) -> None:
@@ -57,16 +63,18 @@ class LiveDisplay(Display):
             self._live.update(self._screen(), refresh=True)
 
     def _screen(self) -> Panel:
-        done, m = len(self._history), self._history[-1] if self._history else None
+        done, m = self._done, self._history[-1] if self._history else None
         rows = Table.grid(padding=(0, 2))
         rows.add_column(style="bold")
         rows.add_column()
         if m:
             elapsed = time.monotonic() - self._began
-            left = elapsed / done * (self._iterations - done)
+            left = elapsed / len(self._history) * (self._iterations - done)
             passes = [h["pass_rate"] for h in self._history]
             rubrics = [h["rubric_reward"] for h in self._history]
-            rows.add_row("time", f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left")
+            rows.add_row(
+                "time", f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left; last {self._spent:.1f} s"
+            )
             rows.add_row("tasks", f"pass {100 * m['pass_rate']:5.1f} %  {sparkline(passes)}")
             rows.add_row(
                 "groups", f"{m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
@@ -74,7 +82,13 @@ class LiveDisplay(Display):
             rows.add_row("rubrics", f"reward {m['rubric_reward']:.2f}  {sparkline(rubrics)}   pool {m['pool']:.0f}")
             rows.add_row("skills", f"{m['skills_shown']:.0f} shown")
             rows.add_row("sampling", f"coverage {m['coverage']:.2f}")
+            if self._judge:
+                rows.add_row("judge", self._judge)
+            if self._money:
+                rows.add_row("cost", self._money)
             rows.add_row("update", f"gradient {m['grad_norm']:.2f}, tokens kept {100 * m['kept_share']:.1f} %")
+        if self._alarm:
+            rows.add_row(Text("alarm", style="bold red"), Text(self._alarm, style="red"))
         for event in self._events[-4:]:
             rate = f" at {100 * event.passes / event.evaluations:.0f} %" if event.evaluations else ""
             rows.add_row("", Text(f"{event.iteration}: {event.kind} {event.rubric_id}{rate}  {event.note}"[:100]))
