@@ -8,7 +8,7 @@ from arise.method.lifecycle import Evolution, evolve, fates, room
 from arise.method.pass_rate import window_tallies
 from arise.ports import Reflector
 from arise.state import State
-from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, Rubric, ShownSkill, Skill
+from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, ShownSkill
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,10 @@ class Reflection:
             )
             if not selection.chosen:
                 break
-            avoid = [*state.pool.pairs, *map(_as_pair, proposals)]
+            avoid = [*state.pool.pairs, *(proposal.as_pair() for proposal in proposals)]
             reflection = await self.reflector.propose(selection, avoid, left, round_number)
             rejections += reflection.rejections
             if not reflection.proposals:
                 break
             proposals += reflection.proposals
         return proposals, rejections
-
-
-def _as_pair(proposal: Proposal) -> Pair:
-    """A proposal of an earlier round, as something later rounds must not repeat."""
-    rubric = Rubric(
-        "proposed",
-        proposal.criteria_text,
-        proposal.issue_tag,
-        proposal.capability,
-        proposal.applicability_condition,
-        proposal.rule_text,
-    )
-    return Pair(rubric, Skill(proposal.skill_text))

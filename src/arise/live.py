@@ -72,9 +72,8 @@ class LiveDisplay(Display):
             left = elapsed / len(self._history) * (self._iterations - done)
             passes = [h["pass_rate"] for h in self._history]
             rubrics = [h["rubric_reward"] for h in self._history]
-            rows.add_row(
-                "time", f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left; last {self._spent:.1f} s"
-            )
+            minutes = f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left"
+            rows.add_row("time", f"{minutes}, {self._spent:.1f} s for the last iteration")
             rows.add_row("tasks", f"pass {100 * m['pass_rate']:5.1f} %  {sparkline(passes)}")
             rows.add_row(
                 "groups", f"{m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"

@@ -19,7 +19,7 @@ RECENT_MARKS = 5
 
 @dataclass(frozen=True)
 class Forecast:
-    """Where spend is heading: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; expected is None before any progress."""
+    """Where spend is heading: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; None before any progress and at the end."""
 
     spent: float
     expected: float | None
@@ -92,7 +92,7 @@ class Purse:
     def forecast(self, done: float, total: float) -> Forecast:
         """Spend at the end at the mean rate or the rate since the last marks, whichever is larger: pools grow."""
         cap = None if self._cap is None else self._cap / 1e9
-        if done <= 0:
+        if done <= 0 or done >= total:
             return Forecast(self.spent, None, cap, self._unpriced)
         rates = [self.spent_nano / done]
         rates += [(self.spent_nano - spent) / (done - then) for then, spent in list(self._marks)[:1] if then < done]

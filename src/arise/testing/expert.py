@@ -92,7 +92,7 @@ class Expert:
         )
         reflection = await self._reflector.propose(selection, avoid, data["max_items"], data["generation_round"] - 1)
         for proposal in reflection.proposals:
-            self._learn(_as_pair(proposal))
+            self._learn(proposal.as_pair())
         return json.dumps({"items": [_pair_item(proposal) for proposal in reflection.proposals]})
 
     async def _refine(self, data: dict[str, Any]) -> str:
@@ -192,11 +192,6 @@ def _avoided(entry: dict[str, Any]) -> Pair:
     capability = Capability(entry["capability_tag"])
     texts = (entry["applicability_condition"], entry["rubric_rule_text"])
     return Pair(Rubric("avoided", entry["criteria_text"], entry["issue_tag"], capability, *texts), Skill(""))
-
-
-def _as_pair(p: Proposal) -> Pair:
-    rubric = Rubric("proposed", p.criteria_text, p.issue_tag, p.capability, p.applicability_condition, p.rule_text)
-    return Pair(rubric, Skill(p.skill_text))
 
 
 def _pair_item(proposal: Proposal) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The analyst imports nouns, catalogue and rules on texts only: no world, no loop, no reward, no machine-learning library."""
+"""The analyst imports nouns, catalogue and text rules: no world, no loop, no reward, no machine-learning library."""
 
 import ast
 from pathlib import Path

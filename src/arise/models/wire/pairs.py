@@ -68,9 +68,9 @@ def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> Pai
     for item in items:
         found = _proposal(item, evidence_ids)
         if isinstance(found, str):
-            rejections.append(Rejection(_title(item), found))
+            rejections.append(_rejected(item, found))
         elif len(proposals) >= max_items:
-            rejections.append(Rejection(_title(item), f"more than max_items = {max_items}"))
+            rejections.append(_rejected(item, f"more than max_items = {max_items}"))
         else:
             proposals.append(found)
     return PairReply(tuple(proposals), tuple(rejections))
@@ -127,6 +127,14 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
     return "; ".join(map(str, proposal_problems(proposal, evidence_ids))) or proposal
 
 
-def _title(item: object) -> str:
-    text = item.get("criteria_text") if isinstance(item, dict) else item
-    return str(text)[:300]
+def _rejected(item: object, reason: str) -> Rejection:
+    """What was dropped by its title, why, and the evidence that it named, whatever that is."""
+    if not isinstance(item, dict):
+        return Rejection(str(item)[:300], reason)
+    issue, contrast = item.get("issue_evidence_refs"), item.get("contrast_evidence_refs")
+    return Rejection(str(item.get("criteria_text"))[:300], f"{reason} ({evidence_text(issue, contrast)})")
+
+
+def evidence_text(issue: object, contrast: object) -> str:
+    """References of a proposal in words, for the record of why it was not taken."""
+    return f"evidence {str(issue)[:400]} against {str(contrast)[:400]}"
