@@ -11,6 +11,7 @@ from arise.store import RunStore
 from arise.types import Group, Tally
 
 SUSPECT = "suspect "
+ALIKE, ENOUGH_SHARED = 0.97, 30
 
 
 class Trust:
@@ -51,7 +52,11 @@ class Trust:
             return []
         money = self.money(len(rows))
         alarms = [text for k, metrics in rows if (text := alarm_text(k + 1, metrics))]
-        return [f"judge: {self.judge(totals)}" + (f"; {money}" if money else ""), *(alarms or ["no alarm"])]
+        return [
+            f"judge: {self.judge(totals)}" + (f"; {money}" if money else ""),
+            *(alarms or ["no alarm: rubric pass rates never rose without verified success"]),
+            *alike(store, len(rows) - self._window),
+        ]
 
     def _divergence(self, iteration: int) -> Divergence | None:
         numbers = range(iteration - 2 * self._window, iteration)
@@ -84,6 +89,22 @@ def recorded_signals(store: RunStore, first: int, end: int) -> dict[int, Signal]
     for k, rubric_id, passes, evaluations in rows:
         found[k] = Signal({**found[k].rubrics, rubric_id: Tally(passes, evaluations)}, found[k].success)
     return found
+
+
+def alike(store: RunStore, first: int) -> list[str]:
+    """Rubrics that hardly ever differed from iteration `first` on: a hint that they measure the same behaviour."""
+    rows = store.query(
+        "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') FROM verdicts a "
+        "JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
+        "WHERE a.k >= ? AND a.verdict IN ('pass', 'fail') AND b.verdict IN ('pass', 'fail') "
+        "GROUP BY a.rubric_id, b.rubric_id",
+        (first,),
+    )
+    return [
+        f"{one} and {other} gave the same verdict on {same} of {shared} rollouts: they may measure the same"
+        for one, other, same, shared, passes in rows
+        if shared >= ENOUGH_SHARED and same >= ALIKE * shared and min(passes, shared - passes) >= shared / 10
+    ]
 
 
 def _as_numbers(found: Divergence) -> dict[str, float]:
