@@ -94,8 +94,8 @@ def recorded_signals(store: RunStore, first: int, end: int) -> dict[int, Signal]
 def alike(store: RunStore, first: int) -> list[str]:
     """Rubrics that hardly ever differed from iteration `first` on: a hint that they measure the same behaviour."""
     rows = store.query(
-        "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') FROM verdicts a "
-        "JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
+        "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') "
+        "FROM verdicts a JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
         "WHERE a.k >= ? AND a.verdict IN ('pass', 'fail') AND b.verdict IN ('pass', 'fail') "
         "GROUP BY a.rubric_id, b.rubric_id",
         (first,),

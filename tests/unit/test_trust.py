@@ -1,4 +1,4 @@
-"""The alarm, the judge's health and its cost, over a run's own record; a resumed run sees what the first process saw."""
+"""The alarm, the judge's health and its cost, over a run's own record, which a resumed run sees too."""
 
 import io
 from collections.abc import Mapping
@@ -61,10 +61,7 @@ def test_the_alarm_is_raised_at_the_update_and_survives_a_resume(tmp_path: Path)
     assert whole["suspect r001"] == 1.0
     assert "suspect r002" not in whole
     text = alarm_text(6, whole)
-    assert text.startswith(
-        "alarm at iteration 6: rubric pass rates rose by 43 points while verified success moved by +0"
-    )
-    assert text.endswith("look at r001")
+    assert "iteration 6: rubric pass rates rose by 43 points while verified success moved by +0; look at r001" in text
     committed(store, 5, gamed(5), whole)
     assert text in trust.summary(store)
     store.close()
@@ -137,7 +134,6 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
     console.print(screen._screen())
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "iteration 6/12" in shown
-    assert "98.8 % of 80 verdicts valid" not in shown
     assert "100.0 % of 79 verdicts valid; 3 replies, typically 1.5 s, 33 % recorded, 1 quarantined" in shown
     assert "$3.00 of $5.00, forecast $6.00 (over the budget)" in shown
     assert "rubric pass rates rose by 43 points" in shown
