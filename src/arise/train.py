@@ -103,7 +103,12 @@ async def assess(judge: Judge | None, pending: Sequence[asyncio.Task[Group]], po
             return rollout
         return replace(rollout, judgment=await judge.judge(group.task, rollout, pool))
 
-    return list(await asyncio.gather(*map(judged, pending)))
+    try:
+        async with asyncio.TaskGroup() as assessments:  # a stop ends the rollouts too, before their sandboxes go
+            tasks = [assessments.create_task(judged(task)) for task in pending]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 async def save_policy(run: Run, iteration: int) -> str | None:
