@@ -57,12 +57,16 @@ class Annotator:
         size = self._settings.tasks_per_call
         batches = [cards[i : i + size] for i in range(0, len(cards), size)]
         result = Annotated()
-        for ready in asyncio.as_completed([self._batch(batch, tuple(self._registry)) for batch in batches]):
-            part = await ready
+
+        async def first_pass(batch: Sequence[TaskCard]) -> None:
+            part = await self._batch(batch, tuple(self._registry))
             result.annotations |= part.annotations
             result.absent |= part.absent
             self._progress(len(result.annotations) + len(result.absent))
+
+        await asyncio.gather(*map(first_pass, batches))
         by_id = {card.task_id: card for card in cards}
+        result.annotations = {name: result.annotations[name] for name in by_id if name in result.annotations}
         near = {
             task_id: found.uncovered.nearest
             for task_id, found in result.annotations.items()
