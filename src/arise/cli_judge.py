@@ -105,8 +105,7 @@ def _as_json(report: "JudgeCheck", cost: Cost) -> str:
     from dataclasses import asdict
 
     rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate}
-    rates |= {"doubts": report.doubts, "cost": asdict(cost)}
-    return json.dumps(asdict(report) | rates, indent=2)
+    return json.dumps(asdict(report) | rates | {"doubts": report.doubts, "cost": asdict(cost)}, indent=2)
 
 
 def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:

@@ -35,9 +35,9 @@ class Reflection:
         tallies = window_tallies(since_last_update, [rubric.id for rubric in state.pool.rubrics])
         decided = fates(state.pool, tallies, self.limits)
         failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
-        (proposals, rejections), *written = await asyncio.gather(
+        (proposals, rejections), written = await asyncio.gather(
             self._propose(state, iteration, room(state.pool, decided, self.limits)),
-            *(self._rewrite(pair, state, iteration) for pair in failing),
+            asyncio.gather(*(self._rewrite(pair, state, iteration) for pair in failing)),
         )
         rewrites = {pair.rubric.id: rewrite for pair, rewrite in zip(failing, written, strict=True)}
         evolution = evolve(

@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def train_command(fake: FakeLLM, run: Path, *changes: str) -> list[str]:
     return ["train", "--run-dir", str(run), *settings]
 
 
-def rows(run: Path, sql: str) -> list[tuple[object, ...]]:
+def rows(run: Path, sql: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(run / "run.db") as db:
         return db.execute(sql).fetchall()
 
