@@ -52,9 +52,10 @@ class Trust:
             return []
         money = self.money(len(rows))
         alarms = [text for k, metrics in rows if (text := alarm_text(k + 1, metrics))]
+        compared = sum("alarm" in metrics for _, metrics in rows)
         return [
             f"judge: {self.judge(totals)}" + (f"; {money}" if money else ""),
-            *(alarms or ["no alarm: rubric pass rates never rose without verified success"]),
+            *(alarms or [f"no alarm in {compared} comparisons of rubric pass rates with verified success"]),
             *alike(store, len(rows) - self._window),
         ]
 

@@ -75,7 +75,7 @@ def test_success_that_rises_too_is_no_alarm(tmp_path: Path) -> None:
         committed(store, k, gamed(k), numbers)
     assert numbers["alarm"] == 0.0
     assert alarm_text(6, numbers) == ""
-    assert any(line.startswith("no alarm") for line in trust.summary(store))
+    assert any(line.startswith("no alarm in 1 comparisons") for line in trust.summary(store))
     store.close()
 
 
