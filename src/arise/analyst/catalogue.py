@@ -40,9 +40,8 @@ class Wording:
     criterion: str
     applies: str
     rule: str
-    title: str
     skill: str
-    steps: str
+    again: str
     point: str
     seen: str
     misses: dict[str, Miss]

@@ -13,7 +13,9 @@ from arise.text_rules import proposal_problems, skill_problems
 from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
 
 REFERENCES_AT_MOST = 32
-_OPENERS = ("Stop {point}.", "Do this {point}:", "The moment is {point}.", "Every time, {point}:")
+RARE = 0.1
+"""A behaviour that is missing in a smaller share of its records is not a weakness, and a mastered one is not reborn."""
+_OPENERS = ("Do this {point}.", "Always {point}:", "Remember {point}.", "Every time, {point}:")
 
 
 @dataclass
@@ -30,6 +32,10 @@ class _Support:
     @property
     def contrast_refs(self) -> tuple[str, ...]:
         return tuple(ref for ref in self.contrasts if ref not in self.misses)
+
+    @property
+    def missing_share(self) -> float:
+        return len(self.misses) / (len(self.misses) + len(self.contrasts))
 
     @property
     def usual_miss(self) -> str:
@@ -115,6 +121,8 @@ def _why_not(support: _Support, covered_by: str | None, *, full: bool) -> str:
         return f"{len(support.contrast_refs)} records show it done and none shows it missing"
     if not support.contrast_refs:
         return f"{len(support.issue_refs)} records show it missing and none shows it done"
+    if support.missing_share < RARE:
+        return f"missing in {len(support.misses)} of {len(support.misses) + len(support.contrasts)} records only"
     return "more supported behaviours came first" if full else ""
 
 
@@ -133,7 +141,7 @@ def _compile(wording: Wording, support: _Support) -> Proposal:
 
 def first_skill(wording: Wording, miss: str) -> str:
     """A skill as it is born: the behaviour, and advice for the way in which it was missed most."""
-    return f"**{wording.title}.** {wording.skill} {_advice(wording, miss, 0)}"
+    return f"{wording.skill} {_advice(wording, miss, 0)}"
 
 
 def _advice(wording: Wording, miss: str, turn: int) -> str:
@@ -148,16 +156,11 @@ def _misses_shown(pattern_id: str, failures: Sequence[RefinementRecord]) -> list
 
 
 def _rewritings(wording: Wording, miss: str, revision: int) -> list[str]:
-    """Wordings for this revision and the following: three layouts and four openers take turns, twelve in all."""
-    sentences = [sentence.rstrip(".") + "." for sentence in wording.steps.split(". ")]
+    """Wordings for this revision and the following: three orders and four openers take turns, twelve in all."""
     texts = []
     for turn in range(revision, revision + 2):
         opener = _OPENERS[turn % len(_OPENERS)].format(point=wording.point)
         advice = _advice(wording, miss, turn)
-        layouts = (
-            "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences, start=1)) + f"\n\n{advice}",
-            f"{wording.steps} {advice}",
-            f"{advice}\n" + "\n".join(f"- {sentence}" for sentence in sentences),
-        )
-        texts.append(f"**{wording.title}.** {opener}\n{layouts[turn % len(layouts)]}")
+        orders = (f"{wording.again} {advice}", f"{wording.skill} {advice}", f"{advice} {wording.again}")
+        texts.append(f"{opener} {orders[turn % len(orders)]}")
     return texts

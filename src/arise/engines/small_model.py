@@ -47,8 +47,8 @@ def small_model(
     vocabulary: int = 1024,
     hidden: int = 128,
     layers: int = 4,
-    heads: int = 4,
-    kv_heads: int = 1,
+    heads: int = 8,
+    kv_heads: int = 8,
     context_length: int = 2048,
     seed: int = 0,
 ) -> LoadedModel:
@@ -72,4 +72,25 @@ def small_model(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
+        _lean_towards_recall(model)
     return LoadedModel("small", model.eval(), tokenizer)
+
+
+def _lean_towards_recall(model: LlamaForCausalLM) -> None:
+    """Let every head begin halfway at "look for tokens like this one and pass them on".
+
+    Attention that finds a word and repeats it is what reading needs, and a narrow model takes most of its training to
+    form it from random weights (mimetic initialization, Trockman and Kolter 2023; decision 7 has the measurement).
+    """
+    config = model.config
+    group, width = config.num_attention_heads // config.num_key_value_heads, config.head_dim
+    with torch.no_grad():
+        for layer in model.model.layers:
+            a = layer.self_attn
+            for head in range(config.num_attention_heads):
+                own, shared = (
+                    slice(head * width, (head + 1) * width),
+                    slice(head // group * width, (head // group + 1) * width),
+                )
+                a.q_proj.weight[own] = (a.q_proj.weight[own] + a.k_proj.weight[shared]) / 2
+                a.o_proj.weight[:, own] = (a.o_proj.weight[:, own] + a.v_proj.weight[shared].T) / 2

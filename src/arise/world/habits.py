@@ -10,22 +10,22 @@ from arise.world.habit import Habit
 from arise.world.wording import advice
 
 UNASKED = {
-    Habit.LIST: 0.35,
-    Habit.GUIDE: 0.40,
-    Habit.SOURCES: 0.25,
-    Habit.PROBE: 0.30,
+    Habit.LIST: 0.18,
+    Habit.GUIDE: 0.25,
+    Habit.SOURCES: 0.18,
+    Habit.PROBE: 0.20,
     Habit.BACKUP: 0.20,
-    Habit.CHECK: 0.20,
-    Habit.REPAIR: 0.40,
-    Habit.DELIVER: 0.40,
+    Habit.CHECK: 0.15,
+    Habit.REPAIR: 0.30,
+    Habit.DELIVER: 0.25,
     Habit.ECONOMY: 0.60,
 }
 """How often a habit shows without being asked for."""
 
-ASKED = 0.95
+ASKED = 0.97
 """How often it shows when asked for."""
 
-UNGUIDED, ASK_RATE = 0.3, 0.25
+UNGUIDED, ASK_RATE = 0.3, 0.4
 """How often nothing is asked for at all, and how often each habit is where something is."""
 
 

@@ -1,31 +1,10 @@
-"""How a person would ask for each habit, in many wordings: titles, sentences, lists."""
+"""How a person would ask for each habit, in many wordings."""
 
 import numpy as np
 
 from arise.world.habit import Habit
 
-_TITLES: dict[Habit, tuple[str, ...]] = {
-    Habit.LIST: ("Cover all inputs", "List the files", "Take every file", "Count the inputs"),
-    Habit.GUIDE: ("Read the guide first", "Open the specification", "Follow the guide", "Guide before work"),
-    Habit.SOURCES: ("Compare the sources", "Read all notes", "Mind the correction", "Several guides"),
-    Habit.PROBE: ("Look before processing", "Show the first lines", "Know the data", "Preview the input"),
-    Habit.BACKUP: ("Back up first", "Keep the original", "Copy before a change", "Make a backup"),
-    Habit.CHECK: ("Run the check last", "Read back your output", "Verify the output", "Check what you wrote"),
-    Habit.REPAIR: ("Correct the argument", "Read the error", "Change what failed", "Never the same call"),
-    Habit.DELIVER: ("Take stock at the end", "Make each output", "Complete the outputs", "None missing"),
-    Habit.ECONOMY: ("Do not reread", "Start the work", "Look only once", "Use what you know"),
-}
-
-_CLOSINGS = (
-    "A guess is not enough.",
-    "Do not leave it out.",
-    "It is worth the time.",
-    "Only then go on.",
-    "Do this every time.",
-    "One look is enough.",
-    "Nothing else will tell you.",
-)
-
+TWO_SENTENCES = 0.3
 
 _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
     Habit.LIST: (
@@ -206,21 +185,11 @@ def phrase(habit: Habit, random: np.random.Generator) -> str:
 
 
 def advice(habit: Habit, random: np.random.Generator) -> str:
-    """A piece of guidance as people write it: perhaps a title, one to three sentences or a list, perhaps a closing."""
-    sentences = [phrase(habit, random) for _ in range(int(random.integers(1, 4)))]
-    if random.random() < 0.2:
-        text = "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(sentences, start=1))
-    else:
-        text = " ".join(sentences)
-    if random.random() < 0.6:
-        titles = _TITLES[habit]
-        text = f"**{titles[int(random.integers(len(titles)))]}.** {text}"
-    if random.random() < 0.4:
-        text = f"{text} {_CLOSINGS[int(random.integers(len(_CLOSINGS)))]}"
-    return text
+    """A piece of guidance as people write it: one sentence, now and then two."""
+    count = 2 if random.random() < TWO_SENTENCES else 1
+    return " ".join(phrase(habit, random) for _ in range(count))
 
 
 def vocabulary() -> list[str]:
     """Every phrase part, for a tokenizer that should know these words."""
-    phrases = [text for parts in _PHRASES.values() for part in parts for text in part]
-    return [*phrases, *(title for titles in _TITLES.values() for title in titles), *_CLOSINGS]
+    return [text for parts in _PHRASES.values() for part in parts for text in part]

@@ -136,7 +136,7 @@ def test_every_text_obeys_the_papers_rules_and_stays_short(pattern_id: str) -> N
         p = w.pattern
         proposal = Proposal(w.criterion, p.issue_tag, p.capability, w.applies, w.rule, skill, ("e1",), ("e2",))
         assert proposal_problems(proposal, {"e1", "e2"}) == []
-        assert 25 <= len(skill.split()) <= 45
+        assert 14 <= len(skill.split()) <= 32
 
 
 def rewrite(pair: Pair, *failures: GenerationRecord) -> Rewrite:
@@ -156,7 +156,7 @@ def test_twelve_revisions_are_twelve_texts(pattern_id: str) -> None:
         assert written.text is not None
         text = written.text
         texts.append(text)
-        assert len(text.split()) <= 60
+        assert len(text.split()) <= 40
         assert skill_problems(text) == []
         assert w.point in text
         assert "1 failures under revision" in written.reason
