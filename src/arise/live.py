@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -94,4 +94,7 @@ class LiveDisplay(Display):
         for message in self._messages:
             rows.add_row("", Text(message))
         title = f"ARISE  {self._name}  iteration {done}/{self._iterations}"
-        return Panel(Group(ProgressBar(total=self._iterations, completed=done), rows), title=title, title_align="left")
+        screen = Table.grid(expand=True)  # stacked as a Group, the bar would swallow the first row
+        screen.add_row(ProgressBar(total=self._iterations, completed=done))
+        screen.add_row(rows)
+        return Panel(screen, title=title, title_align="left")

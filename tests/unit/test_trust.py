@@ -1,6 +1,7 @@
 """The alarm, the judge's health and its cost, over a run's own record, which a resumed run sees too."""
 
 import io
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -123,7 +124,7 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
         meter.take("judge.reply", {"cached": cached, "seconds": 1.0 + number})
     meter.take("judge.quarantined", {})
     meter.take("reflection.reply", {"cached": False, "seconds": 9.0})
-    console = Console(file=io.StringIO(), width=130, force_terminal=False)
+    console = Console(file=io.StringIO(), width=130, force_terminal=True, no_color=True)
     screen = LiveDisplay(console, 12, "run")
     screen.trust = Trust(CONFIG, store, 0, purse_of(3.0, calls), meter)
     keys = ("pass_rate", "rubric_reward", "all_fail", "all_pass", "mixed", "pool", "skills_shown", "coverage")
@@ -132,7 +133,7 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
         record = committed(store, k, gamed(k), rest | screen.trust.numbers(k + 1, [gamed(k)]))
         screen.finished(record)
     console.print(screen._screen())
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())  # type: ignore[attr-defined]
     assert "iteration 6/12" in shown
     assert "min elapsed, about" in shown
     assert "100.0 % of 79 verdicts valid; 3 replies, typically 1.5 s, 33 % recorded, 1 quarantined" in shown
