@@ -233,12 +233,12 @@ def write_run(folder: Path, iterations: int, tasks: int, group: int, seed: int =
     store = RunStore.open(folder)
     try:
         (folder / "config.toml").write_text(tomli_w.dumps(config.model_dump()))
-        store.save_attempts("before", held_out("before", 0, 0.15, random))
+        store.save_attempts(held_out("before", 0, 0.15, random))
         for k in range(iterations):
             store.commit(invention.iteration(k))
             if tell and (k + 1) % tell == 0:
                 print(f"{k + 1}/{iterations} iterations, {time.perf_counter() - began:.0f} s", flush=True)
-        store.save_attempts("after", held_out("after", iterations, 0.55, random))
+        store.save_attempts(held_out("after", iterations, 0.55, random))
     finally:
         store.close()
 

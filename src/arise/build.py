@@ -25,15 +25,18 @@ from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
-from arise.evaluation.attempts import Evaluation, evaluate, stored_evaluation
+from arise.evaluation.attempts import Exam
+from arise.evaluation.rubrics import every_pair
+from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.judging import Judging, judging
 from arise.lifecycle_file import starting_pool
 from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
+from arise.models.agent import endpoint_agent
 from arise.policies import build_engine, starting_model
-from arise.ports import Assessor, Engine, Guidance, Judge, Sampler
+from arise.ports import Assessor, Engine, Guidance, Sampler
 from arise.references import ReferenceAttempts, ScriptedWorker
-from arise.rollouts.assessment import EachRollout
+from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.collect import Agent, Collector, TaskFiles
 from arise.rollouts.discretion import Discreet
 from arise.rollouts.shell_agent import ShellAgent
@@ -54,31 +57,26 @@ Corpus = dict[str, tuple[Task, TaskFiles]]
 
 @dataclass(frozen=True)
 class Workplace:
-    """A run with everything around it: where it stands, and the held-out tasks."""
+    """A run with everything around it: where it stands, and the examination of its policy on held-out tasks."""
 
     run: Run
     state: State
-    held_out: Corpus
-    judge: Judge | None
+    exam: Exam
 
-    async def evaluate(self, label: str, pool: Pool | None = None) -> Evaluation:
-        """Held-out attempts with the current policy, without any evolved skill."""
-        texts = [row[0] for row in self.run.store.query("SELECT text FROM skills")]
-        return await evaluate(
-            label,
-            self.state.iteration,
-            self.run.rollouts,
-            list(self.held_out.values()),
-            self.run.config.evaluation.attempts,
-            self.run.store,
-            self.judge,
-            pool,
-            texts,
-        )
+    async def evaluate(self, label: str, attempts: int | None = None) -> Evaluation:
+        """Held-out attempts with the current policy, without any evolved skill, judged by every rubric so far."""
+        return await self._exam(attempts).take(label, self.state.iteration)
 
-    def stored_evaluation(self, label: str) -> Evaluation | None:
+    async def judge_again(self, label: str) -> Evaluation:
+        """An earlier evaluation judged by the rubrics that have come since."""
+        return await self._exam().judge_again(label)
+
+    def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
-        return stored_evaluation(label, self.run.store, len(self.held_out) * self.run.config.evaluation.attempts)
+        return stored_evaluation(label, self.run.store.query, len(self.exam.tasks) * (attempts or self.exam.attempts))
+
+    def _exam(self, attempts: int | None = None) -> Exam:
+        return replace(self.exam, attempts=attempts or self.exam.attempts, rubrics=every_pair(self.run.store.query))
 
 
 def require_sound(config: Config) -> None:
@@ -97,49 +95,54 @@ def require_sound(config: Config) -> None:
 
 
 @asynccontextmanager
-async def workplace(config: Config, store: RunStore, display: Display) -> AsyncIterator[Workplace]:
-    """Build every part, continue from the store's last commit if there is one, and take it all down at the end."""
-    train_tasks, held_out = _tasks(config, store.folder / "tasks")
-    together = config.train.tasks_per_iteration * config.train.group_size
-    ready = min(32, together)
+async def shelter(config: Config) -> AsyncIterator[tuple[BubblewrapPool, Verifier]]:
+    """Sandboxes for as many attempts as run together, and the verifier's own."""
+    ready = min(32, config.train.tasks_per_iteration * config.train.group_size)
     try:
         async with BubblewrapPool(ready) as sandboxes, Verifier(min(8, ready)) as verifier:
-            loaded = await starting_model(config, sandboxes, display.tell)
-            engine = build_engine(config, loaded)
-            try:
-                collector = Collector(
-                    Discreet(
-                        _agent(config, engine, ChatFormat(loaded.tokenizer)),
-                        config.storage.secrets == "keep",
-                        display.tell,
-                    ),
-                    sandboxes,
-                    verifier,
-                    train_tasks | held_out,
-                    store,
-                    config.train.seed,
-                    tuple(BUILD_FILES),
-                )
-                async with judging(config, store.folder, display.tell) as judges:
-                    state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                    await _continue(config, state, store, engine, display.tell)
-                    with mirrors(config, store.folder, display.tell) as mirrored:
-                        run = Run(
-                            config,
-                            engine,
-                            _guidance(config),
-                            collector,
-                            _assessor(config, judges, collector),
-                            _credit(config),
-                            _evolution(config, judges),
-                            store,
-                            Watching(display, store, mirrored),
-                        )
-                        yield Workplace(run, state, held_out, judges.judge)
-            finally:
-                engine.close()
+            yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, str(error), "nothing was run", "see the line above") from None
+
+
+@asynccontextmanager
+async def workplace(config: Config, store: RunStore, display: Display) -> AsyncIterator[Workplace]:
+    """Build every part, continue from the store's last commit if there is one, and take it all down at the end."""
+    train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+    async with shelter(config) as (sandboxes, verifier):
+        loaded = await starting_model(config, sandboxes, display.tell)
+        engine, chat = build_engine(config, loaded), ChatFormat(loaded.tokenizer)
+        store.note(engine.facts())
+        try:
+            tasks, seed = train_tasks | held_out, config.train.seed
+            agent = discreet(config, _agent(config, engine, chat), display.tell)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES))
+            async with (
+                judging(config, store.folder, display.tell) as judges,
+                _assessor(config, judges, collector, store.folder) as assessor,
+            ):
+                state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
+                await _continue(config, state, store, engine, display.tell)
+                with mirrors(config, store.folder, display.tell) as mirrored:
+                    run = Run(
+                        config,
+                        engine,
+                        _guidance(config),
+                        collector,
+                        assessor,
+                        _credit(config),
+                        _evolution(config, judges),
+                        store,
+                        Watching(display, store, mirrored),
+                    )
+                    examined = replace(
+                        collector, agent=discreet(config, evaluation_agent(config, engine, chat), display.tell)
+                    )
+                    attempts = config.evaluation.attempts
+                    exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
+                    yield Workplace(run, state, exam)
+        finally:
+            engine.close()
 
 
 async def _continue(config: Config, state: State, store: RunStore, engine: Engine, tell: Callable[[str], None]) -> None:
@@ -156,7 +159,7 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
             store.save_starting_pool(state.pool)
 
 
-def _tasks(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
+def tasks_of(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
     """Training and held-out tasks; tasks of the world are written into the run folder."""
     if isinstance(config.tasks, WorldTasks):
         sizes = {"train": config.tasks.train_tasks, "eval": config.tasks.eval_tasks}
@@ -209,6 +212,19 @@ def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
     return agent
 
 
+def discreet(config: Config, agent: Agent, tell: Callable[[str], None]) -> Agent:
+    """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
+    return Discreet(agent, config.storage.secrets == "keep", tell)
+
+
+def evaluation_agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
+    """The agent as it is evaluated: with its own sampling, its rows as they are."""
+    sampling = config.sampling.model_copy(
+        update={"temperature": config.evaluation.temperature, "top_p": config.evaluation.top_p}
+    )
+    return ShellAgent(engine, chat, config.agent, sampling)
+
+
 def _guidance(config: Config) -> Guidance:
     if isinstance(config.guidance, Scaffold):
         return ScaffoldedGuidance(config.guidance, config.train.iterations, config.train.seed)
@@ -221,20 +237,35 @@ def _credit(config: Config) -> CreditRule:
     return separate_credit(config.credit)
 
 
-def _assessor(config: Config, judges: Judging, collector: Collector) -> Assessor | None:
-    if judges.judge is None:
-        return None
-    if not isinstance(config.criteria, ElicitedCriteria):
-        return EachRollout(judges.judge)
-    assert judges.reflector is not None, "whoever has a judge has a reflector"
-    assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"
-    worker = replace(collector, agent=ScriptedWorker(config.tasks, config.agent))
-    references = ReferenceAttempts(worker, config.criteria.references)
-    return OnlineRubrics(judges.judge, judges.reflector, references, config.criteria)
+@asynccontextmanager
+async def _assessor(
+    config: Config, judges: Judging, collector: Collector, folder: Path
+) -> AsyncIterator[Assessor | None]:
+    """Who judges the groups: nobody, the judge alone, or the judge by criteria elicited with the reflector's help."""
+    chosen = config.criteria
+    if judges.judge is None or judges.reflector is None:
+        yield None
+    elif not isinstance(chosen, ElicitedCriteria):
+        every = EachRollout(judges.judge)
+        yield WithWatch(every, judges.judge, config.watch.share, config.train.seed) if config.watch.share else every
+    else:
+        async with _reference_agent(config, chosen, folder) as agent:
+            references = ReferenceAttempts(replace(collector, agent=agent), chosen.references)
+            yield OnlineRubrics(judges.judge, judges.reflector, references, chosen)
+
+
+@asynccontextmanager
+async def _reference_agent(config: Config, chosen: ElicitedCriteria, folder: Path) -> AsyncIterator[Agent]:
+    if chosen.endpoint is not None:
+        async with endpoint_agent(chosen.endpoint, config.agent, config.budget, folder / "reference-calls.db") as agent:
+            yield agent
+    else:
+        assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"
+        yield ScriptedWorker(config.tasks, config.agent)
 
 
 def _evolution(config: Config, judges: Judging) -> Reflection | None:
     if judges.reflector is None or not config.pool.evolves:
         return None
     shown = isinstance(config.guidance, Scaffold) or config.guidance.share > 0
-    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, refine=shown)
+    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, shown, config.watch)

@@ -6,8 +6,21 @@ from typing import Annotated
 
 import typer
 
-from arise import __version__, cli_doctor, cli_judge, cli_models, cli_pool, cli_sampler, cli_store, cli_tasks, cli_view
-from arise.cli_output import AsJson, RunFolder, one_message, say, say_json
+from arise import (
+    __version__,
+    cli_compare,
+    cli_doctor,
+    cli_eval,
+    cli_figures,
+    cli_judge,
+    cli_models,
+    cli_pool,
+    cli_sampler,
+    cli_store,
+    cli_tasks,
+    cli_view,
+)
+from arise.cli_output import AsJson, RunFolder, one_message, say
 
 app = typer.Typer(
     name="arise",
@@ -20,11 +33,15 @@ app = typer.Typer(
 app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
+app.add_typer(cli_compare.app, name="compare")
+app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
+app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
 app.add_typer(cli_pool.app, name="pool")
 app.add_typer(cli_sampler.app, name="sampler")
 cli_store.register(app)
 cli_doctor.register(app)
 cli_view.register(app)
+cli_eval.register(app)
 
 ConfigPaths = Annotated[
     list[Path] | None,
@@ -79,24 +96,6 @@ def resume(run: RunFolder, as_json: AsJson = False) -> None:
         from arise import cli_train
 
         cli_train.resume(run, lock, say, as_json)
-
-
-@app.command("eval", epilog="Example: arise eval runs/first")
-def evaluate(
-    run: RunFolder,
-    label: Annotated[str, typer.Option("--label", help="A name for this evaluation.")] = "eval",
-    as_json: AsJson = False,
-) -> None:
-    """Try the held-out tasks with a run's last checkpoint, without any evolved skill."""
-    with one_message():
-        from arise.run_folder import claim, require_run
-
-        require_run(run)
-        lock = claim(run)
-        from arise import cli_train
-
-        found = cli_train.evaluate_run(run, label, lock, lambda message: say(message, err=as_json))
-        say_json(cli_train.evaluation_facts(found)) if as_json else say(found.line())
 
 
 @app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")

@@ -1,4 +1,4 @@
-"""`arise train`, `arise resume` and `arise eval`: build a run, drive it, sum it up."""
+"""`arise train` and `arise resume`: build a run, drive it, sum it up."""
 
 import asyncio
 import errno
@@ -8,12 +8,11 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tomli_w
-from filelock import FileLock
 from rich.console import Console
 
 from arise.build import Workplace, require_sound, workplace
@@ -21,9 +20,10 @@ from arise.config import Config
 from arise.config_file import load_config
 from arise.display import Display, JsonDisplay
 from arise.errors import AriseError, Exit
-from arise.evaluation.attempts import Evaluation
+from arise.evaluation.internalisation import behaviours, facts, table
+from arise.evaluation.score import Evaluation
 from arise.live import LiveDisplay
-from arise.run_folder import CONFIG_FILE, unwritable
+from arise.run_folder import CONFIG_FILE, RunLock, unwritable
 from arise.store import RunStore
 from arise.train import train
 
@@ -31,7 +31,7 @@ Write = Callable[[str], None]
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
-def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
+def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
     """A new run in an empty folder."""
     if (folder / CONFIG_FILE).exists():
         lock.release()
@@ -45,11 +45,13 @@ def start(config: Config, folder: Path, lock: FileLock, write: Write, as_json: b
     require_sound(config)
     with closing(RunStore.open(folder, lock)) as store:
         with store.writing():
-            (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
+            draft = folder / f".{CONFIG_FILE}"
+            draft.write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
+            draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
         _drive(config, store, write, as_json)
 
 
-def resume(folder: Path, lock: FileLock, write: Write, as_json: bool) -> None:
+def resume(folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
     """Continue a run exactly where it was committed."""
     with closing(RunStore.open(folder, lock)) as store:
         _drive(load_config(folder / CONFIG_FILE), store, write, as_json)
@@ -83,8 +85,9 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
         async with workplace(config, store, display) as place:
             before = await _evaluated(place, "before")
             display.tell(before.line())
-            await train(place.run, place.state)
+            await _train(place, display)
             after = await _evaluated(place, "after")
+            before = await place.judge_again("before")
             display.tell(after.line())
             return _summary(place, before, after, display, time.perf_counter() - began)
 
@@ -106,10 +109,23 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
         raise unwritable(store.folder, error) from error
 
 
-async def _evaluated(place: Workplace, label: str) -> Evaluation:
+async def _train(place: Workplace, display: Display) -> None:
+    """Algorithm 1, in stretches that end where `evaluation.every` asks for a point of the learning curve."""
+    config = place.run.config
+    last, every = config.train.iterations, config.evaluation.every
+    for stop in range(every, last, every) if every else ():
+        if place.state.iteration <= stop:
+            until = config.model_copy(update={"train": config.train.model_copy(update={"iterations": stop})})
+            await train(replace(place.run, config=until), place.state)
+            point = await _evaluated(place, f"k{stop:05d}", config.evaluation.attempts_on_the_way)
+            display.tell(point.line())
+    await train(place.run, place.state)
+
+
+async def _evaluated(place: Workplace, label: str, attempts: int | None = None) -> Evaluation:
     """The named evaluation, taken from the store where an earlier process already made it."""
-    stored = place.stored_evaluation(label)
-    return stored or await place.evaluate(label)
+    stored = place.stored_evaluation(label, attempts)
+    return stored or await place.evaluate(label, attempts=attempts)
 
 
 def _summary(
@@ -121,19 +137,15 @@ def _summary(
     tenth = max(1, len(all_fail) // 10)
     return {
         "run": str(place.run.store.folder),
-        "before": evaluation_facts(before),
-        "after": evaluation_facts(after),
+        "before": before.facts(),
+        "after": after.facts(),
         "events": dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind")),
         "pool": len(place.state.pool),
+        "behaviours": [facts(behaviour) for behaviour in behaviours(query)],
         "all_fail": [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
         "seconds": seconds,
         "parts": dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
     }
-
-
-def evaluation_facts(found: Evaluation) -> dict[str, Any]:
-    """An evaluation as JSON values."""
-    return asdict(found) | {"rate": found.rate if found.attempts else None, "interval": found.interval}
 
 
 def _as_text(summary: dict[str, Any]) -> str:
@@ -149,6 +161,7 @@ def _as_text(summary: dict[str, Any]) -> str:
         f"  after  {scores[1]}",
         f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {summary['pool']} in the pool; "
         f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined",
+        *table(summary["behaviours"]),
         f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
         f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
         f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise eval {summary['run']}",
@@ -161,18 +174,6 @@ def _score(facts: dict[str, Any]) -> str:
         return "unknown: infrastructure ended every attempt"
     low, high = facts["interval"]
     return f"{facts['rate']:5.1f} %  (95 % {low:.1f}-{high:.1f})"
-
-
-def evaluate_run(folder: Path, label: str, lock: FileLock, write: Write) -> Evaluation:
-    """Held-out attempts with a run's last checkpoint."""
-
-    async def whole() -> Evaluation:
-        async with workplace(config, store, Display(write, config.train.iterations)) as place:
-            return await place.evaluate(label, place.state.pool)
-
-    with closing(RunStore.open(folder, lock)) as store:
-        config = load_config(folder / CONFIG_FILE)
-        return asyncio.run(whole())
 
 
 def _mean(values: list[float]) -> float:

@@ -1,11 +1,13 @@
 """Algorithm 1, lines 19-25: decide each pair's fate (pure), have the reflector write, apply (pure)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arise.config import Evidence, PoolLimits
+from arise.config import Evidence, PoolLimits, Watch
 from arise.method.evidence import for_generation, for_refinement, within_window
 from arise.method.lifecycle import Evolution, evolve, fates, room
 from arise.method.pass_rate import window_tallies
+from arise.method.watch import reopened, unlearned
 from arise.ports import Reflector
 from arise.state import State
 from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, Rubric, ShownSkill, Skill
@@ -21,12 +23,22 @@ class Update:
 
 
 class Reflection:
-    """Evolves the pool from the window's evidence with a reflector; `refine` off leaves failing skills as they are."""
+    """Evolves the pool from the window's evidence with a reflector; `refine` off leaves failing skills as they are.
+
+    With a watch, retired pairs that were unlearned come back.
+    """
 
     def __init__(
-        self, reflector: Reflector, limits: PoolLimits, evidence: Evidence, seed: int, refine: bool = True
+        self,
+        reflector: Reflector,
+        limits: PoolLimits,
+        evidence: Evidence,
+        seed: int,
+        refine: bool = True,
+        watch: Watch | None = None,
     ) -> None:
         self.reflector, self.limits, self.evidence, self.seed, self.refine = reflector, limits, evidence, seed, refine
+        self.watch = watch or Watch()
 
     async def update(self, state: State, iteration: int) -> Update:
         """The pool after this update; the state itself is not touched."""
@@ -35,10 +47,14 @@ class Reflection:
         decided = fates(state.pool, tallies, self.limits)
         failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
         rewrites = {pair.rubric.id: await self._rewrite(pair, state, iteration) for pair in failing}
-        proposals, rejections = await self._propose(state, iteration, room(state.pool, decided, self.limits))
+        watched = window_tallies(since_last_update, [pair.rubric.id for pair in state.pool.retired])
+        fallen = unlearned(state.pool, watched, self.watch)
+        wanted = room(state.pool, decided, self.limits)
+        proposals, rejections = await self._propose(state, iteration, wanted, fallen)
         evolution = evolve(
             state.pool, tallies, iteration=iteration, rewrites=rewrites, proposals=proposals, limits=self.limits
         )
+        evolution = reopened(evolution, fallen, watched, iteration, self.limits.max_pairs)
         return Update(evolution, tuple(proposals), tuple(rejections))
 
     async def _rewrite(self, pair: Pair, state: State, iteration: int) -> Rewrite:
@@ -52,7 +68,9 @@ class Reflection:
             return Rewrite(None, "no failed rollout saw this revision of the skill")
         return await self.reflector.rewrite(pair, failures)
 
-    async def _propose(self, state: State, iteration: int, wanted: int) -> tuple[list[Proposal], list[Rejection]]:
+    async def _propose(
+        self, state: State, iteration: int, wanted: int, returning: Sequence[Pair]
+    ) -> tuple[list[Proposal], list[Rejection]]:
         """Rounds of generation until there is no room, a round brings nothing new, or the rounds are used up."""
         proposals: list[Proposal] = []
         rejections: list[Rejection] = []
@@ -69,7 +87,7 @@ class Reflection:
             )
             if not selection.chosen:
                 break
-            avoid = [*state.pool.pairs, *map(_as_pair, proposals)]
+            avoid = [*state.pool.pairs, *returning, *map(_as_pair, proposals)]
             reflection = await self.reflector.propose(selection, avoid, left, round_number)
             rejections += reflection.rejections
             if not reflection.proposals:

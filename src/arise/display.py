@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from arise.codec import to_json
+from arise.evaluation.internalisation import by_guidance
 from arise.method.sampler import CapabilitySampler
 from arise.state import State
 from arise.store import IterationRecord
@@ -41,7 +42,7 @@ class Display:
         applicable = [v for v in verdicts if v is not Verdict.NOT_APPLICABLE]
         wins = [sum(bool(r.success) for r in group.rollouts) for group in complete]
         sampler = state.sampler
-        return {
+        return by_guidance(groups) | {
             "pass_rate": _mean(outcomes),
             "rubric_reward": _mean([v is Verdict.PASS for v in applicable]),
             "all_fail": sum(win == 0 for win in wins),

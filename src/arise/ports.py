@@ -87,6 +87,10 @@ class SandboxLost(Exception):  # noqa: N818 - what happened, not which class of 
     """The sandbox itself failed: an infrastructure fault, never something that a command did."""
 
 
+class PolicyLost(Exception):  # noqa: N818 - what happened, not which class of error it is
+    """The policy could not be reached: an infrastructure fault, never something that it did."""
+
+
 class Sandbox(Protocol):
     """A confined place with a working directory; commands run one at a time, closing leaves no process behind."""
 

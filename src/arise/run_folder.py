@@ -1,27 +1,58 @@
 """Who may write to a run folder. Light on purpose: a second process is turned away before anything heavy is loaded."""
 
+import fcntl
 import os
 import platform
 import time
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from arise.errors import AriseError, Exit
 
 CONFIG_FILE = "config.toml"
 OWNER_FILE = "owner.txt"
+LOCK_FILE = "run.lock"
 
 
-def claim(folder: Path) -> FileLock:
-    """The folder, made if need be, for this process alone; `release()` of what it returns gives it back."""
-    lock, owner = FileLock(folder / "run.lock"), folder / OWNER_FILE
+class RunLock:
+    """A run folder held by this process until `release()` or its end, however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._handle)
+            raise
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self._handle)
+
+
+def held(folder: Path) -> bool:
+    """Whether a process holds the run."""
+    try:
+        handle = os.open(folder / LOCK_FILE, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def claim(folder: Path) -> RunLock:
+    """The folder, made if need be, for this process alone."""
+    owner = folder / OWNER_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
+        lock = RunLock(folder)
         started = time.strftime("%Y-%m-%d %H:%M:%S")
         owner.write_text(f"host {platform.node()}, process {os.getpid()}, started {started}")
-    except Timeout:
+    except BlockingIOError:
         who = owner.read_text() if owner.exists() else "a process that has just started"
         raise AriseError(
             "locked",

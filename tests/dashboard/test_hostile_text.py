@@ -51,7 +51,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             groups.append(replace(group, task=Task(group.task.id, HOSTILE, (HOSTILE,), HOSTILE), rollouts=rollouts))
         store.commit(replace(record, groups=groups, update=None if k < 9 else record.update))
     rows = [("evil" + HOSTILE[:60], HOSTILE[:60], 0, 1, HOSTILE[:30], HOSTILE[:30], 1, 1.0, "finished", "", 0, "{}")]
-    store.save_attempts(rows[0][0], rows)
+    store.save_attempts(rows)
     store.close()
     return folder
 

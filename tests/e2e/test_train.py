@@ -17,7 +17,7 @@ def test_a_run_shows_every_iteration_and_sums_itself_up(finished: tuple[Path, st
     for number in range(1, 5):
         assert f"{number}/4  pass" in shown
     assert "held-out pass rate, no skills shown" in shown
-    assert "0 evolved-skill bytes in the prompts" in shown
+    assert "0 evolved-skill bytes in 2 prompts" in shown
     assert "rubrics:" in shown
     assert "next: arise view" in shown
 
@@ -114,7 +114,7 @@ def test_evaluation_of_a_checkpoint_shows_no_skill(finished: tuple[Path, str], c
     done = call(cache, "eval", str(run), "--label", "later")
     assert done.returncode == 0, done.stderr
     assert "later:" in done.stdout
-    assert "0 evolved-skill bytes in the prompts" in done.stdout
+    assert "0 evolved-skill bytes in 2 prompts" in done.stdout
 
 
 def test_a_second_process_on_the_same_run_is_turned_away(finished: tuple[Path, str], cache: Path) -> None:

@@ -72,25 +72,23 @@ def small_model(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-        _lean_towards_recall(model)
+        _lean_towards_recall(model, heads, kv_heads)
     return LoadedModel("small", model.eval(), tokenizer)
 
 
-def _lean_towards_recall(model: LlamaForCausalLM) -> None:
+def _lean_towards_recall(model: LlamaForCausalLM, heads: int, kv_heads: int) -> None:
     """Let every head begin halfway at "look for tokens like this one and pass them on".
 
     Attention that finds a word and repeats it is what reading needs, and a narrow model takes most of its training to
     form it from random weights (mimetic initialization, Trockman and Kolter 2023; decision 7 has the measurement).
     """
-    config = model.config
-    group, width = config.num_attention_heads // config.num_key_value_heads, config.head_dim
+
+    def for_each_head(weight: torch.Tensor) -> torch.Tensor:
+        by_head: torch.Tensor = weight.unflatten(0, (kv_heads, -1))
+        return by_head.repeat_interleave(heads // kv_heads, dim=0).flatten(0, 1)
+
     with torch.no_grad():
         for layer in model.model.layers:
-            a = layer.self_attn
-            for head in range(config.num_attention_heads):
-                own, shared = (
-                    slice(head * width, (head + 1) * width),
-                    slice(head // group * width, (head // group + 1) * width),
-                )
-                a.q_proj.weight[own] = (a.q_proj.weight[own] + a.k_proj.weight[shared]) / 2
-                a.o_proj.weight[:, own] = (a.o_proj.weight[:, own] + a.v_proj.weight[shared].T) / 2
+            attention = layer.self_attn
+            attention.q_proj.weight.lerp_(for_each_head(attention.k_proj.weight), 0.5)
+            attention.o_proj.weight.lerp_(for_each_head(attention.v_proj.weight).T, 0.5)

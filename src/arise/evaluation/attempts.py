@@ -2,104 +2,112 @@
 
 import asyncio
 import json
-import math
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from arise.evaluation.metrics import pooled_pass_rate, wilson_interval
+from arise.codec import from_json, to_json
+from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector, TaskFiles
 from arise.store import RunStore
-from arise.types import Pool, Rollout, Task, Verdict
+from arise.types import Pool, Rollout, Task
+
+RAW_FOLDER = "evaluations"
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The score of one evaluation — `Evaluation("before", 12, 120, 0, {...})`; faults are not counted as failures."""
+class Exam:
+    """Tasks, and who tries them how often; `rubrics` judge what was done unguided and are never shown."""
 
-    label: str
-    successes: int
+    collector: Collector
+    tasks: Sequence[tuple[Task, TaskFiles]]
     attempts: int
-    faults: int
-    by_domain: dict[str, tuple[int, int]]
-    skill_bytes: int
-    behaviour_rates: dict[str, float]
+    store: RunStore
+    judge: Judge | None
+    rubrics: Pool
 
-    @property
-    def rate(self) -> float:
-        """In percent; not a number when infrastructure ended every attempt."""
-        return pooled_pass_rate(self.successes, self.attempts) if self.attempts else math.nan
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        if not self.attempts:
-            return 0.0, 100.0
-        low, high = wilson_interval(self.successes, self.attempts)
-        return 100.0 * low, 100.0 * high
-
-    def line(self) -> str:
-        """One line for a person."""
-        low, high = self.interval
-        return (
-            f"{self.label}: {self.rate:.1f} % ({self.successes}/{self.attempts}, 95 % {low:.1f}-{high:.1f}), "
-            f"{self.faults} infrastructure faults left out, {self.skill_bytes} evolved-skill bytes in the prompts"
+    async def take(self, label: str, iteration: int) -> Evaluation:
+        """Run and record N x M attempts: rows for the score, and a file with all that was said and done."""
+        tries = [(task, files, number) for task, files in self.tasks for number in range(self.attempts)]
+        names = [f"eval/{label}/{task.id}/{number}" for task, _, number in tries]
+        rollouts = await asyncio.gather(
+            *(
+                self.collector.attempt(task, files, (), name)
+                for (task, files, _), name in zip(tries, names, strict=True)
+            )
         )
+        leaks = self._leaked_bytes(rollouts)
+        records = [
+            _record(label, iteration, task, number, rollout, leak)
+            for (task, _, number), rollout, leak in zip(tries, rollouts, leaks, strict=True)
+        ]
+        return await self.judge_again(label, records)
+
+    async def judge_again(self, label: str, records: Sequence[dict[str, Any]] | None = None) -> Evaluation:
+        """Judge recorded attempts by all rubrics that are known now; nothing is tried again."""
+        records = list(records if records is not None else read_raw(self.store.folder, label))
+        known = {task.id: task for task, _ in self.tasks}
+        judged = await asyncio.gather(*(self._judged(known[record["task_id"]], record) for record in records))
+        write_raw(self.store.folder, label, judged)
+        self.store.save_attempts([_row(record) for record in judged])
+        return score(label, self.store.query)
+
+    async def _judged(self, task: Task, record: dict[str, Any]) -> dict[str, Any]:
+        if self.judge is None or not self.rubrics.pairs or record["fault"]:
+            return record
+        judgment = await self.judge.judge(task, from_json(Rollout, record["rollout"]), self.rubrics)
+        return record | {"verdicts": {rubric_id: verdict.value for rubric_id, verdict in judgment.verdicts.items()}}
+
+    def _leaked_bytes(self, rollouts: Sequence[Rollout]) -> list[int]:
+        """Bytes of evolved skills in each prompt; the proof is that these are 0."""
+        texts = [text for (text,) in self.store.query("SELECT text FROM skills") if text]
+        return [sum(len(t.encode()) for t in texts if t in r.trajectory.system_prompt) for r in rollouts]
 
 
-async def evaluate(
-    label: str,
-    iteration: int,
-    collector: Collector,
-    tasks: Sequence[tuple[Task, TaskFiles]],
-    attempts: int,
-    store: RunStore,
-    judge: Judge | None = None,
-    pool: Pool | None = None,
-    skill_texts: Sequence[str] = (),
-) -> Evaluation:
-    """Run and record N x M attempts; `pool` may hold rubrics to judge unguided behaviour by, it is never shown."""
-
-    async def one(task: Task, files: TaskFiles, attempt: int) -> tuple[object, ...]:
-        rollout = await collector.attempt(task, files, (), f"eval/{label}/{task.id}/{attempt}")
-        verdicts = {}
-        if judge and pool and pool.pairs and not rollout.fault:
-            judgment = await judge.judge(task, rollout, pool)
-            verdicts = {rubric_id: verdict.value for rubric_id, verdict in judgment.verdicts.items()}
-        kind = task.task_types[0] if task.task_types else ""
-        success = None if rollout.success is None else int(rollout.success)
-        reward = None if rollout.reward is None else float(rollout.reward)
-        head = (label, task.id, attempt, iteration, task.domain, kind, success, reward)
-        leaked = _leaked_bytes(rollout, skill_texts)
-        return (*head, rollout.trajectory.stop.value, rollout.fault, leaked, json.dumps(verdicts))
-
-    rows = await asyncio.gather(*(one(*task, attempt) for task in tasks for attempt in range(attempts)))
-    store.save_attempts(label, rows)
-    found = stored_evaluation(label, store, len(tasks) * attempts)
-    assert found is not None
-    return found
+def _record(label: str, iteration: int, task: Task, number: int, rollout: Rollout, leaked: int) -> dict[str, Any]:
+    """One attempt as JSON values, with everything but its tokens."""
+    bare = replace(rollout, trajectory=replace(rollout.trajectory, rows=()))
+    return {
+        "label": label,
+        "task_id": task.id,
+        "attempt": number,
+        "iteration": iteration,
+        "domain": task.domain,
+        "task_type": task.task_types[0] if task.task_types else "",
+        "success": rollout.success,
+        "reward": None if rollout.reward is None else float(rollout.reward),
+        "stop": rollout.trajectory.stop.value,
+        "fault": rollout.fault,
+        "skill_bytes": leaked,
+        "verdicts": {},
+        "rollout": to_json(bare),
+    }
 
 
-def stored_evaluation(label: str, store: RunStore, wanted: int) -> Evaluation | None:
-    """The score of attempts that are in the store; None unless all `wanted` of them are."""
-    rows = store.query("SELECT domain, success, skill_bytes, verdicts FROM attempts WHERE label=?", (label,))
-    if len(rows) != wanted:
-        return None
-    by_domain: dict[str, tuple[int, int]] = {}
-    passes: dict[str, list[bool]] = defaultdict(list)
-    for domain, success, _, verdicts in rows:
-        if success is not None:
-            won, tried = by_domain.get(domain, (0, 0))
-            by_domain[domain] = won + success, tried + 1
-        for rubric_id, verdict in json.loads(verdicts).items():
-            if verdict != Verdict.NOT_APPLICABLE:
-                passes[rubric_id].append(verdict == Verdict.PASS)
-    valid = [success for _, success, _, _ in rows if success is not None]
-    rates = {rubric_id: sum(values) / len(values) for rubric_id, values in passes.items()}
-    leaked = sum(skill_bytes for _, _, skill_bytes, _ in rows)
-    return Evaluation(label, sum(valid), len(valid), len(rows) - len(valid), by_domain, leaked, rates)
+def _row(record: dict[str, Any]) -> tuple[Any, ...]:
+    """The attempt as a row of the store."""
+    success = None if record["success"] is None else int(record["success"])
+    names = ("label", "task_id", "attempt", "iteration", "domain", "task_type")
+    tail = (success, record["reward"], record["stop"], record["fault"], record["skill_bytes"])
+    return (*(record[name] for name in names), *tail, json.dumps(record["verdicts"]))
 
 
-def _leaked_bytes(rollout: Rollout, skill_texts: Sequence[str]) -> int:
-    """Bytes of evolved skills found in an evaluation prompt; the proof is that this is 0."""
-    return sum(len(text.encode()) for text in skill_texts if text and text in rollout.trajectory.system_prompt)
+def raw_file(folder: Path, label: str) -> Path:
+    """Where the attempts of an evaluation lie, one JSON object a line."""
+    return folder / RAW_FOLDER / f"{label}.jsonl"
+
+
+def write_raw(folder: Path, label: str, records: Sequence[dict[str, Any]]) -> None:
+    """Write the file whole or not at all."""
+    path = raw_file(folder, label)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="ascii")
+    draft.replace(path)
+
+
+def read_raw(folder: Path, label: str) -> list[dict[str, Any]]:
+    """The attempts that `write_raw` wrote."""
+    return [json.loads(line) for line in raw_file(folder, label).read_text(encoding="ascii").splitlines()]

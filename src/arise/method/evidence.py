@@ -44,7 +44,7 @@ def records_of(iteration: int, groups: Sequence[Group]) -> list[EvidenceRecord]:
             )
             known = rollout.reward is not None and rollout.success is not None
             outcome = Outcome(bool(rollout.success), float(rollout.reward or 0.0)) if known else None
-            verdicts = tuple(sorted(rollout.judgment.verdicts.items()))
+            verdicts = tuple(sorted({**rollout.judgment.verdicts, **rollout.judgment.watched}.items()))
             records.append(EvidenceRecord(view, group.task.id, rollout.trajectory.id, verdicts, outcome))
     return records
 

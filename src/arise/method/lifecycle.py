@@ -81,12 +81,12 @@ def evolve(
         raise ValueError(f"{len(proposals)} proposals, but this update has room for {room(pool, decided, limits)}")
 
     events: dict[Fate, list[PoolEvent]] = {kind: [] for kind in Fate}
-    staying = []
+    staying: list[Pair] = []
+    gone: list[Pair] = []
     for pair in pool.pairs:
         kind = decided[pair.rubric.id]
         after, note = _apply(pair, kind, rewrites.get(pair.rubric.id, Rewrite(None, "no rewrite was made")))
-        if kind is not Fate.RETIRE:
-            staying.append(after)
+        (gone if kind is Fate.RETIRE else staying).append(after)
         if kind is not Fate.KEEP:
             tally = tallies[pair.rubric.id]
             events[kind].append(PoolEvent(iteration, pair.rubric.id, kind, *tally, after.skill.revision, note))
@@ -96,14 +96,15 @@ def evolve(
     pairs = (*staying, *new)
     changed = pairs != pool.pairs
     ordered = [event for kind in (Fate.ACTIVATE, Fate.REFINE, Fate.HIDE, Fate.RETIRE) for event in events[kind]]
-    return Evolution(Pool(pairs, pool.version + changed, pool.born + len(new)), (*ordered, *born))
+    retired = (*pool.retired, *gone)
+    return Evolution(Pool(pairs, pool.version + changed, pool.born + len(new), retired), (*ordered, *born))
 
 
 def _apply(pair: Pair, kind: Fate, rewrite: Rewrite) -> tuple[Pair, str]:
     """The pair after its fate, and a note; a refinement without a valid rewrite keeps the old skill active."""
     if kind is Fate.ACTIVATE:
         return replace(pair, skill=replace(pair.skill, active=True)), ""
-    if kind is Fate.HIDE:
+    if kind in (Fate.HIDE, Fate.RETIRE):
         return replace(pair, skill=replace(pair.skill, active=False)), ""
     if kind is Fate.REFINE:
         if rewrite.text is None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from arise.config_models import Calls, Endpoint
-from arise.models.endpoint import CallFailed, Connection, Denied, RateLimited, Transient
+from arise.models.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient
 from arise.models.limits import Breaker, Pace, State
-from arise.models.prompt import CONTRACT, Prompt, to_json
+from arise.models.prompt import CONTRACT, to_json
 from arise.models.spend import Purse
 from arise.models.stops import JudgeChanged, ModelUnusable
 from arise.models.store import Recorded, Store
@@ -77,7 +77,7 @@ class Client:
         self._flights: dict[str, asyncio.Task[Reply | Unanswered]] = {}
         logging.getLogger("stamina").setLevel(logging.ERROR)
 
-    async def ask(self, prompt: Prompt, window: int | None = None) -> Reply | Unanswered:
+    async def ask(self, prompt: Request, window: int | None = None) -> Reply | Unanswered:
         """The reply to a prompt: recorded, shared with whoever asks the same just now, or fetched."""
         if window is not None:
             self._watch(window, self.endpoint.model, "configured")
@@ -102,14 +102,14 @@ class Client:
             await asyncio.gather(*flights, return_exceptions=True)
         await self._connection.close()
 
-    def key(self, prompt: Prompt) -> str:
+    def key(self, prompt: Request) -> str:
         """What a reply depends on: model, parameters, rendered prompt, contract."""
         endpoint = self.endpoint
         parts = [self._contract, endpoint.model, endpoint.temperature, endpoint.top_p, endpoint.max_tokens]
-        content = to_json([*parts, endpoint.extra_body, prompt.system, prompt.user])
+        content = to_json([*parts, endpoint.extra_body, *prompt.distinct])
         return sha256(content.encode()).hexdigest()
 
-    async def _fetch(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
+    async def _fetch(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
         """One call from its slot to its answer; with the policy `pause`, as often as the endpoint comes back."""
         async with self._pace.slots:
             while await self._breaker.admit():
@@ -120,7 +120,7 @@ class Client:
                 return reply
             return Unanswered("breaker_open", "the endpoint is down, calls are skipped until it answers")
 
-    async def _try(self, key: str, prompt: Prompt, window: int | None) -> Reply | Unanswered:
+    async def _try(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
         """The ladder once, paid for and recorded."""
         self._purse.reserve()
         nano_usd, answered = None, False
@@ -183,7 +183,7 @@ class _Ladder:
         self._last: CallFailed = Transient("not sent")
         self.requests = 0
 
-    async def climb(self, prompt: Prompt) -> Recorded | CallFailed:
+    async def climb(self, prompt: Request) -> Recorded | CallFailed:
         import stamina
 
         ends = time.monotonic() + self._calls.deadline
@@ -200,7 +200,7 @@ class _Ladder:
             return self._out_of_time()
         raise AssertionError("the ladder ends with a reply or a failure")
 
-    async def _once(self, prompt: Prompt, ends: float) -> Recorded:
+    async def _once(self, prompt: Request, ends: float) -> Recorded:
         await self._pace.ready()
         self.requests += 1
         left = max(0.001, ends - time.monotonic())

@@ -5,15 +5,25 @@ import os
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from arise.config_models import Endpoint
-from arise.models.prompt import Prompt
 from arise.models.spend import own_host
 from arise.models.store import Recorded, Usage
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
+
+
+class Request(Protocol):
+    """What a model is sent, and by what its reply is found again."""
+
+    @property
+    def messages(self) -> tuple[dict[str, str], ...]: ...
+    @property
+    def distinct(self) -> tuple[str, ...]: ...
+    @property
+    def template_hash(self) -> str: ...
 
 
 class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
@@ -67,7 +77,7 @@ class Connection:
         self._key = os.environ.get(self.endpoint.api_key_env, "")
         self._sdk: AsyncOpenAI | None = None
 
-    async def send(self, prompt: Prompt, timeout: float) -> Recorded:
+    async def send(self, prompt: Request, timeout: float) -> Recorded:
         """The reply of one request, body included, within `timeout` seconds; raises CallFailed."""
         openai = self._openai
         try:
@@ -100,11 +110,11 @@ class Connection:
             )
         return self._sdk
 
-    def _body(self, prompt: Prompt) -> dict[str, Any]:
+    def _body(self, prompt: Request) -> dict[str, Any]:
         endpoint = self.endpoint
         return {
             "model": endpoint.model,
-            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+            "messages": list(prompt.messages),
             "temperature": endpoint.temperature,
             "top_p": endpoint.top_p,
             "max_tokens": endpoint.max_tokens,
@@ -143,7 +153,7 @@ def retry_after(headers: Any) -> float | None:
     return None
 
 
-def _recorded(completion: Any, prompt: Prompt) -> Recorded:
+def _recorded(completion: Any, prompt: Request) -> Recorded:
     """What a completion says; a body of another shape is a broken body."""
     try:
         choice = completion.choices[0]

@@ -50,6 +50,16 @@ class Prompt:
     template_hash: str
 
     @property
+    def messages(self) -> tuple[dict[str, str], ...]:
+        """The conversation as an endpoint takes it."""
+        return {"role": "system", "content": self.system}, {"role": "user", "content": self.user}
+
+    @property
+    def distinct(self) -> tuple[str, ...]:
+        """What the record of a reply is found by, beside the model and its parameters."""
+        return self.system, self.user
+
+    @property
     def hash(self) -> str:
         """Hash of the whole rendered text, for the record of a reply."""
         return sha256(f"{self.system}\0{self.user}".encode()).hexdigest()[:16]

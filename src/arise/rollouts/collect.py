@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from arise.ports import Sandbox, SandboxLost, SandboxPool
+from arise.ports import PolicyLost, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import shown_skills, system_prompt
 from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.verifier import Verifier
@@ -80,6 +80,8 @@ class Collector:
             return await self._run(task, files, shown, key, sandbox)
         except SandboxLost as fault:
             return _lost(task, key, f"sandbox: {fault}")
+        except PolicyLost as fault:
+            return _lost(task, key, f"policy: {fault}")
         finally:
             await sandbox.close()
 

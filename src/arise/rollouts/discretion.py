@@ -1,7 +1,7 @@
 """Keys that an agent comes across: taken out of a trajectory before anything judges or stores it, or flagged."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from arise.ports import Sandbox
 from arise.rollouts.collect import Agent
@@ -9,23 +9,25 @@ from arise.secrets import found, redact
 from arise.types import ShownSkill, Task, Trajectory, Turn
 
 
+@dataclass
 class Discreet:
     """The agent, with keys redacted from what it leaves; with `keep` they stay and the first one is told of."""
 
-    def __init__(self, agent: Agent, keep: bool, tell: Callable[[str], None]) -> None:
-        self._agent, self._keep, self._tell = agent, keep, tell
-        self._told = False
+    agent: Agent
+    keep: bool
+    tell: Callable[[str], None]
+    told: bool = False
 
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
         """One trajectory, as the agent made it but for keys in its text; tokens stay as they are."""
-        trajectory = await self._agent.attempt(task, sandbox, system, shown, key, seed)
-        if not self._keep:
+        trajectory = await self.agent.attempt(task, sandbox, system, shown, key, seed)
+        if not self.keep:
             return replace(trajectory, turns=tuple(map(redacted_turn, trajectory.turns)))
-        if not self._told and any(found(seen.text) for turn in trajectory.turns for seen in turn.observations):
-            self._told = True
-            self._tell(f"{key} saw what looks like a key, and storage.secrets = 'keep' stores it")
+        if not self.told and any(found(seen.text) for turn in trajectory.turns for seen in turn.observations):
+            self.told = True
+            self.tell(f"{key} saw what looks like a key, and storage.secrets = 'keep' stores it")
         return trajectory
 
 

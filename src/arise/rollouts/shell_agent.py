@@ -53,6 +53,22 @@ def observe(result: CommandResult, limit: int) -> Observation:
     return Observation(text or ("error" if failed else "done"), failed, cut or result.truncated)
 
 
+async def act(text: str, finish: str, sandbox: Sandbox, limits: Agent) -> tuple[Turn, StopReason | None]:
+    """Run what the policy wrote; gives the turn, and why the attempt ends here, if it does."""
+    if finish == "context":
+        return Turn(text), StopReason.CONTEXT_LIMIT
+    if finish == "length":
+        return Turn(text), StopReason.TOKEN_LIMIT
+    command = parse_command(text)
+    if command is None:
+        return Turn(text, (), (Observation(NO_COMMAND, error=True),)), None
+    call = ToolCall("bash", {"command": command})
+    if command == SUBMIT:
+        return Turn(text, (call,)), StopReason.FINISHED
+    result = await sandbox.run(command, limits.command_seconds)
+    return Turn(text, (call,), (observe(result, limits.observation_chars),)), None
+
+
 @dataclass
 class _Record:
     """The token record of one conversation while it grows."""
@@ -93,9 +109,11 @@ class ShellAgent:
         while len(turns) < self.limits.max_turns:
             segment = await self._sample(record.ids, key, seed)
             record.add(segment)
-            turn, ended = await self._act(segment, sandbox)
-            if turn is not None:
-                turns.append(turn)
+            if segment.finish == "context" and not segment.ids:
+                stop = StopReason.CONTEXT_LIMIT
+                break
+            turn, ended = await act(segment.text, segment.finish, sandbox, self.limits)
+            turns.append(turn)
             if ended is not None:
                 stop = ended
                 break
@@ -112,18 +130,3 @@ class ShellAgent:
         )
         (segment,) = await self.engine.sample(ids, params)
         return segment
-
-    async def _act(self, segment: Segment, sandbox: Sandbox) -> tuple[Turn | None, StopReason | None]:
-        """Run what the policy wrote; gives the turn, and why the attempt ends here, if it does."""
-        if segment.finish == "context":
-            return (Turn(segment.text) if segment.ids else None), StopReason.CONTEXT_LIMIT
-        if segment.finish == "length":
-            return Turn(segment.text), StopReason.TOKEN_LIMIT
-        command = parse_command(segment.text)
-        if command is None:
-            return Turn(segment.text, (), (Observation(NO_COMMAND, error=True),)), None
-        call = ToolCall("bash", {"command": command})
-        if command == SUBMIT:
-            return Turn(segment.text, (call,)), StopReason.FINISHED
-        result = await sandbox.run(command, self.limits.command_seconds)
-        return Turn(segment.text, (call,), (observe(result, self.limits.observation_chars),)), None

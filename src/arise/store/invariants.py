@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arise.config import CapabilitySampling, Config
+from arise.config_baselines import ElicitedCriteria
 from arise.config_file import load_config
 from arise.run_folder import CONFIG_FILE
 from arise.store.chunks import decompress
@@ -51,7 +52,10 @@ def _missing_is_not_fail(run: Audited) -> Iterator[str]:
 
 
 def _verdicts_of_living_rubrics(run: Audited) -> Iterator[str]:
-    retired = dict(run.db.execute("SELECT rubric_id, k FROM events WHERE kind='retire'"))
+    if isinstance(run.config.criteria, ElicitedCriteria):
+        return  # criteria of a group's own are never born
+    ends = "SELECT rubric_id, MAX(k), kind FROM events WHERE kind IN ('retire', 'reopen') GROUP BY rubric_id"
+    retired = {rubric: k for rubric, k, kind in run.db.execute(ends) if kind == "retire"}
     born = dict(run.db.execute("SELECT rubric_id, k + 1 FROM events WHERE kind IN ('born', 'imported')"))
     for rubric, first, last in run.db.execute("SELECT rubric_id, MIN(k), MAX(k) FROM verdicts GROUP BY rubric_id"):
         if rubric not in born:
@@ -85,6 +89,10 @@ def _one_life(run: Audited) -> Iterator[str]:
             if rubric in active:
                 yield f"{place}: this id was used before"
             active[rubric], revision[rubric] = False, new_revision
+            continue
+        if kind == "reopen" and rubric in gone:
+            gone.remove(rubric)
+            active[rubric] = False
             continue
         if rubric not in active or rubric in gone:
             yield f"{place}: it is not in the pool"
@@ -159,7 +167,7 @@ INVARIANTS: dict[str, tuple[str, Look]] = {
     "absences": ("a missing reward or verdict has a reason and teaches nothing", _missing_is_not_fail),
     "verdicts": ("every verdict belongs to a rubric that was alive", _verdicts_of_living_rubrics),
     "schedule": ("the pool changes at updates only and stays within its limits", _pool_changes_on_schedule),
-    "lives": ("no retired pair returns, and the last pool is what its events made", _one_life),
+    "lives": ("no retired pair returns but by the watch, and the last pool is what its events made", _one_life),
     "ledger": ("success and failure mass is not negative and of active rubrics only", _ledger),
     "batches": ("no task twice in a batch, no cell beyond its quota", _batches),
     "evaluation": ("no evolved skill stood in an evaluation prompt", _skills_withheld),

@@ -4,10 +4,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock, Timeout
-
 from arise.errors import AriseError
-from arise.run_folder import CONFIG_FILE
+from arise.run_folder import CONFIG_FILE, held
 from arise.store.reader import RunReader
 
 
@@ -60,22 +58,11 @@ def _line(path: Path) -> RunLine:
                 rates["before"],
                 rates["after"],
                 int(last.metrics.get("pool", 0)) if last else 0,
-                _held(path),
+                held(path),
                 last.at if last else None,
             )
     except AriseError as error:
         return RunLine(path.name, wrong=str(error))
-
-
-def _held(path: Path) -> bool:
-    """Whether a process holds the run."""
-    lock = FileLock(path / "run.lock")
-    try:
-        lock.acquire(timeout=0)
-    except (Timeout, OSError):
-        return True
-    lock.release()
-    return False
 
 
 def _percent(rate: float | None) -> str:

@@ -86,7 +86,7 @@ def _rollout_rows(k: int, group: Group, rollout: Rollout, split: Sequence[float 
     t = rollout.trajectory
     success = None if rollout.success is None else int(rollout.success)
     reward = None if rollout.reward is None else float(rollout.reward)
-    head = (t.id, k, group.task.id, reward, success, t.stop.value, printable(rollout.fault), len(t.turns))
+    head = (t.id, k, group.task.id, reward, success, t.stop.value, rollout.fault, len(t.turns))
     yield "rollouts", (*head, t.generated_tokens, *split, *place)
     if rollout.judgment is None:
         return
@@ -94,7 +94,7 @@ def _rollout_rows(k: int, group: Group, rollout: Rollout, split: Sequence[float 
     for rubric_id, verdict in rollout.judgment.verdicts.items():
         yield "verdicts", (t.id, rubric_id, k, verdict.value, "", int(rubric_id in shown))
     for rubric_id, reason in rollout.judgment.absent.items():
-        yield "verdicts", (t.id, rubric_id, k, None, printable(reason), int(rubric_id in shown))
+        yield "verdicts", (t.id, rubric_id, k, None, reason, int(rubric_id in shown))
 
 
 def _pool_rows(record: IterationRecord) -> Iterator[Row]:
@@ -103,15 +103,16 @@ def _pool_rows(record: IterationRecord) -> Iterator[Row]:
     evolution = record.update.evolution
     for seq, event in enumerate(evolution.events):
         head = (record.k, seq, event.rubric_id, event.kind, event.passes, event.evaluations)
-        yield "events", (*head, event.skill_revision, printable(event.note))
-    known = {pair.rubric.id: pair.skill.revision for pair in record.pool_before.pairs}
+        yield "events", (*head, event.skill_revision, event.note)
+    before = record.pool_before
+    known = {pair.rubric.id: pair.skill.revision for pair in (*before.pairs, *before.retired)}
     for pair in evolution.pool.pairs:
         if pair.rubric.id not in known:
             yield "pairs", (pair.rubric.id, pair.rubric.born, json.dumps(to_json(pair.rubric)))
         if known.get(pair.rubric.id) != pair.skill.revision:
-            yield "skills", (pair.rubric.id, pair.skill.revision, record.k, printable(pair.skill.text))
+            yield "skills", (pair.rubric.id, pair.skill.revision, record.k, pair.skill.text)
     outcomes = [(1, json.dumps(to_json(proposal)), "") for proposal in record.update.proposals]
-    outcomes += [(0, printable(rejection.text), printable(rejection.reason)) for rejection in record.update.rejections]
+    outcomes += [(0, rejection.text, rejection.reason) for rejection in record.update.rejections]
     for seq, outcome in enumerate(outcomes):
         yield "proposals", (record.k, seq, *outcome)
 
@@ -121,8 +122,15 @@ def starting_rows(pool: Pool) -> Iterator[Row]:
     for seq, pair in enumerate(pool.pairs):
         rubric, skill = pair.rubric, pair.skill
         yield "pairs", (rubric.id, rubric.born, json.dumps(to_json(rubric)))
-        yield "skills", (rubric.id, skill.revision, -1, printable(skill.text))
-        yield "events", (-1, seq, rubric.id, "imported", 0, 0, skill.revision, printable(rubric.criteria_text))
+        yield "skills", (rubric.id, skill.revision, -1, skill.text)
+        yield "events", (-1, seq, rubric.id, "imported", 0, 0, skill.revision, rubric.criteria_text)
+
+
+def storable(rows: Iterable[Row]) -> list[Row]:
+    """Rows whose every text SQLite takes."""
+    return [
+        (table, tuple(printable(value) if isinstance(value, str) else value for value in row)) for table, row in rows
+    ]
 
 
 def without_keys(group: Group) -> Group:

@@ -9,16 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from arise import __version__
 from arise.errors import AriseError, Exit
-from arise.run_folder import OWNER_FILE, claim, unwritable
+from arise.run_folder import OWNER_FILE, RunLock, claim, unwritable
 from arise.store import schema
 from arise.store.chunks import decompress, pack, unpack_group, write_chunk
 from arise.store.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
-from arise.store.record import ITERATION_OF, IterationRecord, Row, rows_of, seal_of, starting_rows, without_keys
+from arise.store.record import (
+    ITERATION_OF,
+    IterationRecord,
+    Row,
+    rows_of,
+    seal_of,
+    starting_rows,
+    storable,
+    without_keys,
+)
 from arise.store.snapshot import FORMAT
+from arise.store.summaries import printable
 from arise.types import Group, Pool
 
 TRAJECTORIES = "trajectories"
@@ -38,7 +46,7 @@ def damaged(folder: Path, what: str) -> AriseError:
 class RunStore:
     """`RunStore.open(folder)` takes the run for this process; a second process is turned away by name."""
 
-    def __init__(self, folder: Path, lock: FileLock) -> None:
+    def __init__(self, folder: Path, lock: RunLock) -> None:
         self.folder, self._lock = folder, lock
         new = not (folder / "run.db").exists()
         self._db = sqlite3.connect(folder / "run.db", isolation_level=None)
@@ -55,7 +63,7 @@ class RunStore:
             remove_drafts(folder)
 
     @classmethod
-    def open(cls, folder: Path, lock: FileLock | None = None) -> "RunStore":
+    def open(cls, folder: Path, lock: RunLock | None = None) -> "RunStore":
         """Create or continue the run in `folder`, with an exclusive lock."""
         lock = lock or claim(folder)
         try:
@@ -91,7 +99,7 @@ class RunStore:
 
     def finished_group(self, iteration: int, task_id: str) -> Group | None:
         """A group that was rolled out before a crash; one whose bytes changed is dropped and rolled out anew."""
-        where = "WHERE k=? AND task_id=?", (iteration, task_id)
+        where = "WHERE k=? AND task_id=?", (iteration, printable(task_id))
         found = self.query(f"SELECT content FROM inflight {where[0]}", where[1])  # noqa: S608 - own text
         if not found:
             return None
@@ -105,7 +113,7 @@ class RunStore:
     def save_group(self, iteration: int, group: Group) -> None:
         """Keep a finished group, durable before the loop goes on; the key refuses a group that was already kept."""
         with self.writing():
-            self._insert([("inflight", (iteration, group.task.id, pack(without_keys(group))))])
+            self._insert([("inflight", (iteration, printable(group.task.id), pack(without_keys(group))))])
 
     def last_checkpoint(self, tell: Callable[[str], None] = lambda _: None) -> tuple[dict[str, Any], str] | None:
         """The newest whole state that a resume can start from, with its policy checkpoint; says what it passes over."""
@@ -140,7 +148,8 @@ class RunStore:
         rollouts = [rollout for group in record.groups for rollout in group.rollouts]
         with self.writing():
             places = write_chunk(self.folder / TRAJECTORIES, chunk, rollouts)
-            rows = [*rows_of(record, places, time.time()), self._file(record.k, f"{TRAJECTORIES}/{chunk}")]
+            rows = storable(rows_of(record, places, time.time()))
+            rows.append(self._file(record.k, f"{TRAJECTORIES}/{chunk}"))
             if record.checkpoint:
                 rows.append(self._file(record.k, f"{record.checkpoint}/{MANIFEST}"))
             name, before = f"k{record.k}", self.query("SELECT seal FROM seals WHERE name=?", (f"k{record.k}",))
@@ -171,17 +180,21 @@ class RunStore:
             return
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
-            self._insert_sealed("k-1", list(starting_rows(pool)))
+            self._insert_sealed("k-1", storable(starting_rows(pool)))
             self._db.execute("COMMIT")
 
-    def save_attempts(self, label: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The attempts of one evaluation, in the place of an earlier one of the same name."""
-        name = f"evaluation {label}"
+    def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Attempts of evaluations, by label, in the place of earlier ones of the same label."""
+        by_label: dict[str, list[Row]] = {}
+        for row in rows:
+            by_label.setdefault(row[0], []).append(("attempts", tuple(row)))
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
-            self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
-            self._insert_sealed(name, [("attempts", tuple(row)) for row in rows])
+            for label, attempts in by_label.items():
+                name = f"evaluation {label}"
+                self._db.execute("DELETE FROM attempts WHERE label = ?", (label,))
+                self._db.execute("DELETE FROM seals WHERE name = ?", (name,))
+                self._insert_sealed(name, storable(attempts))
             self._db.execute("COMMIT")
 
     def save_vitals(self, k: int, values: Mapping[str, float]) -> None:
@@ -190,6 +203,11 @@ class RunStore:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO vitals VALUES (?, ?, ?)", [(k, *v) for v in values.items()])
             self._db.execute("COMMIT")
+
+    def note(self, facts: Mapping[str, str]) -> None:
+        """Keep facts about the run's making; what an earlier process noted stays as it was."""
+        with self.writing():
+            self._db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", facts.items())
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything."""

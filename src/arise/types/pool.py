@@ -56,11 +56,15 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Pool:
-    """Eq. 3 — P_k, the active pairs; `born` counts every pair ever made, so that an id never returns."""
+    """Eq. 3 — P_k, the active pairs; `born` counts every pair ever made, so that an id is never given twice.
+
+    `retired` are the pairs that left it; nothing but the watch looks at them.
+    """
 
     pairs: tuple[Pair, ...] = ()
     version: int = 0
     born: int = 0
+    retired: tuple[Pair, ...] = ()
 
     def __len__(self) -> int:
         return len(self.pairs)

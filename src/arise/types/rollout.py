@@ -176,6 +176,8 @@ class Judgment:
     absent: Mapping[str, str] = field(default_factory=dict)
     diagnostic: Diagnostic | None = None
     diagnostic_absent: str = ""
+    watched: Mapping[str, Verdict] = field(default_factory=dict)
+    """Verdicts of retired rubrics, for the watch: no advantage, no evidence mass and no coverage comes from them."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what was cut from the judged trace, which lines or items of a reply were dropped."""
 

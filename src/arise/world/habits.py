@@ -10,14 +10,14 @@ from arise.world.habit import Habit
 from arise.world.wording import advice
 
 UNASKED = {
-    Habit.LIST: 0.12,
-    Habit.GUIDE: 0.20,
-    Habit.SOURCES: 0.12,
-    Habit.PROBE: 0.15,
-    Habit.BACKUP: 0.15,
-    Habit.CHECK: 0.12,
+    Habit.LIST: 0.18,
+    Habit.GUIDE: 0.25,
+    Habit.SOURCES: 0.18,
+    Habit.PROBE: 0.20,
+    Habit.BACKUP: 0.20,
+    Habit.CHECK: 0.15,
     Habit.REPAIR: 0.30,
-    Habit.DELIVER: 0.20,
+    Habit.DELIVER: 0.25,
     Habit.ECONOMY: 0.60,
 }
 """How often a habit shows without being asked for."""

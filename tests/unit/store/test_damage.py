@@ -145,7 +145,7 @@ def test_hand_edits_are_reported(whole: Path, tmp_path: Path, change: str) -> No
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
     with closing(RunStore.open(folder)) as store:
-        store.save_attempts("before", [("before", "t", 0, 0, "data", "type", 1, 1.0, "finished", "", 0, "{}")])
+        store.save_attempts([("before", "t", 0, 0, "data", "type", 1, 1.0, "finished", "", 0, "{}")])
     with closing(sqlite3.connect(folder / "run.db")) as db:
         db.execute(change)
         db.commit()

@@ -1,0 +1,186 @@
+"""Evaluations of any policy on a run's held-out tasks: one of its checkpoints, its base model, or an endpoint.
+
+Part of the composition root, for what needs no training.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arise.build import Corpus, discreet, evaluation_agent, shelter, tasks_of
+from arise.config import Config
+from arise.config_file import load_config
+from arise.config_models import Endpoint
+from arise.display import Display
+from arise.engines.chat import ChatFormat
+from arise.errors import AriseError, Exit
+from arise.evaluation.attempts import Exam
+from arise.evaluation.retention import Retired, as_pool, curves, label_of, retired, rubrics_before
+from arise.evaluation.rubrics import every_pair
+from arise.evaluation.score import Evaluation, stored_evaluation
+from arise.judging import judging
+from arise.models.agent import endpoint_agent
+from arise.policies import build_engine, starting_model
+from arise.ports import SandboxPool
+from arise.rollouts.collect import Agent, Collector
+from arise.run_folder import CONFIG_FILE, RunLock
+from arise.store import RunStore
+from arise.tasks import BUILD_FILES
+
+Write = Callable[[str], None]
+_LABEL = re.compile(r"[\w.-]+(/[\w.-]+)*")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Who is evaluated: a checkpoint by its iteration (0 is the base model), or a model behind an endpoint."""
+
+    iteration: int = 0
+    endpoint: Endpoint | None = None
+
+    @property
+    def label(self) -> str:
+        """A name for its evaluation where none is given."""
+        if self.endpoint is not None:
+            return re.sub(r"[^\w.-]+", "-", self.endpoint.model)
+        return f"eval-k{self.iteration:05d}" if self.iteration else "base"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An evaluation's name and size; None leaves it as the run is configured."""
+
+    label: str
+    tasks: int | None = None
+    attempts: int | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Somebody to evaluate, on a run's held-out tasks by default, and its training tasks."""
+
+    exam: Exam
+    train: Corpus
+
+
+def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
+    """Held-out attempts of a policy, recorded in the run under a name."""
+    if not _LABEL.fullmatch(wanted.label):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"--label {wanted.label!r} cannot be the name of a file",
+            "nothing was tried",
+            "use letters, digits, dots and dashes",
+        )
+
+    async def whole(config: Config, store: RunStore) -> Evaluation:
+        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+            tasks = found.exam.tasks[: wanted.tasks]
+            exam = replace(found.exam, tasks=tasks, attempts=wanted.attempts or found.exam.attempts)
+            return await exam.take(wanted.label, policy.iteration)
+
+    with closing(RunStore.open(folder, lock)) as store:
+        return asyncio.run(whole(load_config(folder / CONFIG_FILE), store))
+
+
+def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[dict[str, Any]]:
+    """Every retired rubric at every later checkpoint that was kept, unguided, on its own tasks."""
+
+    async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:
+        display = Display(write, config.train.iterations)
+        async with candidate(config, store, display, Policy(iteration)) as found:
+            wanted = {task_id for item in gone for task_id in item.task_ids}
+            tasks = [task for task_id, task in found.train.items() if task_id in wanted]
+            exam = replace(found.exam, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
+            done = stored_evaluation(label_of(iteration), store.query, len(tasks) * attempts)
+            write((done or await exam.take(label_of(iteration), iteration)).line())
+
+    with closing(RunStore.open(folder, lock)) as store:
+        config = load_config(folder / CONFIG_FILE)
+        gone = retired(store.query, config.pool.update_every)
+        for iteration in kept_iterations(folder):
+            before = rubrics_before(gone, iteration)
+            if before:
+                asyncio.run(measure(config, store, before, iteration))
+        return curves(gone, store.query)
+
+
+def last_iteration(folder: Path) -> int:
+    """The newest iteration with a checkpoint, 0 where there is none yet."""
+    return max(kept_iterations(folder), default=0)
+
+
+def endpoint_of(folder: Path, model: str, base_url: str, key_env: str) -> Endpoint:
+    """A model to evaluate, sampled as the run's own evaluations are."""
+    config = load_config(folder / CONFIG_FILE)
+    return Endpoint(
+        model=model,
+        base_url=base_url,
+        api_key_env=key_env,
+        temperature=config.evaluation.temperature,
+        top_p=config.evaluation.top_p,
+        max_tokens=config.agent.max_tokens,
+    )
+
+
+def kept_iterations(folder: Path) -> list[int]:
+    """The iterations whose checkpoints are still there, oldest first."""
+    return sorted(int(path.parent.name[1:]) for path in folder.glob("checkpoints/k*/manifest.json"))
+
+
+def require_checkpoint(folder: Path, iteration: int) -> Path:
+    """The checkpoint of an iteration; where it was not kept, say which were and how to keep more."""
+    path = folder / "checkpoints" / f"k{iteration:05d}"
+    if not (path / "manifest.json").is_file():
+        kept = ", ".join(map(str, kept_iterations(folder))) or "none"
+        raise AriseError(
+            "storage",
+            Exit.STORAGE,
+            f"{folder} holds no checkpoint of iteration {iteration}; kept are those of: {kept}",
+            "nothing was tried",
+            "name one of these, or train with --set storage.keep_every=N to keep every N-th for good",
+        )
+    return path
+
+
+@asynccontextmanager
+async def candidate(config: Config, store: RunStore, display: Display, policy: Policy) -> AsyncIterator[Candidate]:
+    """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end."""
+    train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+    async with (
+        shelter(config) as (sandboxes, verifier),
+        judging(config, store.folder, display.tell) as judges,
+        _agent(config, store, display, policy, sandboxes) as agent,
+    ):
+        tasks = train_tasks | held_out
+        discreet_agent = discreet(config, agent, display.tell)
+        collector = Collector(discreet_agent, sandboxes, verifier, tasks, store, config.train.seed, tuple(BUILD_FILES))
+        attempts = config.evaluation.attempts
+        exam = Exam(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query))
+        yield Candidate(exam, train_tasks)
+
+
+@asynccontextmanager
+async def _agent(
+    config: Config, store: RunStore, display: Display, policy: Policy, sandboxes: SandboxPool
+) -> AsyncIterator[Agent]:
+    if policy.endpoint is not None:
+        async with endpoint_agent(
+            policy.endpoint, config.agent, config.budget, store.folder / "policy-calls.db"
+        ) as agent:
+            yield agent
+        return
+    checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
+    loaded = await starting_model(config, sandboxes, display.tell)
+    engine = build_engine(config, loaded)
+    try:
+        if checkpoint:
+            await engine.load_state(str(checkpoint))
+        yield evaluation_agent(config, engine, ChatFormat(loaded.tokenizer))
+    finally:
+        engine.close()

@@ -1,0 +1,97 @@
+"""Retired behaviours at later checkpoints: each on the tasks of the window that ended with its retirement, unguided.
+
+The appendix "Behavioral Retention After Retirement"; rubric texts and the judge are those of the run.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arise.codec import from_json
+from arise.evaluation.score import Query
+from arise.method.pass_rate import pass_rate
+from arise.types import Pair, Pool, Rubric, Skill, Tally, Verdict
+
+
+@dataclass(frozen=True)
+class Retired:
+    """A rubric that left the pool after `iteration`, with its pass rate then and its fixed set of tasks."""
+
+    rubric: Rubric
+    iteration: int
+    at_retirement: Tally
+    task_ids: tuple[str, ...]
+
+
+def retired(query: Query, window: int) -> list[Retired]:
+    """The rubrics that a run retired for good, in the order of their retirement."""
+    rows = query(
+        "SELECT e.k, e.rubric_id, e.passes, e.evaluations, p.rubric FROM events e JOIN pairs p USING (rubric_id)"
+        " WHERE e.kind='retire' AND NOT EXISTS (SELECT 1 FROM events o WHERE o.rubric_id=e.rubric_id AND o.k > e.k)"
+        " ORDER BY e.k, e.seq"
+    )
+    found = []
+    for k, _, passes, evaluations, rubric in rows:
+        drawn = query("SELECT DISTINCT task_id FROM draws WHERE k > ? AND k <= ? ORDER BY task_id", (k - window, k))
+        tasks = tuple(task_id for (task_id,) in drawn)
+        found.append(Retired(from_json(Rubric, json.loads(rubric)), k + 1, Tally(passes, evaluations), tasks))
+    return found
+
+
+def rubrics_before(found: Sequence[Retired], iteration: int) -> list[Retired]:
+    """Those that were retired before the checkpoint of an iteration: only these can have been kept or lost."""
+    return [item for item in found if item.iteration < iteration]
+
+
+def as_pool(found: Sequence[Retired]) -> Pool:
+    """The retired rubrics as something to judge by."""
+    return Pool(tuple(Pair(item.rubric, Skill("")) for item in found), version=1)
+
+
+def label_of(iteration: int) -> str:
+    """The name of a checkpoint's attempts in the store."""
+    return f"retention/k{iteration:05d}"
+
+
+def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
+    """For every retired rubric its rate at retirement and at each later checkpoint, on its own tasks only."""
+    tallies: dict[tuple[str, int], Tally] = defaultdict(Tally)
+    tasks = {item.rubric.id: set(item.task_ids) for item in found}
+    checkpoints = set()
+    for k, task_id, verdicts in query("SELECT k, task_id, verdicts FROM attempts WHERE label LIKE 'retention/%'"):
+        checkpoints.add(k)
+        for rubric_id, verdict in json.loads(verdicts).items():
+            if verdict != Verdict.NOT_APPLICABLE and task_id in tasks.get(rubric_id, ()):
+                passes, evaluations = tallies[rubric_id, k]
+                tallies[rubric_id, k] = Tally(passes + (verdict == Verdict.PASS), evaluations + 1)
+    return [
+        {
+            "rubric": item.rubric.id,
+            "criterion": item.rubric.criteria_text,
+            "retired": item.iteration,
+            "tasks": len(item.task_ids),
+            "at_retirement": _rate(item.at_retirement),
+            "later": {k: _rate(tallies[item.rubric.id, k]) for k in sorted(checkpoints) if k > item.iteration},
+        }
+        for item in found
+    ]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines for a person, `91.7 (12)` being a rate in percent and the verdicts behind it."""
+    lines = []
+    for row in rows:
+        later = "  ".join(f"k{k}: {_cell(rate)}" for k, rate in row["later"].items()) or "no later checkpoint"
+        head = f"{row['rubric']} retired after {row['retired']} at {_cell(row['at_retirement'])}, {row['tasks']} tasks"
+        lines.append(f"{head};  {later}  {row['criterion']}")
+    return lines
+
+
+def _rate(tally: Tally) -> list[float | int | None]:
+    return [pass_rate(tally), tally.evaluations]
+
+
+def _cell(rate: Sequence[float | int | None]) -> str:
+    return "-- (0)" if rate[0] is None else f"{100 * rate[0]:.1f} ({rate[1]})"

@@ -1,0 +1,67 @@
+"""The nine methods of the paper as overlays: all load over any base, and none touches what must be the same for all."""
+
+from pathlib import Path
+
+import pytest
+
+from arise.config import Config
+from arise.config_file import ConfigError, differences, load_config
+
+ROOT = Path(__file__).parents[2]
+OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
+BASES = sorted((ROOT / "configs").glob("*.toml"))
+ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
+NAMES = f"arise {ABLATIONS} online-rubrics ruscarl vade"
+CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit"}
+
+
+def test_there_are_nine() -> None:
+    assert {path.stem for path in OVERLAYS} == set(NAMES.split())
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
+def test_a_method_changes_only_the_seams(base: Path, overlay: Path) -> None:
+    changed = differences(load_config([base, overlay]), load_config(base))
+    assert set(changed) <= CHANGES
+    assert bool(changed) == (overlay.stem != "arise")
+
+
+def test_every_method_has_its_row_in_the_docs() -> None:
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES.split() if f"`{name}`" not in page] == []
+
+
+def written(folder: Path, *texts: str) -> list[Path]:
+    paths = [folder / f"{number}.toml" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    return paths
+
+
+def test_later_files_win_key_by_key(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, "[train]\nseed = 1\niterations = 3\n", "[train]\nseed = 2\n"))
+    assert (config.train.seed, config.train.iterations) == (2, 3)
+
+
+@pytest.mark.parametrize("below", ["[sampler]\nquota_fraction = 0.5\n", "[sampler]\nkind = 'capability'\n", ""])
+def test_a_section_of_another_kind_replaces_the_one_below(tmp_path: Path, below: str) -> None:
+    config = load_config(written(tmp_path, below, "[sampler]\nkind = 'vade'\nobserved_decay = 0.3\n"))
+    assert config.sampler.kind == "vade"
+
+
+def test_without_a_kind_a_section_changes_the_kind_below(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, "[sampler]\nkind = 'vade'\n", "[sampler]\nobserved_decay = 0.3\n"))
+    assert config.sampler.model_dump() == {"kind": "vade", "observed_decay": 0.3, "unobserved_decay": 0.999}
+
+
+def test_a_problem_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"train\.iteratons.*\(1\.toml line 2\)"):
+        load_config(written(tmp_path, "[train]\nseed = 1\n", "[train]\niteratons = 2\n"))
+
+
+def test_the_papers_values_stay() -> None:
+    config = Config()
+    assert config.guidance.model_dump() == {"kind": "skills", "share": 1.0}
+    assert config.watch.share == 0.0
+    assert (config.pool.evolves, config.pool.retires, config.pool.lifecycle) == (True, True, "")
