@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from arise.build import Corpus, evaluation_agent, shelter, tasks_of
 from arise.config import Config
 from arise.config_file import load_config
@@ -29,7 +27,7 @@ from arise.models.agent import endpoint_agent
 from arise.policies import build_engine, starting_model
 from arise.ports import SandboxPool
 from arise.rollouts.collect import Agent, Collector
-from arise.run_folder import CONFIG_FILE
+from arise.run_folder import CONFIG_FILE, RunLock
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES
 
@@ -69,7 +67,7 @@ class Candidate:
     train: Corpus
 
 
-def evaluate(folder: Path, lock: FileLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
+def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
     """Held-out attempts of a policy, recorded in the run under a name."""
     if not _LABEL.fullmatch(wanted.label):
         raise AriseError(
@@ -90,7 +88,7 @@ def evaluate(folder: Path, lock: FileLock, policy: Policy, wanted: Wanted, write
         return asyncio.run(whole(load_config(folder / CONFIG_FILE), store))
 
 
-def retention(folder: Path, lock: FileLock, attempts: int, write: Write) -> list[dict[str, Any]]:
+def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[dict[str, Any]]:
     """Every retired rubric at every later checkpoint that was kept, unguided, on its own tasks."""
 
     async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:

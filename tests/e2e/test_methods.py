@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arise.testing import Ask, FakeLLM, Say, in_thread
-from tests.e2e.test_train import call, settings
+from tests.e2e.runs import call, settings
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "methods"
 SHORT = ("train.iterations=2", "pool.update_every=1", "evidence.window=1", "storage.keep_every=1")
