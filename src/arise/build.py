@@ -63,20 +63,20 @@ class Workplace:
     state: State
     exam: Exam
 
-    async def evaluate(self, label: str) -> Evaluation:
+    async def evaluate(self, label: str, attempts: int | None = None) -> Evaluation:
         """Held-out attempts with the current policy, without any evolved skill, judged by every rubric so far."""
-        return await self._exam().take(label, self.state.iteration)
+        return await self._exam(attempts).take(label, self.state.iteration)
 
     async def judge_again(self, label: str) -> Evaluation:
         """An earlier evaluation judged by the rubrics that have come since."""
         return await self._exam().judge_again(label)
 
-    def stored_evaluation(self, label: str) -> Evaluation | None:
+    def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
-        return stored_evaluation(label, self.run.store.query, len(self.exam.tasks) * self.exam.attempts)
+        return stored_evaluation(label, self.run.store.query, len(self.exam.tasks) * (attempts or self.exam.attempts))
 
-    def _exam(self) -> Exam:
-        return replace(self.exam, rubrics=every_pair(self.run.store.query))
+    def _exam(self, attempts: int | None = None) -> Exam:
+        return replace(self.exam, attempts=attempts or self.exam.attempts, rubrics=every_pair(self.run.store.query))
 
 
 def require_sound(config: Config) -> None:
@@ -112,9 +112,10 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
     async with shelter(config) as (sandboxes, verifier):
         loaded = await starting_model(config, sandboxes, display.tell)
         engine, chat = build_engine(config, loaded), ChatFormat(loaded.tokenizer)
+        store.note(engine.facts())
         try:
             tasks, seed = train_tasks | held_out, config.train.seed
-            agent = Discreet(_agent(config, engine, chat), config.storage.secrets == "keep", display.tell)
+            agent = discreet(config, _agent(config, engine, chat), display.tell)
             collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES))
             async with (
                 judging(config, store.folder, display.tell) as judges,
@@ -134,7 +135,9 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                         store,
                         Watching(display, store, mirrored),
                     )
-                    examined = replace(collector, agent=replace(agent, agent=evaluation_agent(config, engine, chat)))
+                    examined = replace(
+                        collector, agent=discreet(config, evaluation_agent(config, engine, chat), display.tell)
+                    )
                     attempts = config.evaluation.attempts
                     exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
                     yield Workplace(run, state, exam)
@@ -207,6 +210,11 @@ def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
     if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
         return BarePromptRows(agent, engine, chat)
     return agent
+
+
+def discreet(config: Config, agent: Agent, tell: Callable[[str], None]) -> Agent:
+    """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
+    return Discreet(agent, config.storage.secrets == "keep", tell)
 
 
 def evaluation_agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:

@@ -1,16 +1,17 @@
 """The `arise` command. Heavy imports live inside the commands, so that `arise --help` stays fast."""
 
 import time
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from arise import (
     __version__,
+    cli_compare,
     cli_doctor,
     cli_eval,
+    cli_figures,
     cli_judge,
     cli_models,
     cli_pool,
@@ -32,10 +33,14 @@ app = typer.Typer(
 app.add_typer(cli_models.app, name="models")
 app.add_typer(cli_judge.app, name="judge")
 app.add_typer(cli_tasks.app, name="tasks")
+app.add_typer(cli_compare.app, name="compare")
+app.command(epilog="Example: arise figures runs/both --out figures")(cli_figures.figures)
+app.command(epilog="Example: arise tables runs/both --out tables")(cli_figures.tables)
 app.add_typer(cli_pool.app, name="pool")
 app.add_typer(cli_sampler.app, name="sampler")
 cli_store.register(app)
 cli_doctor.register(app)
+cli_view.register(app)
 cli_eval.register(app)
 
 ConfigPaths = Annotated[
@@ -111,13 +116,6 @@ def config(
         resolved = load_config(paths, overrides or [])
     values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())
-
-
-@app.command(epilog="Example: arise view runs/first runs/second --port 8000")
-@wraps(cli_view.view)
-def view(*given: Any, **named: Any) -> None:
-    with one_message():
-        cli_view.view(*given, **named)
 
 
 def main() -> None:

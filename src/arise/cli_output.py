@@ -1,6 +1,5 @@
 """What every command shares: `--json`, one message for whatever is wrong, and text from a run that cannot act up."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,16 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from arise.visible import visible
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.", metavar="RUN")]
-
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
-"""Characters that move the cursor, change colours, hide or reorder text, or are no characters."""
-
-
-def visible(text: str) -> str:
-    """Text from a run as a terminal may print it: what is not meant to be seen is shown as an escape."""
-    return _UNSEEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def say(text: str, err: bool = False) -> None:

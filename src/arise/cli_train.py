@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,9 @@ def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bo
     require_sound(config)
     with closing(RunStore.open(folder, lock)) as store:
         with store.writing():
-            (folder / CONFIG_FILE).write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
+            draft = folder / f".{CONFIG_FILE}"
+            draft.write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
+            draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
         _drive(config, store, write, as_json)
 
 
@@ -82,7 +85,7 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
         async with workplace(config, store, display) as place:
             before = await _evaluated(place, "before")
             display.tell(before.line())
-            await train(place.run, place.state)
+            await _train(place, display)
             after = await _evaluated(place, "after")
             before = await place.judge_again("before")
             display.tell(after.line())
@@ -106,10 +109,23 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
         raise unwritable(store.folder, error) from error
 
 
-async def _evaluated(place: Workplace, label: str) -> Evaluation:
+async def _train(place: Workplace, display: Display) -> None:
+    """Algorithm 1, in stretches that end where `evaluation.every` asks for a point of the learning curve."""
+    config = place.run.config
+    last, every = config.train.iterations, config.evaluation.every
+    for stop in range(every, last, every) if every else ():
+        if place.state.iteration <= stop:
+            until = config.model_copy(update={"train": config.train.model_copy(update={"iterations": stop})})
+            await train(replace(place.run, config=until), place.state)
+            point = await _evaluated(place, f"k{stop:05d}", config.evaluation.attempts_on_the_way)
+            display.tell(point.line())
+    await train(place.run, place.state)
+
+
+async def _evaluated(place: Workplace, label: str, attempts: int | None = None) -> Evaluation:
     """The named evaluation, taken from the store where an earlier process already made it."""
-    stored = place.stored_evaluation(label)
-    return stored or await place.evaluate(label)
+    stored = place.stored_evaluation(label, attempts)
+    return stored or await place.evaluate(label, attempts=attempts)
 
 
 def _summary(

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from arise.config_base import Count, Fraction, Positive, Section
 from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
+from arise.config_evaluation import Evaluation
 from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
 
 
@@ -209,14 +210,6 @@ class Watch(Section):
     share: Fraction = 0.0
     reopen_below: Fraction = 0.7
     min_evaluations: Count = 8
-
-
-class Evaluation(Section):
-    """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills."""
-
-    attempts: Count = 3
-    temperature: Positive = 0.6
-    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95
 
 
 class Storage(Section):

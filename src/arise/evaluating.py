@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arise.build import Corpus, evaluation_agent, shelter, tasks_of
+from arise.build import Corpus, discreet, evaluation_agent, shelter, tasks_of
 from arise.config import Config
 from arise.config_file import load_config
 from arise.config_models import Endpoint
@@ -158,7 +158,8 @@ async def candidate(config: Config, store: RunStore, display: Display, policy: P
         _agent(config, store, display, policy, sandboxes) as agent,
     ):
         tasks = train_tasks | held_out
-        collector = Collector(agent, sandboxes, verifier, tasks, store, config.train.seed, tuple(BUILD_FILES))
+        discreet_agent = discreet(config, agent, display.tell)
+        collector = Collector(discreet_agent, sandboxes, verifier, tasks, store, config.train.seed, tuple(BUILD_FILES))
         attempts = config.evaluation.attempts
         exam = Exam(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query))
         yield Candidate(exam, train_tasks)

@@ -16,12 +16,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from arise.cli_output import visible
 from arise.config import Config
 from arise.display import Display
 from arise.store import IterationRecord
 from arise.store.summaries import weakest_cell
 from arise.types import PoolEvent, Rollout
+from arise.visible import visible
 
 BARS = "▁▂▃▄▅▆▇█"
 KEPT_MESSAGES, KEPT_EVENTS = 6, 4

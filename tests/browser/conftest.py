@@ -1,8 +1,6 @@
 """A real run of the embedded world, served, and Debian's chromium to look at it with."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.dashboard.serving import served
-from tests.e2e.test_train import environment, settings
+from tests.e2e.runs import call, settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -30,9 +28,8 @@ def browser() -> Iterator[Browser]:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short run with a pool, made by the command people type."""
     folder = tmp_path_factory.mktemp("runs") / "embedded"
-    command = [sys.executable, "-m", "arise.cli", "train", "--run-dir", str(folder), *settings()]
-    cache = tmp_path_factory.mktemp("cache")
-    subprocess.run(command, env=environment(cache), capture_output=True, timeout=240, check=True)
+    done = call(tmp_path_factory.mktemp("cache"), "train", "--run-dir", str(folder), *settings())
+    assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -24,13 +24,15 @@ def opened(browser: Browser, address: str, **settings: object) -> Iterator[Page]
     context = browser.new_context(**settings)  # type: ignore[arg-type]
     page = context.new_page()
     trouble: list[str] = []
-    page.on("request", lambda request: request.url.startswith(address) or trouble.append(request.url))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: trouble.append(dialog.message))
     try:
         yield page
         assert trouble == []
+        assert [url for url in asked if not url.startswith(address)] == []
     finally:
         context.close()
 

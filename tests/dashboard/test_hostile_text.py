@@ -13,9 +13,9 @@ from arise.config import Config, Train
 from arise.dashboard.app import create_app
 from arise.dashboard.catalogue import Catalogue
 from arise.dashboard.export import export
-from arise.dashboard.visible import visible
 from arise.store import RunStore
 from arise.types import Observation, Task, Turn
+from arise.visible import visible
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\x1b[31m\u202e\u200b\ud800{{7*7}}"
 
@@ -86,8 +86,8 @@ def test_no_page_runs_what_is_written_in_a_run(hostile: Path) -> None:
         assert "\x1b" not in html
         assert "\u202e" not in html
         assert "{{7*7}}" in html or HOSTILE[:10] not in html
-    assert sum("␛" in html for html in everything) > 3
+    assert sum(r"\x1b" in html for html in everything) > 3
 
 
 def test_what_cannot_be_seen_is_made_visible() -> None:
-    assert visible("a\x00b\x1b\u202e\ud800\n\tc") == "a␀b␛⟨U+202E⟩⟨U+D800⟩\n\tc"
+    assert visible("a\x00b\x1b\u202e\ud800\n\tc") == r"a\x00b\x1b\u202e\ud800" + "\n\tc"

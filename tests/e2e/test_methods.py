@@ -27,9 +27,9 @@ Train = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
-def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
-    """Trains a method once, with one cache for all, so that the warm start is made once."""
-    cache, runs = tmp_path_factory.mktemp("cache"), tmp_path_factory.mktemp("runs")
+def train(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Train:
+    """Trains a method once."""
+    runs = tmp_path_factory.mktemp("runs")
     made: dict[str, Path] = {}
 
     def run_of(method: str) -> Path:
@@ -43,7 +43,6 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
             made[method] = run
         return made[method]
 
-    run_of.cache = cache  # type: ignore[attr-defined]
     return run_of
 
 
@@ -51,11 +50,6 @@ def lifecycle_of(run: Path, cache: Path) -> Path:
     done = call(cache, "pool", "export", str(run))
     assert done.returncode == 0, done.stderr
     return run / "lifecycle.json"
-
-
-def cache_of(train: Train) -> Path:
-    found: Path = train.cache  # type: ignore[attr-defined]
-    return found
 
 
 def rows(run: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -93,19 +87,21 @@ def test_ruscarl_shows_criteria_and_no_skill_injection_shows_nothing(train: Trai
 
 
 @pytest.mark.parametrize("method", NEED_A_LIFECYCLE)
-def test_without_a_lifecycle_the_command_that_makes_it_is_named(train: Train, tmp_path: Path, method: str) -> None:
+def test_without_a_lifecycle_the_command_that_makes_it_is_named(
+    cache: Path, train: Train, tmp_path: Path, method: str
+) -> None:
     missing = f"pool.lifecycle={tmp_path / 'none.json'}"
     run = tmp_path / "run"
     config = str(CONFIGS / f"{method}.toml")
-    done = call(cache_of(train), "train", config, "--run-dir", str(run), *settings([missing]))
+    done = call(cache, "train", config, "--run-dir", str(run), *settings([missing]))
     assert done.returncode == 2
     assert "arise pool export RUN" in done.stderr
     assert not (run / "config.toml").exists()
 
 
-def test_the_lifecycle_counts_every_verdict_and_tells_every_status(train: Train) -> None:
+def test_the_lifecycle_counts_every_verdict_and_tells_every_status(cache: Path, train: Train) -> None:
     run = train("arise")
-    content = json.loads(lifecycle_of(run, cache_of(train)).read_text())
+    content = json.loads(lifecycle_of(run, cache).read_text())
     assert (content["format"], content["version"], content["iterations"]) == ("arise-lifecycle", 1, 2)
     counted = sum(
         entry[outcome]
@@ -120,19 +116,19 @@ def test_the_lifecycle_counts_every_verdict_and_tells_every_status(train: Train)
         assert pair["skills"]
 
 
-def evaluated(train: Train, *arguments: str) -> dict[str, Any]:
-    done = call(cache_of(train), "eval", str(train("arise")), "--json", *arguments)
+def evaluated(cache: Path, run: Path, *arguments: str) -> dict[str, Any]:
+    done = call(cache, "eval", str(run), "--json", *arguments)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def test_checkpoints_and_the_base_model_are_evaluated_on_the_same_tasks(train: Train) -> None:
+def test_checkpoints_and_the_base_model_are_evaluated_on_the_same_tasks(cache: Path, train: Train) -> None:
     run = train("arise")
-    early = evaluated(train, "--at", "1", "--attempts", "2", "--label", "early")
+    early = evaluated(cache, train("arise"), "--at", "1", "--attempts", "2", "--label", "early")
     assert (early["attempts"] + early["faults"], len(early["runs"])) == (4, 2)
     assert early["proof"] == "0 evolved-skill bytes in 4 prompts"
-    base = evaluated(train, "--base")
+    base = evaluated(cache, train("arise"), "--base")
     assert base["label"] == "base"
     tried = "SELECT DISTINCT task_id FROM attempts WHERE label='{}' ORDER BY 1"
     assert rows(run, tried.format("base")) == rows(run, tried.format("early")) == rows(run, tried.format("after"))
@@ -140,31 +136,31 @@ def test_checkpoints_and_the_base_model_are_evaluated_on_the_same_tasks(train: T
     assert sum(bool(attempt["success"]) for attempt in raw) == early["successes"]
 
 
-def test_a_checkpoint_that_was_not_kept_is_named_with_the_ones_that_were(train: Train) -> None:
-    done = call(cache_of(train), "eval", str(train("arise")), "--at", "9")
+def test_a_checkpoint_that_was_not_kept_is_named_with_the_ones_that_were(cache: Path, train: Train) -> None:
+    done = call(cache, "eval", str(train("arise")), "--at", "9")
     assert done.returncode == 5
     assert "kept are those of: 1, 2" in done.stderr
     assert "storage.keep_every" in done.stderr
 
 
-def test_a_model_behind_an_endpoint_is_evaluated_and_its_absence_is_no_failure(train: Train) -> None:
+def test_a_model_behind_an_endpoint_is_evaluated_and_its_absence_is_no_failure(cache: Path, train: Train) -> None:
     def look_then_submit(ask: Ask) -> Say:
         return Say("$ ls" if len(ask.body["messages"]) == 2 else "$ submit")
 
     with in_thread(FakeLLM(look_then_submit)) as fake:
-        found = evaluated(train, "--model", "some/model", "--base-url", fake.base_url)
+        found = evaluated(cache, train("arise"), "--model", "some/model", "--base-url", fake.base_url)
         assert (found["label"], found["faults"], found["attempts"]) == ("some-model", 0, 2)
         assert len(fake.asks) == 4
         assert {ask.body["temperature"] for ask in fake.asks} == {0.6}
-    gone = evaluated(train, "--model", "other", "--base-url", "http://127.0.0.1:9/v1")
+    gone = evaluated(cache, train("arise"), "--model", "other", "--base-url", "http://127.0.0.1:9/v1")
     assert (gone["rate"], gone["faults"]) == (None, 2)
 
 
-def test_retired_behaviours_are_judged_again_on_their_own_tasks(train: Train, tmp_path: Path) -> None:
+def test_retired_behaviours_are_judged_again_on_their_own_tasks(cache: Path, train: Train, tmp_path: Path) -> None:
     run = tmp_path / "run"
     changes = (*SHORT, "train.iterations=4", "pool.retire_at=0.31")
-    assert call(cache_of(train), "train", "--run-dir", str(run), *settings(changes)).returncode == 0
-    done = call(cache_of(train), "retention", str(run), "--json")
+    assert call(cache, "train", "--run-dir", str(run), *settings(changes)).returncode == 0
+    done = call(cache, "retention", str(run), "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found
@@ -172,4 +168,4 @@ def test_retired_behaviours_are_judged_again_on_their_own_tasks(train: Train, tm
         ((drawn,),) = rows(run, f"SELECT COUNT(DISTINCT task_id) FROM draws WHERE k={row['retired'] - 1}")  # noqa: S608
         assert row["tasks"] == drawn
         assert [int(k) for k in row["later"]] == list(range(row["retired"] + 1, 5))
-    assert call(cache_of(train), "verify", str(run)).returncode == 0
+    assert call(cache, "verify", str(run)).returncode == 0

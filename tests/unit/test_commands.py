@@ -16,8 +16,8 @@ import typer.main
 from typer.testing import CliRunner
 
 from arise.cli import app
-from arise.cli_output import visible
 from arise.store import RunStore
+from arise.visible import visible
 from tests.stored_runs import write_run
 
 HOSTILE = "\x1b[31mred\x1b[0m \u202ertl \u200bzero \x07bell \r\nnext \ud800 \x9b2J"

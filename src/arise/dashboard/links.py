@@ -4,7 +4,7 @@ from urllib.parse import quote, urlencode
 
 
 class Links:
-    """Addresses within one run; numbers are the iteration numbers people see, from 1."""
+    """Addresses within one run; people count iterations and slots from 1, the store its slots from 0."""
 
     def __init__(self, run: str) -> None:
         self.root = f"/runs/{quote(run, safe='')}"
@@ -16,7 +16,7 @@ class Links:
         return f"{self.root}/pool/{quote(rubric_id, safe='')}"
 
     def sampler(self, number: int, slot: int | None = None) -> str:
-        return f"{self.root}/sampler?iteration={number}" + ("" if slot is None else f"#slot-{slot}")
+        return f"{self.root}/sampler?iteration={number}" + ("" if slot is None else f"#slot-{slot + 1}")
 
     def task(self, task_id: str) -> str:
         return f"{self.root}/tasks/{quote(task_id, safe='/')}"

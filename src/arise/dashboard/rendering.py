@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from arise.dashboard.charts import Link
 from arise.dashboard.links import Links
 from arise.dashboard.pages.page import Page, amount, percent
-from arise.dashboard.visible import visible
+from arise.visible import visible
 
 SECTIONS = (
     ("", "Overview"),

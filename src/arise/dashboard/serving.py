@@ -16,17 +16,16 @@ SHORTEST_TOKEN = 16
 
 
 def serve(
-    catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], write: Callable[[str], None]
+    catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C; off loopback only with a token."""
+    """Serve until Ctrl-C, off loopback only with a token; `opened` is told the address."""
     require_token(host, token)
     listener = _listen(host, port)
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     hosts = (*allowed, shown)
     app = create_app(catalogue, hosts, token)
-    write(f"dashboard of {', '.join(catalogue.runs())}")
-    write(f"http://{shown}:{bound}/" + (f"?token={token}" if token else "") + "   (Ctrl-C ends it)")
+    opened(f"http://{shown}:{bound}/" + (f"?token={token}" if token else ""))
     settings = uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, server_header=False, lifespan="off"
     )

@@ -1,6 +1,7 @@
 """The engine that ships: any Hugging Face causal language model, sampled and trained in this process, on CPU or GPU."""
 
 import asyncio
+import hashlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -71,7 +72,8 @@ class EmbeddedEngine:
         rules = StopRules(tokenizer, frozenset(end_ids or _end_ids(tokenizer, model)))
         self._generator = Generator(decoder, rules, self._context_length, batch_rows, cache_bytes, self._device)
         self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device, fast)
-        self._scheduler = Scheduler(threads or torch.get_num_threads())
+        self._threads = threads or torch.get_num_threads()
+        self._scheduler = Scheduler(self._threads)
         # Which products are row-invariant depends on the number of threads: measure on the thread that will compute.
         self._scheduler.run_now(lambda: self._publish(version=0))
 
@@ -94,6 +96,14 @@ class EmbeddedEngine:
             exact_loss=True,
             context_length=self._context_length,
         )
+
+    def facts(self) -> dict[str, str]:
+        """What two runs must share to start alike: the weights by digest, and what their arithmetic depends on."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
+        return {"weights": digest.hexdigest(), "threads": str(self._threads), "torch": torch.__version__}
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         """Continue a prompt n times; call it from as many coroutines as there are conversations."""

@@ -84,7 +84,8 @@ def _lean_towards_recall(model: LlamaForCausalLM, heads: int, kv_heads: int) -> 
     """
 
     def for_each_head(weight: torch.Tensor) -> torch.Tensor:
-        return weight.unflatten(0, (kv_heads, -1)).repeat_interleave(heads // kv_heads, dim=0).flatten(0, 1)
+        by_head: torch.Tensor = weight.unflatten(0, (kv_heads, -1))
+        return by_head.repeat_interleave(heads // kv_heads, dim=0).flatten(0, 1)
 
     with torch.no_grad():
         for layer in model.model.layers:

@@ -31,6 +31,10 @@ class RunReader(PoolQueries, RolloutQueries):
         found = self.query("SELECT k, at, metrics, checkpoint FROM iterations ORDER BY k DESC LIMIT 1")
         return next((rows.Iteration(k, at, json.loads(metrics), name) for k, at, metrics, name in found), None)
 
+    def seconds(self) -> list[tuple[int, str, float]]:
+        """(k, part, seconds) of every iteration; empty where nobody measured."""
+        return self.query("SELECT k, substr(name, 9), value FROM vitals WHERE name LIKE 'seconds.%' ORDER BY k, name")
+
     def committed(self) -> int:
         """How many iterations are committed."""
         return int(self.query("SELECT COALESCE(MAX(k) + 1, 0) FROM iterations")[0][0])

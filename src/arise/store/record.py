@@ -11,7 +11,7 @@ from arise.coevolution import Update
 from arise.method.credit import Advantages
 from arise.secrets import redact
 from arise.store.chunks import Place, compress
-from arise.store.summaries import summary_rows
+from arise.store.summaries import printable, summary_rows
 from arise.types import Draw, EvidenceRecord, Group, Pool, Rollout
 
 Row = tuple[str, tuple[Any, ...]]
@@ -124,11 +124,6 @@ def starting_rows(pool: Pool) -> Iterator[Row]:
         yield "pairs", (rubric.id, rubric.born, json.dumps(to_json(rubric)))
         yield "skills", (rubric.id, skill.revision, -1, skill.text)
         yield "events", (-1, seq, rubric.id, "imported", 0, 0, skill.revision, rubric.criteria_text)
-
-
-def printable(text: str) -> str:
-    """Text that SQLite takes: lone surrogates as escapes; the exact text is in the chunk or in the state."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def storable(rows: Iterable[Row]) -> list[Row]:

@@ -22,7 +22,7 @@ class Iteration:
 
 
 class Event(NamedTuple):
-    """One line of a pair's life: born, activate, refine, hide or retire, at the end of iteration k."""
+    """One line of a pair's life: born, activate, refine, hide or retire at the end of iteration k, imported at -1."""
 
     k: int
     rubric_id: str
@@ -53,7 +53,7 @@ class PairLife:
     @property
     def born_at(self) -> int:
         """k of the iteration that ended with its birth."""
-        return next((event.k for event in self.events if event.kind == "born"), self.rubric.born - 1)
+        return next((event.k for event in self.events if event.kind in ("born", "imported")), self.rubric.born - 1)
 
     @property
     def retired_at(self) -> int | None:

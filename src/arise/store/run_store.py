@@ -19,7 +19,6 @@ from arise.store.record import (
     ITERATION_OF,
     IterationRecord,
     Row,
-    printable,
     rows_of,
     seal_of,
     starting_rows,
@@ -27,6 +26,7 @@ from arise.store.record import (
     without_keys,
 )
 from arise.store.snapshot import FORMAT
+from arise.store.summaries import printable
 from arise.types import Group, Pool
 
 TRAJECTORIES = "trajectories"
@@ -203,6 +203,11 @@ class RunStore:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO vitals VALUES (?, ?, ?)", [(k, *v) for v in values.items()])
             self._db.execute("COMMIT")
+
+    def note(self, facts: Mapping[str, str]) -> None:
+        """Keep facts about the run's making; what an earlier process noted stays as it was."""
+        with self.writing():
+            self._db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", facts.items())
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything."""

@@ -23,9 +23,14 @@ def summary_rows(k: int, groups: Sequence[Group], state: Mapping[str, Any]) -> I
         yield from (("cells", row) for row in _cells(k, ledger))
 
 
+def printable(text: str) -> str:
+    """Text that SQLite takes: lone surrogates as escapes; the exact text is in the chunk or in the state."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _task_row(group: Group) -> Row:
     task = group.task
-    return task.id, task.domain, json.dumps(task.task_types), task.instruction
+    return task.id, printable(task.domain), json.dumps(task.task_types), printable(task.instruction)
 
 
 def _group_row(k: int, slot: int, group: Group) -> Row:
@@ -63,4 +68,4 @@ def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:
     for task_type, passes_C, fails_C in zip(ledger.task_types, passes_DC, fails_DC, strict=True):
         for capability, passes, fails in zip(CAPABILITIES, passes_C, fails_C, strict=True):
             if passes + fails > 0.0:
-                yield k, task_type, capability.value, float(passes), float(fails)
+                yield k, printable(task_type), capability.value, float(passes), float(fails)

@@ -19,7 +19,9 @@ EVENTS = {
     "refine": "skill rewritten",
     "hide": "skill hidden",
     "retire": "retired",
+    "imported": "given at the start",
 }
+BIRTHS = ("born", "imported")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def _lane(lane: Lane, x: Scale, y: float) -> list[Markup]:
         parts.append(_stretch(stretch, left + 0.5, max(right - left - 1, 0.5), top))
         if stretch.shown:
             parts.append(element("rect", x=left + 0.5, y=top + BAR + 1.5, width=right - left - 1, height=2.5, fill=RED))
-    beside = {"born": -7.0, "retire": 9.0}
+    beside = {"born": -7.0, "imported": -7.0, "retire": 9.0}
     for number, kind in lane.events:
         height = top + BAR / 2 if kind in beside else top - 6
         parts.append(sign(kind, x(number) + beside.get(kind, 0.0), height, number))
@@ -96,8 +98,8 @@ def _stretch(stretch: Stretch, x: float, width: float, y: float) -> Markup:
 
 def sign(kind: str, x: float, y: float, number: int | None = None) -> Markup:
     """The sign of an event: circle, triangles, diamond, check mark."""
-    said = EVENTS.get(kind, kind) + (f" after iteration {number}" if number is not None else "")
-    if kind == "born":
+    said = EVENTS.get(kind, kind) + (f" after iteration {number}" if number else "")
+    if kind in BIRTHS:
         return element("circle", element("title", said), cx=x, cy=y, r=4, class_="sign hollow")
     if kind == "retire":
         return element(

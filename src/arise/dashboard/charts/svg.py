@@ -5,7 +5,7 @@ from math import ceil, floor, isfinite, log10
 
 from markupsafe import Markup, escape
 
-from arise.dashboard.visible import visible
+from arise.visible import visible
 
 
 def element(name: str, *children: object, **attributes: object) -> Markup:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import stacked_bars
-from arise.dashboard.charts.palette import GREY, ORANGE, PURPLE, RED
+from arise.dashboard.charts.palette import GREY, ORANGE, PURPLE, RED, SERIES
 from arise.dashboard.pages.page import Asked, Fact, Page, amount
 from arise.dashboard.spend import call_events
 
@@ -54,7 +54,30 @@ def build(asked: Asked) -> Page:
         Fact(f"{sum(size for *_, size in disk) / 1e6:.1f} MB", "on disk", f"{free / 1e9:.0f} GB free"),
         Fact(_since(iterations[-1].at) if iterations else "–", "since the last commit"),
     ]
-    return Page("health.html", "Health", "health", facts, [figure], content)
+    return Page("health.html", "Health", "health", facts, [figure, *_time(asked)], content)
+
+
+def _time(asked: Asked) -> list[Figure]:
+    """Where the seconds of an iteration went, if anybody measured."""
+    found = asked.run.seconds()
+    if not found:
+        return []
+    ks, parts = sorted({k for k, _, _ in found}), sorted({part for _, part, _ in found})
+    spent = {(k, part): seconds for k, part, seconds in found}
+    values = {part: [spent.get((k, part), 0.0) for k in ks] for part in parts}
+    colours = {part: (*SERIES, GREY)[n % (len(SERIES) + 1)] for n, part in enumerate(parts)}
+    numbers = [k + 1 for k in ks]
+    return [
+        Figure(
+            "seconds",
+            "Where the seconds of an iteration went",
+            stacked_bars("seconds of an iteration by part", numbers, values, colours, width=1140.0, height=200.0),
+            Table(("iteration", *parts), list(zip(numbers, *values.values(), strict=True))),
+            "",
+            tuple(colours.items()),
+            wide=True,
+        )
+    ]
 
 
 def _faults(asked: Asked) -> Table:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.axes import Axes
-from arise.dashboard.charts.lanes import EVENTS, Lane, legend_sign, scale_bar, swimlanes
+from arise.dashboard.charts.lanes import BIRTHS, EVENTS, Lane, legend_sign, scale_bar, swimlanes
 from arise.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.dashboard.charts.svg import drawing, element, polyline
 from arise.dashboard.pages.page import Asked, Fact, Page, percent
@@ -49,7 +49,7 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
         "capability": capability,
         "status": status,
         "statuses": STATUSES,
-        "signs": [(legend_sign(kind), words) for kind, words in EVENTS.items()],
+        "signs": [(legend_sign(kind), words) for kind, words in EVENTS.items() if kind != "imported"],
         "scale": scale_bar(),
         "page_number": page,
         "pages": pages,
@@ -64,7 +64,7 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
     coverage = iterations[-1].metrics.get("coverage") if iterations else None
     return [
         Fact(str(status["hidden"] + status["shown"]), "in the pool"),
-        Fact(str(kinds["born"]), "added"),
+        Fact(str(len(pairs)), "added"),
         Fact(str(kinds["retire"]), "retired"),
         Fact(str(status["shown"]), "skills shown now"),
         Fact(str(kinds["refine"]), "skills rewritten"),
@@ -73,7 +73,7 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
 
 
 def _timeline(events: Sequence[Event], committed: int) -> Figure:
-    born, retired = (Counter(e.k + 1 for e in events if e.kind == kind) for kind in ("born", "retire"))
+    born, retired = (Counter(e.k + 1 for e in events if e.kind in kinds) for kinds in (BIRTHS, ("retire",)))
     rows, size = [], 0
     for number in sorted(born.keys() | retired.keys()):
         size += born[number] - retired[number]

@@ -2,8 +2,11 @@
 
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import share_rows
+from arise.dashboard.charts.figure import Cell
 from arise.dashboard.charts.palette import GREY
+from arise.dashboard.links import Links
 from arise.dashboard.pages.page import Asked, Fact, Page, amount
+from arise.store.rows import RolloutRow
 
 ROLLOUTS_ON_PAGE = 60
 COLUMNS = (
@@ -35,23 +38,6 @@ def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: s
     )
     more, found = len(found) > ROLLOUTS_ON_PAGE, found[:ROLLOUTS_ON_PAGE]
     links = asked.links
-    rows = [
-        (
-            Link(row.id, links.trajectory(row.id)),
-            row.k + 1,
-            Link(row.task_id, links.task(row.task_id)),
-            {None: "no reward", 0: "fail", 1: "pass"}[row.success],
-            row.reward,
-            row.stop,
-            row.turns,
-            row.generated_tokens,
-            row.advantage,
-            row.task_advantage,
-            row.rubric_advantage,
-            row.fault,
-        )
-        for row in found
-    ]
     stops = run.query("SELECT stop, COUNT(*) FROM rollouts GROUP BY stop ORDER BY 2 DESC")
     total = sum(count for _, count in stops)
     figure = Figure(
@@ -66,7 +52,7 @@ def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: s
     )
     chosen = {"outcome": outcome, "iteration": iteration, "task": task}
     content = {
-        "table": Table(COLUMNS, rows),
+        "table": Table(COLUMNS, [_row(links, row) for row in found]),
         "outcomes": OUTCOMES,
         "page_number": page,
         "newer": links.rollouts(**chosen, page=page - 1) if page > 1 else "",
@@ -74,3 +60,20 @@ def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: s
         **chosen,
     }
     return Page("rollouts.html", "Rollouts", "rollouts", [Fact(amount(total), "rollouts")], [figure], content)
+
+
+def _row(links: Links, row: RolloutRow) -> tuple[Cell, ...]:
+    return (
+        Link(row.id, links.trajectory(row.id)),
+        row.k + 1,
+        Link(row.task_id, links.task(row.task_id)),
+        {None: "no reward", 0: "fail", 1: "pass"}[row.success],
+        row.reward,
+        row.stop,
+        row.turns,
+        row.generated_tokens,
+        row.advantage,
+        row.task_advantage,
+        row.rubric_advantage,
+        row.fault,
+    )

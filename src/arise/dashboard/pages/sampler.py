@@ -107,21 +107,6 @@ def _live(cells: Sequence[CellRow], number: int) -> list[Figure]:
         ("task type", "capability", "success mass S", "failure mass F", "mean", "low 95 %", "high 95 %", "next share"),
         [(*c[1:], _mean(c), *beta_interval(c.passes, c.fails), shares[c.task_type, c.capability]) for c in cells],
     )
-    weakest = sorted(cells, key=_mean)[:WEAKEST]
-    lines = []
-    for cell in weakest:
-        low, high = beta_interval(cell.passes, cell.fails)
-        said = (
-            f"{100 * _mean(cell):.0f} %, 95 % {100 * low:.0f}-{100 * high:.0f}, S {cell.passes:.1f}, F {cell.fails:.1f}"
-        )
-        lines.append(
-            (
-                f"{cell.task_type.replace('-', ' ')}, {cell.capability}",
-                [Dot(cell.capability, _mean(cell), low, high, said)],
-            )
-        )
-    colours = {capability.value: colour for capability, colour in CAPABILITY.items()}
-    legend = tuple(colours.items())
     return [
         Figure(
             "belief",
@@ -137,16 +122,28 @@ def _live(cells: Sequence[CellRow], number: int) -> list[Figure]:
             table,
             "From the expected weight p (1 − p)², before quotas.",
         ),
-        Figure(
-            "weakest",
-            f"The {len(weakest)} weakest cells with 95 % intervals",
-            dot_chart("weakest cells", lines, colours, 1140.0),
-            table,
-            "Wide lines are cells with little evidence.",
-            legend,
-            wide=True,
-        ),
+        _weakest(cells, table),
     ]
+
+
+def _weakest(cells: Sequence[CellRow], table: Table) -> Figure:
+    weakest, lines = sorted(cells, key=_mean)[:WEAKEST], []
+    for cell in weakest:
+        low, high = beta_interval(cell.passes, cell.fails)
+        mean, mass = _mean(cell), f"S {cell.passes:.1f}, F {cell.fails:.1f}"
+        said = f"{100 * mean:.0f} %, 95 % {100 * low:.0f}-{100 * high:.0f}, {mass}"
+        name = f"{cell.task_type.replace('-', ' ')}, {cell.capability}"
+        lines.append((name, [Dot(cell.capability, mean, low, high, said)]))
+    colours = {capability.value: colour for capability, colour in CAPABILITY.items()}
+    return Figure(
+        "weakest",
+        f"The {len(weakest)} weakest cells with 95 % intervals",
+        dot_chart("weakest cells", lines, colours, 1140.0),
+        table,
+        "Wide lines are cells with little evidence.",
+        tuple(colours.items()),
+        wide=True,
+    )
 
 
 def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
@@ -184,4 +181,4 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
 
 def slot_link(asked: Asked, k: int, slot: int) -> Link:
     """A slot's place on this page."""
-    return Link(f"{k + 1}:{slot}", asked.links.sampler(k + 1, slot))
+    return Link(f"{k + 1}:{slot + 1}", asked.links.sampler(k + 1, slot))

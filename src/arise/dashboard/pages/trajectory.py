@@ -170,7 +170,7 @@ def _skills(asked: Asked, stored: StoredRollout) -> list[dict[str, Any]]:
 
 def _slot(asked: Asked, row: RolloutRow) -> Link | None:
     for group in asked.run.groups(k=row.k, task_id=row.task_id):
-        return Link(f"slot {group.slot} of iteration {row.k + 1}", asked.links.sampler(row.k + 1, group.slot))
+        return Link(f"slot {group.slot + 1} of iteration {row.k + 1}", asked.links.sampler(row.k + 1, group.slot))
     return None
 
 

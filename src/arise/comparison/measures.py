@@ -1,0 +1,189 @@
+"""What a run folder says about a run, in the numbers that reports, figures and tables are made of."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from arise.comparison.plan import read_plan, run_folder
+from arise.errors import AriseError, Exit
+from arise.evaluation.retention import curves, retired
+from arise.store.reader import RunReader
+from arise.store.rows import AttemptRow, CellDraws, Event, GroupRow
+
+STAGES = ("early", "middle", "late")
+ADDING = ("born", "imported", "reopen")
+
+
+@dataclass(frozen=True)
+class Score:
+    """Held-out attempts of one evaluation — `Score(12, 60, 1)`: successes, attempts that count, faults left out."""
+
+    won: int
+    tried: int
+    faults: int
+
+    @property
+    def rate(self) -> float:
+        return 100.0 * self.won / self.tried if self.tried else 0.0
+
+
+@dataclass(frozen=True)
+class RunMeasures:
+    """One run, measured; iterations are counted from 1."""
+
+    method: str
+    seed: int
+    folder: Path
+    config: Mapping[str, Any]
+    facts: Mapping[str, str]
+    metrics: Sequence[Mapping[str, float]]
+    attempts: Sequence[AttemptRow]
+    events: Sequence[Event]
+    groups: Sequence[GroupRow]
+    cells_by_stage: Sequence[Sequence[CellDraws]]
+    iteration_seconds: Sequence[float]
+    """Time of each iteration, evaluation not included."""
+    retention: Sequence[Mapping[str, Any]]
+    """Each rubric that was retired for good: when, its pass rate then, and at later checkpoints without guidance."""
+
+    @property
+    def planned(self) -> int:
+        return int(self.config["train"]["iterations"])
+
+    @property
+    def finished(self) -> bool:
+        return len(self.metrics) >= self.planned and bool(self.score("after").tried)
+
+    @cached_property
+    def _by_label(self) -> dict[str, list[AttemptRow]]:
+        found: dict[str, list[AttemptRow]] = defaultdict(list)
+        for attempt in self.attempts:
+            found[attempt.label].append(attempt)
+        return found
+
+    def labelled(self, label: str) -> list[AttemptRow]:
+        return self._by_label.get(label, [])
+
+    def score(self, label: str) -> Score:
+        rows = self.labelled(label)
+        valid = [bool(row.success) for row in rows if row.success is not None]
+        return Score(sum(valid), len(valid), len(rows) - len(valid))
+
+    def outcomes(self, label: str) -> dict[tuple[int, str, int], bool]:
+        """(seed, task, attempt) to success, without attempts that infrastructure ended."""
+        rows = self.labelled(label)
+        return {(self.seed, r.task_id, r.attempt): bool(r.success) for r in rows if r.success is not None}
+
+    def curve(self) -> dict[int, float]:
+        """Held-out pass rate by iteration: before, on the way, after."""
+        labels = {0: "before", self.planned: "after"}
+        labels |= {int(label[1:]): label for label in self._by_label if label[0] == "k" and label[1:].isdigit()}
+        return {k: self.score(label).rate for k, label in sorted(labels.items()) if self.score(label).tried}
+
+    def series(self, name: str) -> list[float]:
+        return [float(metrics[name]) for metrics in self.metrics]
+
+    def windows(self, name: str, size: int) -> dict[int, float]:
+        """Means over whole windows of iterations, each named by its last iteration."""
+        values = self.series(name)
+        return {end: fmean(values[end - size : end]) for end in range(size, len(values) + 1, size)}
+
+    @property
+    def update_every(self) -> int:
+        return int(self.config["pool"]["update_every"])
+
+    def turnover(self) -> dict[int, tuple[int, int, int]]:
+        """Iteration to rubrics (active after it, added in it, retired in it), at every scheduled update."""
+        found = {}
+        for number in range(self.update_every, len(self.metrics) + 1, self.update_every):
+            added, retired = (self._happened(kinds, number) for kinds in (ADDING, ("retire",)))
+            active = sum(self._happened(ADDING, n) - self._happened(("retire",), n) for n in range(number + 1))
+            found[number] = active, added, retired
+        return found
+
+    def _happened(self, kinds: Collection[str], iteration: int) -> int:
+        return sum(event.kind in kinds and event.k + 1 == iteration for event in self.events)
+
+    def stage(self, k: int) -> int:
+        """0, 1 or 2: the third of the run that iteration k (from 0) lies in."""
+        return min(2, 3 * k // self.planned)
+
+    def all_failure_by_stage(self) -> list[dict[str, tuple[int, int]]]:
+        """For each stage, task to (groups that all failed, complete groups)."""
+        found: list[dict[str, tuple[int, int]]] = [{}, {}, {}]
+        for group in self.groups:
+            if group.rewarded == group.size:
+                failed, seen = found[self.stage(group.k)].get(group.task_id, (0, 0))
+                found[self.stage(group.k)][group.task_id] = failed + (group.successes == 0), seen + 1
+        return found
+
+    def kept(self) -> list[float]:
+        """Pass rates of retired rubrics at later checkpoints, one for each rubric and checkpoint that has verdicts."""
+        return [rate for row in self.retention for rate, _ in row["later"].values() if rate is not None]
+
+    @property
+    def skill_bytes(self) -> int:
+        return sum(row.skill_bytes for row in self.attempts)
+
+
+_SECONDS = "SELECT SUM(value) FROM vitals WHERE name LIKE 'seconds.%' GROUP BY k ORDER BY k"
+
+Study = dict[str, list[RunMeasures]]
+"""Runs by method, in the order in which they are shown, each method's by seed."""
+
+
+def measure(folder: Path, method: str) -> RunMeasures:
+    """Read one run folder."""
+    with RunReader.open(folder) as run:
+        config = run.config()
+        planned = int(config["train"]["iterations"])
+        edges = [planned * part // 3 for part in range(4)]
+        return RunMeasures(
+            method,
+            int(config["train"]["seed"]),
+            folder,
+            config,
+            dict(run.query("SELECT key, value FROM meta")),
+            [iteration.metrics for iteration in run.iterations()],
+            run.attempts(),
+            run.events(),
+            run.groups(),
+            [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
+            [seconds for (seconds,) in run.query(_SECONDS)],
+            curves(retired(run.query, int(config["pool"]["update_every"])), run.query),
+        )
+
+
+def read_study(paths: Sequence[Path]) -> Study:
+    """Runs from run folders and comparison folders; a loose run is called by its folder's name."""
+    study: Study = {}
+    for path in paths:
+        for method, folder in _runs_of(path):
+            study.setdefault(method, []).append(measure(folder, method))
+    for runs in study.values():
+        runs.sort(key=lambda run: run.seed)
+    if not study:
+        raise AriseError(
+            "storage", Exit.STORAGE, "no run was found", "nothing was written", "name run or comparison folders"
+        )
+    return study
+
+
+def _runs_of(path: Path) -> list[tuple[str, Path]]:
+    if (path / "comparison.json").is_file():
+        page = read_plan(path)
+        places = [(m, run_folder(path, m, seed)) for m in page["methods"] for seed in page["seeds"]]
+        return [(method, folder) for method, folder in places if (folder / "config.toml").is_file()]
+    of_a_comparison = path.parent.parent.name == "runs" and path.name.startswith("seed-")
+    return [(path.parent.name if of_a_comparison else path.resolve().name, path)]
+
+
+def finished_only(study: Study) -> Study:
+    """The study without runs that are still under way."""
+    kept = {method: [run for run in runs if run.finished] for method, runs in study.items()}
+    return {method: runs for method, runs in kept.items() if runs}

@@ -1,0 +1,1 @@
+"""The paper's figures from run folders, drawn with matplotlib (`pip install 'arise-rl[figures]'`)."""

@@ -1,0 +1,45 @@
+"""Figure 6: retired rubrics re-judged on their fixed tasks at later checkpoints, without guidance."""
+
+from collections.abc import Mapping
+from textwrap import shorten
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from arise.comparison.measures import Study
+from arise.figures.style import INK, WIDTH
+
+PANELS = 3
+BEHAVIOUR = "#0072B2"
+
+
+def retention_after_retirement(study: Study) -> Figure | None:
+    """Figure 6: the rubrics with most later evaluations; None when no run was asked for retention."""
+    found = [(run.seed, row) for runs in study.values() for run in runs for row in run.retention if _later(row)]
+    if not found:
+        return None
+    found.sort(key=lambda item: -sum(count for _, _, count in _later(item[1])))
+    figure = Figure(figsize=(WIDTH, 2.3))
+    panels = figure.subplots(1, PANELS, sharey=True)
+    for axes, (seed, row) in zip(panels, found, strict=False):
+        _panel(axes, seed, row)
+    for axes in panels[len(found) :]:
+        axes.set_visible(False)
+    panels[0].set_ylabel("rubric pass rate")
+    return figure
+
+
+def _later(row: Mapping[str, Any]) -> list[tuple[int, float, int]]:
+    """(checkpoint, pass rate, verdicts) where there are any."""
+    return [(k, rate, count) for k, (rate, count) in row["later"].items() if rate is not None]
+
+
+def _panel(axes: Any, seed: int, row: Mapping[str, Any]) -> None:
+    axes.axhline(0.9, color=INK, linestyle=":", linewidth=0.9)
+    if row["at_retirement"][0] is not None:
+        axes.plot(row["retired"], row["at_retirement"][0], "D", markerfacecolor="white", color=INK, markersize=5)
+    axes.plot([k for k, _, _ in _later(row)], [rate for _, rate, _ in _later(row)], "o-", color=BEHAVIOUR, markersize=4)
+    axes.set_ylim(0, 1.04)
+    axes.set_xlabel("iteration")
+    axes.set_title(f"{row['rubric']}, seed {seed}, retired at {row['retired']}", size=7.5)
+    axes.annotate(shorten(row["criterion"], 48), (0.04, 0.06), xycoords="axes fraction", size=6.5)

@@ -1,0 +1,80 @@
+"""How figures look: sizes of a two-column paper, colours that colour-blind readers tell apart, files that repeat."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+FORMATS = ("pdf", "svg", "png")
+WIDTH = 7.2
+INK, SOFT = "#222222", "#8a8f98"
+
+COLOURS = {
+    "arise": "#D55E00",
+    "outcome-only": "#5f6570",
+    "frozen-rubrics": "#0072B2",
+    "no-skill-injection": "#CC79A7",
+    "no-adaptive-sampling": "#56B4E9",
+    "vade-sampling": "#009E73",
+    "vade": "#117733",
+    "online-rubrics": "#E69F00",
+    "ruscarl": "#882255",
+}
+"""Okabe and Ito's palette, filled up from Tol's; a method keeps its colour in every figure."""
+
+SPARE = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#882255")
+
+
+def colour(method: str, methods: Sequence[str]) -> str:
+    """A method's colour; others than the paper's take the spare ones in turn."""
+    return COLOURS.get(method) or SPARE[list(methods).index(method) % len(SPARE)]
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """Settings for everything that is drawn and saved inside."""
+    settings: Any = {
+        "font.family": "DejaVu Sans",
+        "font.size": 8.0,
+        "axes.titlesize": 8.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.labelsize": 8.0,
+        "axes.edgecolor": SOFT,
+        "axes.labelcolor": INK,
+        "axes.linewidth": 0.7,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": "#e6e8eb",
+        "grid.linewidth": 0.6,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "xtick.labelsize": 7.5,
+        "ytick.labelsize": 7.5,
+        "legend.fontsize": 7.5,
+        "legend.frameon": False,
+        "lines.linewidth": 1.6,
+        "svg.fonttype": "path",
+        "svg.hashsalt": "arise",
+        "pdf.fonttype": 42,
+        "figure.constrained_layout.use": True,
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def save(figure: Figure, folder: Path, name: str, formats: Sequence[str]) -> list[Path]:
+    """Write a figure in every format; the same numbers give the same bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    written = []
+    for kind in formats:
+        path = folder / f"{name}.{kind}"
+        figure.savefig(path, dpi=200, metadata=undated.get(kind))
+        written.append(path)
+    return written

@@ -1,0 +1,127 @@
+"""`arise compare` from nothing to the report: killed on the way, continued, not repeated."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.runs import TINY, arise, call, environment
+from tests.leftovers import processes_with
+
+BASE = Path(__file__).parents[2] / "configs" / "embedded.toml"
+SMALL = ("train.iterations=2", "pool.update_every=1", "evidence.window=1", "evaluation.every=1")
+
+
+def command(folder: Path, *changes: str) -> list[str]:
+    sets = [part for change in (*TINY, *SMALL, *changes) for part in ("--set", change)]
+    methods = ["--methods", "arise,frozen-rubrics", "--seeds", "0-1"]
+    return ["compare", str(BASE), *methods, "--out", str(folder), "--jobs", "2", *sets]
+
+
+def committed(run: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{run / 'run.db'}?mode=ro", uri=True)) as db:
+            return int(db.execute("SELECT COUNT(*) FROM iterations").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def until(what: str, seconds: float, condition: object) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A comparison whose first process was killed by force while it worked, then finished by a second."""
+    folder = tmp_path_factory.mktemp("comparison") / "out"
+    process = subprocess.Popen(arise(cache, *command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
+    try:
+        until("a first iteration", 250, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+    until("its runs to end with it", 10, lambda: not processes_with(str(folder)))
+    assert committed(folder / "runs/arise/seed-0") >= 1
+    done = call(cache, *command(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "arise seed 0: train\n" not in done.stdout  # it was there, so it was resumed or only exported
+    return folder
+
+
+def test_every_run_is_finished_with_the_same_start_and_the_rubrics_of_its_seed(folder: Path) -> None:
+    starts = set()
+    for method in ("arise", "frozen-rubrics"):
+        for seed in (0, 1):
+            run = folder / "runs" / method / f"seed-{seed}"
+            assert committed(run) == 2
+            with closing(sqlite3.connect(run / "run.db")) as db:
+                facts = dict(db.execute("SELECT key, value FROM meta"))
+                labels = {label for (label,) in db.execute("SELECT DISTINCT label FROM attempts")}
+            starts.add((facts["weights"], facts["threads"]))
+            assert {"before", "k00001", "after"} <= labels
+    assert len(starts) == 1
+    exported = json.loads((folder / "runs/arise/seed-1/lifecycle.json").read_text())
+    with closing(sqlite3.connect(folder / "runs/frozen-rubrics/seed-1/run.db")) as db:
+        imported = {rubric for (rubric,) in db.execute("SELECT rubric_id FROM events WHERE kind='imported'")}
+    assert imported == {pair["rubric"]["id"] for pair in exported["pairs"]}
+
+
+def test_the_report_is_written(folder: Path) -> None:
+    assert json.loads((folder / "results.json").read_text())["finished"] == 4
+    assert all(check["kept"] for check in json.loads((folder / "results.json").read_text())["fair"])
+    assert "ARISE − Frozen Rubrics" in (folder / "report.md").read_text()
+    assert (folder / "figures" / "figure-3.pdf").is_file()
+
+
+def test_the_same_command_again_runs_nothing(folder: Path, cache: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (folder / "logs").iterdir()}
+    done = call(cache, *command(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["finished"] == 4
+    assert {path: path.stat().st_mtime_ns for path in (folder / "logs").iterdir()} == before
+
+
+def test_another_budget_in_the_same_folder_is_refused(folder: Path, cache: Path) -> None:
+    done = call(cache, *command(folder, "agent.max_turns=5"))
+    assert done.returncode == 2
+    assert "agent.max_turns" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        arise(cache, *command(tmp_path / "out")), env=environment(cache), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until("a run", 60, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert "give the same command again" in errors
+    assert processes_with(str(tmp_path / "out")) == []
+
+
+def test_two_comparisons_in_one_folder_are_refused(folder: Path, cache: Path) -> None:
+    from filelock import FileLock
+
+    with FileLock(folder / "comparison.lock"):
+        done = call(cache, *command(folder))
+    assert done.returncode == 6
+    assert "another `arise compare`" in done.stderr

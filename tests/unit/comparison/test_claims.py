@@ -1,0 +1,85 @@
+"""Claims are decided by their intervals and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from arise.comparison.claims import FAILS, HOLDS, UNKNOWN, all_failure_differences, claims, decide
+from arise.comparison.measures import Study, measure
+from arise.comparison.statistics import Interval
+from tests.synthetic_runs import Success, write_run
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "want_above", "verdict"),
+    [
+        (0.1, 5.0, True, HOLDS),
+        (0.1, 5.0, False, FAILS),
+        (-5.0, -0.1, True, FAILS),
+        (-5.0, -0.1, False, HOLDS),
+        (-1.0, 1.0, True, UNKNOWN),
+        (0.0, 1.0, True, UNKNOWN),
+        (None, None, True, UNKNOWN),
+    ],
+)
+def test_only_an_interval_on_one_side_decides(
+    low: float | None, high: float | None, want_above: bool, verdict: str
+) -> None:
+    assert decide(Interval(0.0, low, high, 5), 0.0, want_above=want_above) == verdict
+
+
+def from_iteration(first: int, noise: int = 0) -> Success:
+    """Passes every task from this iteration on, except `noise` attempts of the last task."""
+    return lambda task, attempt, k: k >= first and not (task == "held-3" and attempt < noise)
+
+
+def a_study(tmp_path: Path, seeds: int = 3) -> Study:
+    study: Study = {"arise": [], "outcome-only": [], "no-skill-injection": []}
+    for seed in range(seeds):
+        firsts = {"arise": 2, "outcome-only": 12, "no-skill-injection": 6}
+        for method, first in firsts.items():
+            folder = tmp_path / "runs" / method / f"seed-{seed}"
+            write_run(
+                folder,
+                seed=seed,
+                success=from_iteration(first, seed if method != "arise" else 0),
+                iterations=12,
+                tasks=4,
+                events=[(2, "r1", "born"), (4, "r1", "retire")] if method == "arise" else [],
+                all_fail=lambda k, method=method: method != "arise" and k % 2 == 0,  # type: ignore[misc]
+                retention={"r1": {6: "1111", 12: "1110"}} if method == "arise" else None,
+            )
+            study[method].append(measure(folder, method))
+    return study
+
+
+def verdict_of(study: Study, words: str) -> str:
+    return next(claim.verdict for claim in claims(study) if words in claim.text)
+
+
+def test_claims_of_a_clear_study(tmp_path: Path) -> None:
+    study = a_study(tmp_path)
+    assert verdict_of(study, "rises above that of the start") == HOLDS
+    assert verdict_of(study, "a third of the iterations") == HOLDS
+    assert verdict_of(study, "a quarter of the iterations") == HOLDS
+    assert verdict_of(study, "above that of Outcome-only RL") == UNKNOWN  # seeds lose 0, 1 and 2 of 12 attempts
+    assert verdict_of(study, "Rubrics are replaced") == HOLDS
+    assert verdict_of(study, "retired behaviours stay above 0.9") == FAILS  # (1.0 + 0.75) / 2 in every run
+    assert verdict_of(study, "fewer all-failure groups than without skill injection, early") == HOLDS
+
+
+def test_one_seed_decides_nothing(tmp_path: Path) -> None:
+    assert {claim.verdict for claim in claims(a_study(tmp_path, seeds=1))} == {UNKNOWN}
+
+
+def test_all_failure_rates_weigh_shared_tasks_alike(tmp_path: Path) -> None:
+    always = from_iteration(0)
+    ours = measure(write_run(tmp_path / "a", seed=0, success=always, iterations=6), "arise")
+    failing = lambda k: k < 1  # noqa: E731
+    theirs = measure(write_run(tmp_path / "b", seed=0, success=always, iterations=6, all_fail=failing), "other")
+    assert all_failure_differences(ours, theirs) == [-50.0, 0.0, 0.0]
+
+
+def test_a_study_without_arise_claims_nothing_about_it(tmp_path: Path) -> None:
+    run = measure(write_run(tmp_path / "a", seed=0, success=from_iteration(0)), "vade")
+    assert claims({"vade": [run]}) == []

@@ -1,0 +1,157 @@
+"""The report says what the run folders hold, and an independent script finds the same digits."""
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from arise.comparison.document import Table, to_latex
+from arise.comparison.fairness import checks
+from arise.comparison.measures import read_study
+from arise.comparison.report import write_report
+from arise.comparison.tables import table_1, table_6
+from arise.errors import AriseError
+from arise.figures.draw import draw
+from tests.synthetic_runs import write_run
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "recompute_tables.py"
+METHODS = ("arise", "outcome-only")
+
+
+def a_comparison(folder: Path, seeds: int = 3, **options: object) -> Path:
+    """Random outcomes, a fault among them."""
+    for method in METHODS:
+        for seed in range(seeds):
+            dice = random.Random(f"{method} {seed}")
+            chance = 0.7 if method == "arise" else 0.4
+
+            def success(
+                task: str, attempt: int, k: int, dice: random.Random = dice, chance: float = chance
+            ) -> bool | None:
+                return None if dice.random() < 0.05 else dice.random() < chance * k / 6
+
+            place = folder / "runs" / method / f"seed-{seed}"
+            write_run(place, seed=seed, success=success, tasks=7, events=[(2, "r1", "born")], **options)  # type: ignore[arg-type]
+    page = {"base": "configs/embedded.toml", "methods": METHODS, "seeds": list(range(seeds)), "jobs": 1, "threads": 1}
+    page |= {"command": "arise compare base.toml --out DIR", "machine": {"cores": 2}}
+    (folder / "comparison.json").write_text(json.dumps(page))
+    return folder
+
+
+def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", str(SCRIPT), str(folder)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_an_independent_script_finds_the_same_digits(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    write_report(folder)
+    done = recompute(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all as printed" in done.stdout
+
+
+def test_the_independent_script_notices_one_changed_attempt(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    write_report(folder)
+    with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
+        db.execute("UPDATE attempts SET success = 1 - success WHERE label='after' AND task_id='held-2' AND attempt=1")
+    done = recompute(folder)
+    assert done.returncode == 1
+    assert "Table 1. row 2" in done.stdout
+
+
+def test_the_independent_script_is_independent() -> None:
+    text = SCRIPT.read_text()
+    assert "import arise" not in text
+    assert "from arise" not in text
+
+
+def test_the_report_holds_every_part(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    written = write_report(folder, draw)
+    assert written.summary["finished"] == 6
+    page, web = (folder / "report.md").read_text(), (folder / "report.html").read_text()
+    for words in (
+        "The paper's claims, here",
+        "Final held-out pass rate",
+        "Paired differences",
+        "Iterations to outcome-only's final pass rate",
+        "Figure 3.",
+        "Figure 5.",
+        "Table 11.",
+        "Was it fair?",
+        "arise compare base.toml --out DIR",
+        "small-scale study on the embedded world",
+    ):
+        assert words in page, words
+        assert words.replace("'", "&#x27;") in web, words
+    assert web.count("<svg") == page.count("](figures/") >= 5
+    assert "<script" not in web
+    assert 'src="' not in web
+    assert "@import" not in web
+
+
+def test_unfinished_runs_are_left_out_and_said(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
+        db.execute("DELETE FROM attempts WHERE label='after'")
+    written = write_report(folder)
+    assert written.summary["finished"] == 5
+    assert "1 of 6 runs are not finished" in (folder / "report.md").read_text()
+    assert recompute(folder).returncode == 0
+
+
+def test_a_comparison_without_a_finished_run_says_so(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path, seeds=1)
+    for method in METHODS:
+        with closing(sqlite3.connect(folder / f"runs/{method}/seed-0/run.db")) as db, db:
+            db.execute("DELETE FROM iterations")
+    assert "no run" in write_report(folder).text
+    with pytest.raises(AriseError, match="holds no comparison"):
+        write_report(tmp_path / "nowhere")
+
+
+def test_rates_by_hand(tmp_path: Path) -> None:
+    """Task 0 and 2 are of domain data, 1 and 3 of text; after training tasks 0 and 1 pass, task 3 had a fault once."""
+    fault = {("held-3", 2)}
+    write_run(
+        tmp_path / "runs/arise/seed-0",
+        seed=0,
+        success=lambda task, attempt, k: None if (task, attempt) in fault else k > 0 and task in ("held-0", "held-1"),
+    )
+    study = read_study([tmp_path / "runs/arise/seed-0"])
+    assert table_1(study).rows[1] == ["ARISE", "50.0", "60.0", "54.5"]  # 3/6, 3/5, 6/11
+    assert table_6(study).rows[1] == ["ARISE", "50.0", "50.0", "66.7", "55.6 ± 9.6"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "promise"),
+    [
+        ("UPDATE meta SET value='other' WHERE key='weights'", "the same initial weights"),
+        ("UPDATE meta SET value='2' WHERE key='threads'", "the same number of threads"),
+        ("UPDATE attempts SET task_id='elsewhere' WHERE task_id='held-0' AND attempt=0", "the same held-out tasks"),
+        ("DELETE FROM groups WHERE k=2 AND slot=0", "the same rollouts"),
+        ("UPDATE attempts SET skill_bytes=9 WHERE task_id='held-0' AND attempt=0", "no evolved skill"),
+    ],
+)
+def test_a_broken_promise_is_found(tmp_path: Path, broken: str, promise: str) -> None:
+    folder = a_comparison(tmp_path, seeds=2)
+    assert all(check.kept for check in checks(read_study([folder])))
+    with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
+        db.execute(broken)
+    (found,) = [check.promise for check in checks(read_study([folder])) if not check.kept]
+    assert found.startswith(promise)
+
+
+def test_latex_is_escaped() -> None:
+    text = to_latex(Table("a % of b", ["Method", "x_1"], [["A & B", "1.0 ± 0.1"]], frozenset({(0, 1)})))
+    assert r"a \% of b" in text
+    assert r"\textbf{x\_1}" in text
+    assert r"A \& B & \textbf{1.0 $\pm$ 0.1} \\" in text
