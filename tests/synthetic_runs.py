@@ -69,6 +69,7 @@ def _iteration(db: sqlite3.Connection, k: int, failed: bool) -> None:
     db.execute("INSERT INTO iterations VALUES (?, ?, NULL, NULL, ?)", (k, json.dumps(metrics), 100.0 + k))
     for name, seconds in (("seconds.rollouts", 1.5 + 0.25 * k), ("seconds.update", 0.5), ("peak_mib", 99.0)):
         db.execute("INSERT INTO vitals VALUES (?, ?, ?)", (k, name, seconds))
+    db.execute("INSERT INTO verdict_counts VALUES ('r1', ?, 0, ?, ?, 0, 0)", (k, min(k, 8), 8 - min(k, 8)))
     for slot in range(2):
         won = 0 if failed else slot + 1
         db.execute("INSERT INTO groups VALUES (?, ?, ?, 4, 4, ?, ?)", (k, slot, f"train-{slot}", won, won / 4))

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import TINY, arise, call, environment
+from tests.e2e.runs import TINY, arise, environment
 from tests.leftovers import processes_with
 
+pytestmark = pytest.mark.timeout(1200)
 BASE = Path(__file__).parents[2] / "configs" / "embedded.toml"
 SMALL = ("train.iterations=2", "pool.update_every=1", "evidence.window=1", "evaluation.every=1")
 
@@ -21,6 +22,12 @@ def command(folder: Path, *changes: str) -> list[str]:
     sets = [part for change in (*TINY, *SMALL, *changes) for part in ("--set", change)]
     methods = ["--methods", "arise,frozen-rubrics", "--seeds", "0-1"]
     return ["compare", str(BASE), *methods, "--out", str(folder), "--jobs", "2", *sets]
+
+
+def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Four runs in a row take longer than one command may elsewhere."""
+    line, given = arise(cache, *arguments), environment(cache)
+    return subprocess.run(line, env=given, capture_output=True, text=True, timeout=800, check=False)
 
 
 def committed(run: Path) -> int:
@@ -49,7 +56,7 @@ def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("comparison") / "out"
     process = subprocess.Popen(arise(cache, *command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
     try:
-        until("a first iteration", 250, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
+        until("a first iteration", 300, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
         assert process.poll() is None
     finally:
         process.kill()

@@ -46,6 +46,8 @@ class RunMeasures:
     events: Sequence[Event]
     groups: Sequence[GroupRow]
     cells_by_stage: Sequence[Sequence[CellDraws]]
+    verdicts: Mapping[int, tuple[int, int]]
+    """k to (passes, applicable verdicts) of the training rollouts."""
     iteration_seconds: Sequence[float]
     """Time of each iteration, evaluation not included."""
     retention: Sequence[Mapping[str, Any]]
@@ -85,13 +87,22 @@ class RunMeasures:
         labels |= {int(label[1:]): label for label in self._by_label if label[0] == "k" and label[1:].isdigit()}
         return {k: self.score(label).rate for k, label in sorted(labels.items()) if self.score(label).tried}
 
-    def series(self, name: str) -> list[float]:
-        return [float(metrics[name]) for metrics in self.metrics]
+    def pass_rate_windows(self) -> dict[int, float]:
+        """Mean pass rate of training rollouts between pool updates, each window named by its last iteration."""
+        rates = [float(metrics["pass_rate"]) for metrics in self.metrics]
+        return {end: fmean(rates[end - self.update_every : end]) for end in self._window_ends()}
 
-    def windows(self, name: str, size: int) -> dict[int, float]:
-        """Means over whole windows of iterations, each named by its last iteration."""
-        values = self.series(name)
-        return {end: fmean(values[end - size : end]) for end in range(size, len(values) + 1, size)}
+    def reward_windows(self) -> dict[int, float]:
+        """Share of applicable rubric verdicts that passed, in the same windows; one without verdicts has no share."""
+        found = {}
+        for end in self._window_ends():
+            counts = [self.verdicts[k] for k in range(end - self.update_every, end) if k in self.verdicts]
+            if evaluations := sum(total for _, total in counts):
+                found[end] = sum(passes for passes, _ in counts) / evaluations
+        return found
+
+    def _window_ends(self) -> range:
+        return range(self.update_every, len(self.metrics) + 1, self.update_every)
 
     @property
     def update_every(self) -> int:
@@ -100,7 +111,7 @@ class RunMeasures:
     def turnover(self) -> dict[int, tuple[int, int, int]]:
         """Iteration to rubrics (active after it, added in it, retired in it), at every scheduled update."""
         found = {}
-        for number in range(self.update_every, len(self.metrics) + 1, self.update_every):
+        for number in self._window_ends():
             added, retired = (self._happened(kinds, number) for kinds in (ADDING, ("retire",)))
             active = sum(self._happened(ADDING, n) - self._happened(("retire",), n) for n in range(number + 1))
             found[number] = active, added, retired
@@ -111,7 +122,7 @@ class RunMeasures:
 
     def stage(self, k: int) -> int:
         """0, 1 or 2: the third of the run that iteration k (from 0) lies in."""
-        return min(2, 3 * k // self.planned)
+        return sum(k >= edge for edge in stage_edges(self.planned)[1:3])
 
     def all_failure_by_stage(self) -> list[dict[str, tuple[int, int]]]:
         """For each stage, task to (groups that all failed, complete groups)."""
@@ -131,18 +142,23 @@ class RunMeasures:
         return sum(row.skill_bytes for row in self.attempts)
 
 
+_VERDICTS = "SELECT k, SUM(passes), SUM(passes + fails) FROM verdict_counts GROUP BY k"
 _SECONDS = "SELECT SUM(value) FROM vitals WHERE name LIKE 'seconds.%' GROUP BY k ORDER BY k"
 
 Study = dict[str, list[RunMeasures]]
 """Runs by method, in the order in which they are shown, each method's by seed."""
 
 
+def stage_edges(iterations: int) -> list[int]:
+    """Where the thirds of a run begin and end."""
+    return [iterations * part // 3 for part in range(4)]
+
+
 def measure(folder: Path, method: str) -> RunMeasures:
     """Read one run folder."""
     with RunReader.open(folder) as run:
         config = run.config()
-        planned = int(config["train"]["iterations"])
-        edges = [planned * part // 3 for part in range(4)]
+        edges = stage_edges(int(config["train"]["iterations"]))
         return RunMeasures(
             method,
             int(config["train"]["seed"]),
@@ -154,6 +170,7 @@ def measure(folder: Path, method: str) -> RunMeasures:
             run.events(),
             run.groups(),
             [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
+            {k: (passes, evaluations) for k, passes, evaluations in run.query(_VERDICTS)},
             [seconds for (seconds,) in run.query(_SECONDS)],
             curves(retired(run.query, int(config["pool"]["update_every"])), run.query),
         )

@@ -143,7 +143,7 @@ def table_final(study: Study) -> Table:
 
 def p_text(p: float) -> str:
     """A p value to three places, never as 0."""
-    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+    return "<\u00a00.001" if p < 0.0005 else f"{p:.3f}"
 
 
 def interval_text(interval: Interval, signed: bool = False) -> str:

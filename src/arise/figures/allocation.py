@@ -4,12 +4,15 @@ from collections import Counter
 
 from matplotlib.figure import Figure
 
-from arise.comparison.measures import STAGES, Study
+from arise.comparison.measures import STAGES, Study, stage_edges
 from arise.figures.style import WIDTH
 from arise.types import Capability
 
 TASK_TYPES = 14
 """The most drawn task types are shown; the others would be too small to read."""
+
+
+EMPTY = "#f0f1f3"
 
 
 def sampling_by_stage(study: Study) -> Figure | None:
@@ -31,6 +34,7 @@ def sampling_by_stage(study: Study) -> Figure | None:
 
 
 def _draw(counts: list[Counter[tuple[str, str]]], task_types: list[str], iterations: int) -> Figure:
+    edges = stage_edges(iterations)
     capabilities = [capability.value for capability in Capability]
     shares = []
     for stage_counts in counts:
@@ -46,12 +50,16 @@ def _draw(counts: list[Counter[tuple[str, str]]], task_types: list[str], iterati
                 if value == value:
                     tint = "white" if value > 0.55 * top else "black"
                     axes.text(c, d, f"{value:.0f}", ha="center", va="center", size=6.5, color=tint)
-        first, last = iterations * stage // 3 + 1, iterations * (stage + 1) // 3
+        first, last = edges[stage] + 1, edges[stage + 1]
         axes.set_title(f"{STAGES[stage].capitalize()} ({first}–{last})")
         axes.set_xticks(range(len(capabilities)), capabilities, rotation=40, ha="right")
         axes.set_yticks(range(len(task_types)), task_types)
+        axes.set_facecolor(EMPTY)
         axes.grid(visible=False)
-        axes.tick_params(length=0)
+        axes.set_xticks([edge - 0.5 for edge in range(1, len(capabilities))], minor=True)
+        axes.set_yticks([edge - 0.5 for edge in range(1, len(task_types))], minor=True)
+        axes.grid(which="minor", visible=True, color="white", linewidth=1.0)
+        axes.tick_params(which="both", length=0)
         for side in axes.spines.values():
             side.set_visible(False)
     figure.colorbar(image, ax=list(panels), shrink=0.85, pad=0.015, label="% of slots")

@@ -24,7 +24,7 @@ FIGURES: dict[str, tuple[Callable[[Study], Figure | None], str]] = {
     ),
     "figure-5": (
         allocation.sampling_by_stage,
-        "Figure 5. Share of adaptive slots by task type and capability in three stages, discovery left out; blank: "
+        "Figure 5. Share of adaptive slots by task type and capability in three stages, discovery left out; grey: "
         "never drawn.",
     ),
     "figure-6": (

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from arise.comparison.measures import STAGES, RunMeasures, Study
 from arise.comparison.statistics import student_interval
@@ -44,11 +44,10 @@ def _turnover(axes: Any, runs: Sequence[RunMeasures]) -> None:
 
 def _reward_and_passes(axes: Any, runs: Sequence[RunMeasures]) -> None:
     """Window means of the training rollouts, in windows of one pool update."""
-    for name, tint, marker, text in (
-        ("rubric_reward", REWARD, "s", "rubric reward"),
-        ("pass_rate", PASSED, "o", "task pass rate"),
+    for series, tint, marker, text in (
+        ([run.reward_windows() for run in runs], REWARD, "s", "rubric reward"),
+        ([run.pass_rate_windows() for run in runs], PASSED, "o", "task pass rate"),
     ):
-        series = [run.windows(name, run.update_every) for run in runs]
         points = sorted(set.intersection(*(set(one) for one in series)))
         _band(axes, points, [{k: one[k] for k in points} for one in series], tint, marker, text)
     axes.set(title="(b) Reward and passes", xlabel="iteration", ylabel="share, window mean")
@@ -59,6 +58,8 @@ def _reward_and_passes(axes: Any, runs: Sequence[RunMeasures]) -> None:
 def _band(
     axes: Any, points: Sequence[int], series: Sequence[Mapping[int, float]], tint: str, marker: str, text: str
 ) -> None:
+    if not points:
+        return
     intervals = [student_interval([one[k] for one in series]) for k in points]
     axes.plot(points, [i.estimate for i in intervals], color=tint, marker=marker, markersize=2.6, label=text)
     if len(series) > 1:
@@ -89,9 +90,10 @@ def _all_failures(axes: Any, study: Study) -> None:
             if interval and interval.low is not None and interval.high is not None:
                 axes.plot([x, x], [max(0.0, interval.low), interval.high], color=INK, linewidth=1.0)
     axes.set_xticks(range(3), STAGES)
+    axes.set_ylim(0, max(20.0, 1.3 * axes.get_ylim()[1]))
+    axes.yaxis.set_major_locator(FixedLocator([tick for tick in axes.get_yticks() if 0 <= tick <= 100]))
     axes.set(title="(c) All-failure groups", xlabel="third of the run", ylabel="groups that all fail (%)")
     axes.grid(axis="x", visible=False)
-    axes.margins(y=0.3)
     axes.legend(loc="upper right", handlelength=1.2)
 
 

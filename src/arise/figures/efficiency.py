@@ -5,6 +5,7 @@ from math import ceil
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from arise.comparison.measures import RunMeasures, Study
 from arise.comparison.statistics import student_interval
@@ -24,7 +25,8 @@ def ablations_and_efficiency(study: Study) -> Figure:
         _curve(curves, study[method], colour(method, list(study)), label(method))
     _mark_the_target(curves, study)
     curves.set(title="(b) Over training", xlabel="iteration", ylabel="held-out pass rate (%)")
-    curves.set_ylim(bottom=0)
+    curves.set_ylim(0, max(5.0, curves.get_ylim()[1]))
+    curves.xaxis.set_major_locator(MaxNLocator(integer=True))
     curves.legend(loc="best")
     return figure
 
@@ -49,7 +51,7 @@ def _final_bars(axes: Any, study: Study) -> None:
     axes.set(title="(a) Final", xlabel="held-out pass rate (%)")
     axes.set_yticks(range(len(study)), [label(method) for method in study])
     axes.set_ylim(len(study) - 0.4, -0.9)
-    axes.margins(x=0.16)
+    axes.set_xlim(0, max(5.0, 1.1 * axes.get_xlim()[1]))
     axes.grid(axis="y", visible=False)
 
 
@@ -87,7 +89,7 @@ def every_curve(study: Study) -> Figure:
                 _reference(axes, study[other], colour(other, list(study)), quiet)
         _curve(axes, runs, colour(method, list(study)), label(method))
         axes.set_title(label(method))
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, max(5.0, axes.get_ylim()[1]))
     for axes in list(panels)[len(study) :]:
         axes.set_visible(False)
     figure.supxlabel("iteration", size=8)

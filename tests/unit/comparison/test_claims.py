@@ -1,5 +1,6 @@
 """Claims are decided by their intervals and nothing else."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,11 @@ def test_all_failure_rates_weigh_shared_tasks_alike(tmp_path: Path) -> None:
 def test_a_study_without_arise_claims_nothing_about_it(tmp_path: Path) -> None:
     run = measure(write_run(tmp_path / "a", seed=0, success=from_iteration(0)), "vade")
     assert claims({"vade": [run]}) == []
+
+
+def test_a_window_without_verdicts_has_no_rubric_reward(tmp_path: Path) -> None:
+    """Missing is not fail: an empty pool is not a reward of 0."""
+    run = measure(write_run(tmp_path / "a", seed=0, success=from_iteration(0), iterations=6, every=2), "arise")
+    assert run.reward_windows() == {2: 1 / 16, 4: 5 / 16, 6: 9 / 16}
+    unjudged = replace(run, verdicts={k: counts for k, counts in run.verdicts.items() if k >= 3})
+    assert unjudged.reward_windows() == {4: 3 / 8, 6: 9 / 16}
