@@ -9,7 +9,7 @@ from tests.dashboard.serving import served
 
 from arise.store import RunReader
 
-WIDTH, HEIGHT = 1240, 760
+WIDTH, HEIGHT, TALL = 1240, 760, 1080
 LARGEST = 200_000
 
 
@@ -39,11 +39,11 @@ def take(run: Path, folder: Path) -> None:
     with served(run) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name, (place, scheme) in pages(run).items():
-            size = {"width": WIDTH, "height": HEIGHT}
+            size = {"width": WIDTH, "height": TALL if name.startswith("pool") else HEIGHT}
             page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(address + place)
             path = folder / f"{name}.png"
-            page.screenshot(path=path, full_page=name.startswith("pool"))
+            page.screenshot(path=path)
             page.close()
             assert path.stat().st_size < LARGEST, f"{path} has {path.stat().st_size} bytes"
             print(f"{path}  {path.stat().st_size / 1000:.0f} kB")

@@ -48,6 +48,7 @@ from arise.store import RunStore
 from arise.tasks import BUILD_FILES, CorpusError, load_corpus
 from arise.trackers import mirrors
 from arise.train import Run
+from arise.trust import Trust
 from arise.types import Pool, Task
 from arise.watching import Watching
 from arise.world.generator import instances, write_task
@@ -135,6 +136,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
                         store,
                         Watching(display, store, mirrored),
                     )
+                    display.trust = Trust(config, store, state.iteration, judges.purse, judges.meter)
                     examined = replace(
                         collector, agent=discreet(config, evaluation_agent(config, engine, chat), display.tell)
                     )

@@ -85,8 +85,15 @@ def train(
         cli_train.start(config, folder, lock, say, as_json)
 
 
-@app.command(epilog="Example: arise resume runs/first")
-def resume(run: RunFolder, as_json: AsJson = False) -> None:
+@app.command(epilog="Example: arise resume runs/first --add-budget 5")
+def resume(
+    run: RunFolder,
+    add_budget: Annotated[float, typer.Option("--add-budget", min=0.0, help="Dollars on top of budget.max_usd.")] = 0.0,
+    allow_judge_change: Annotated[
+        list[str] | None, typer.Option("--allow-judge-change", help="A model that may take over as judge, by name.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Continue a run exactly where it was committed."""
     with one_message():
         from arise.run_folder import claim, require_run
@@ -95,7 +102,7 @@ def resume(run: RunFolder, as_json: AsJson = False) -> None:
         lock = claim(run)
         from arise import cli_train
 
-        cli_train.resume(run, lock, say, as_json)
+        cli_train.resume(run, lock, say, as_json, add_budget, allow_judge_change or [])
 
 
 @app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")

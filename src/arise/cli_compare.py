@@ -34,7 +34,7 @@ app = typer.Typer(
 
 @app.command(
     "run",
-    epilog="Example: arise compare configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both",
+    epilog="Example: arise compare run configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both",
 )
 def run(
     base: Annotated[Path, typer.Argument(help="What all methods share; overlays lie beside it in methods/.")],

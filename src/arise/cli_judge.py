@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
 
-CasesPath = Annotated[Path | None, typer.Argument(help="Recorded rollouts (JSON Lines); the shipped ones without.")]
+CasesPath = Annotated[
+    Path | None,
+    typer.Argument(help="A run folder, or a file of recorded rollouts (JSON Lines); the shipped ones without."),
+]
 
 
 @app.callback()
@@ -34,7 +37,7 @@ def check(
     base_url: BaseUrl = OPENAI,
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
-    limit: Annotated[int | None, typer.Option(min=1, help="Use the first cases only.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many cases; of a run, the newest.")] = 100,
     max_usd: MaxUsd = 0.0,
     as_json: AsJson = False,
 ) -> None:
@@ -42,13 +45,13 @@ def check(
     import asyncio
 
     from arise.config_models import Endpoint
-    from arise.models.cases import CasesError, read_cases
+    from arise.models.cases import CasesError
     from arise.models.stops import RunStop
 
     try:
-        found = read_cases(cases)
+        found = _cases(cases, limit)
         endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env)
-        report, cost = asyncio.run(_check(found, endpoint, repeat, limit, max_usd))
+        report, cost = asyncio.run(_check(found, endpoint, repeat, max_usd))
     except CasesError as error:
         say(f"error[cases]  {error}", err=True)
         raise typer.Exit(Exit.CONFIG) from None
@@ -60,9 +63,20 @@ def check(
         raise typer.Exit(Exit.JUDGE)
 
 
-async def _check(
-    found: "Cases", endpoint: "Endpoint", repeat: int, limit: int | None, max_usd: float
-) -> "tuple[JudgeCheck, Cost]":
+def _cases(path: Path | None, limit: int) -> "Cases":
+    from dataclasses import replace
+
+    from arise.models.cases import read_cases
+
+    if path is not None and path.is_dir():
+        from arise.run_cases import cases_of_run
+
+        return cases_of_run(path, limit)
+    found = read_cases(path)
+    return replace(found, rollouts=found.rollouts[:limit])
+
+
+async def _check(found: "Cases", endpoint: "Endpoint", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
     from arise.config_models import Calls, ModelJudge
     from arise.models.check import check_judge
     from arise.models.judge import LanguageModelJudge
@@ -72,7 +86,7 @@ async def _check(
     async with session(endpoint, calls, "judge", ":memory:", max_usd) as opened:
         report = await check_judge(
             lambda number: LanguageModelJudge(opened.client, settings, salt=f"check {number}"),
-            found.rollouts[:limit],
+            found.rollouts,
             found.pool,
             repeat,
             reference=_analyst(),
@@ -91,8 +105,8 @@ def _as_json(report: "JudgeCheck", cost: Cost) -> str:
     import json
     from dataclasses import asdict
 
-    rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate, "cost": asdict(cost)}
-    return json.dumps(asdict(report) | rates, indent=2)
+    rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate}
+    return json.dumps(asdict(report) | rates | {"doubts": report.doubts, "cost": asdict(cost)}, indent=2)
 
 
 def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
@@ -103,9 +117,10 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
         f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
         f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
         f"self      {1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}",
-        f"analyst   {_percent(report.with_reference)} of majorities equal the offline analyst's verdicts",
-        f"labels    {_percent(report.with_labels)} of majorities equal the labels",
+        "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
+        "labels    " + _share(report.with_labels, "of majorities equal the labels"),
         f"cost      {cost}",
+        f"so        {'; '.join(report.doubts) or 'good enough to judge a run'}",
         "",
         f"{'rubric':<10}{'verdicts':>10}{'absent':>10}{'flips':>10}",
     ]
@@ -115,5 +130,5 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
     return "\n".join(lines)
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
+def _share(value: float | None, of_what: str) -> str:
+    return "nothing to compare with" if value is None else f"{value:.1%} {of_what}"

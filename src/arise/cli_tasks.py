@@ -10,6 +10,8 @@ from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, sess
 from arise.errors import Exit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from arise.models.annotation_report import Agreement, AnnotationReport
     from arise.models.annotator import Annotated as AnnotatedTasks
     from arise.models.annotator import TaskCard
@@ -58,7 +60,8 @@ def tag(
         raise typer.Exit(stop.exit_code) from None
     if not dry_run:
         _write(folder, found)
-    report = report_of(found, agreement)
+    known = {task.task.id: task.task.task_types for task in corpus.tasks if task.task.task_types}
+    report = report_of(found, agreement, known)
     say(_as_json(report, cost) if as_json else _as_text(report, cost, len(corpus.problems)))
 
 
@@ -82,19 +85,35 @@ async def _tag(
     record: Path,
     max_usd: float,
 ) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
-    from arise.config_models import Annotation, Endpoint
+    from arise.config_models import Annotation, Calls, Endpoint
     from arise.models.annotation_report import agreement_of
     from arise.models.annotator import Annotator
     from arise.tasks import task_types
 
-    settings = Annotation(endpoint=Endpoint(model=model, base_url=base_url, api_key_env=api_key_env))
+    # A person waits: an endpoint that is down ends the command, and the next one goes on where this one was.
+    endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env)
+    settings = Annotation(endpoint=endpoint, calls=Calls(when_down="stop"))
     async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
-        runs = [
-            await Annotator(opened.client, settings, task_types(), salt=f"run {number}").annotate(cards)
-            for number in range(repeat)
-        ]
+        runs = []
+        for number in range(repeat):
+            progress = _progress(len(cards), f"run {number + 1} of {repeat}")
+            annotator = Annotator(opened.client, settings, task_types(), f"run {number}", progress)
+            runs.append(await annotator.annotate(cards))
         agreement = agreement_of(runs[0], runs[1]) if repeat == 2 else None
         return runs[0], agreement, opened.cost()
+
+
+def _progress(total: int, name: str) -> "Callable[[int], None]":
+    """Every tenth of the first pass a line for the person who waits, beside what the command prints."""
+    told = 0
+
+    def progress(done: int) -> None:
+        nonlocal told
+        if total >= 40 and done * 10 // total > told:
+            told = done * 10 // total
+            typer.echo(f"{name}: {done:,} of {total:,} tasks", err=True)
+
+    return progress
 
 
 def _write(folder: Path, found: "AnnotatedTasks") -> None:
@@ -132,6 +151,9 @@ def _as_text(report: "AnnotationReport", cost: Cost, unusable: int) -> str:
     if report.agreement:
         same = report.agreement
         lines.append(f"agreement {same.equal:.1%} equal sets over {same.tasks} tasks, mean overlap {same.overlap:.1%}")
+    if report.against_known:
+        same = report.against_known
+        lines.append(f"before    {same.tasks} had types: {same.equal:.1%} equal sets, mean overlap {same.overlap:.1%}")
     lines.append(f"cost      {cost}")
     lines += ["", "most frequent types", *(f"  {count:>5}  {name}" for name, count in report.types[:12])]
     if report.processes:

@@ -6,7 +6,7 @@ import json
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,9 @@ from rich.console import Console
 
 from arise.build import Workplace, require_sound, workplace
 from arise.config import Config
+from arise.config_base import Section
 from arise.config_file import load_config
+from arise.config_models import ModelJudge
 from arise.display import Display, JsonDisplay
 from arise.errors import AriseError, Exit
 from arise.evaluation.internalisation import behaviours, facts, table
@@ -45,16 +47,54 @@ def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bo
     require_sound(config)
     with closing(RunStore.open(folder, lock)) as store:
         with store.writing():
-            draft = folder / f".{CONFIG_FILE}"
-            draft.write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
-            draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
+            _write_config(folder, config)
         _drive(config, store, write, as_json)
 
 
-def resume(folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
-    """Continue a run exactly where it was committed."""
+def resume(
+    folder: Path,
+    lock: RunLock,
+    write: Write,
+    as_json: bool,
+    add_budget: float = 0.0,
+    allow_judges: Sequence[str] = (),
+) -> None:
+    """Continue a run exactly where it was committed; what is granted now stays granted."""
+    config = granted(load_config(folder / CONFIG_FILE), add_budget, allow_judges)
     with closing(RunStore.open(folder, lock)) as store:
-        _drive(load_config(folder / CONFIG_FILE), store, write, as_json)
+        if add_budget or allow_judges:
+            with store.writing():
+                _write_config(folder, config)
+        _drive(config, store, write, as_json)
+
+
+def granted(config: Config, add_budget: float, allow_judges: Sequence[str]) -> Config:
+    """The configuration with more money and with judges that may take over."""
+    if add_budget and not config.budget.max_usd:
+        raise AriseError(
+            "config", Exit.CONFIG, "--add-budget: this run has no cap", "nothing was started", "leave the option out"
+        )
+    if allow_judges and not isinstance(config.judge, ModelJudge):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"--allow-judge-change: the judge of this run is of kind {config.judge.kind!r}, not a model by name",
+            "nothing was started",
+            "leave the option out",
+        )
+    changes: dict[str, Section] = {
+        "budget": config.budget.model_copy(update={"max_usd": config.budget.max_usd + add_budget})
+    }
+    if isinstance(config.judge, ModelJudge):
+        allowed = tuple(dict.fromkeys((*config.judge.allow_change, *allow_judges)))
+        changes["judge"] = config.judge.model_copy(update={"allow_change": allowed})
+    return config.model_copy(update=changes)
+
+
+def _write_config(folder: Path, config: Config) -> None:
+    draft = folder / f".{CONFIG_FILE}"
+    draft.write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
+    draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
 
 
 def _drive(config: Config, store: RunStore, write: Write, as_json: bool) -> None:
@@ -143,6 +183,7 @@ def _summary(
         "pool": len(place.state.pool),
         "behaviours": [facts(behaviour) for behaviour in behaviours(query)],
         "all_fail": [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
+        "trust": display.trust.summary(place.run.store) if display.trust else [],
         "seconds": seconds,
         "parts": dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
     }
@@ -163,6 +204,7 @@ def _as_text(summary: dict[str, Any]) -> str:
         f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined",
         *table(summary["behaviours"]),
         f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
+        *summary["trust"],
         f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
         f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise eval {summary['run']}",
     ]

@@ -1,5 +1,6 @@
 """Algorithm 1, lines 19-25: decide each pair's fate (pure), have the reflector write, apply (pure)."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from arise.method.pass_rate import window_tallies
 from arise.method.watch import reopened, unlearned
 from arise.ports import Reflector
 from arise.state import State
-from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, Rubric, ShownSkill, Skill
+from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, ShownSkill
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,14 @@ class Reflection:
         tallies = window_tallies(since_last_update, [rubric.id for rubric in state.pool.rubrics])
         decided = fates(state.pool, tallies, self.limits)
         failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
-        rewrites = {pair.rubric.id: await self._rewrite(pair, state, iteration) for pair in failing}
         watched = window_tallies(since_last_update, [pair.rubric.id for pair in state.pool.retired])
         fallen = unlearned(state.pool, watched, self.watch)
         wanted = room(state.pool, decided, self.limits)
-        proposals, rejections = await self._propose(state, iteration, wanted, fallen)
+        (proposals, rejections), written = await asyncio.gather(
+            self._propose(state, iteration, wanted, fallen),
+            asyncio.gather(*(self._rewrite(pair, state, iteration) for pair in failing)),
+        )
+        rewrites = {pair.rubric.id: rewrite for pair, rewrite in zip(failing, written, strict=True)}
         evolution = evolve(
             state.pool, tallies, iteration=iteration, rewrites=rewrites, proposals=proposals, limits=self.limits
         )
@@ -87,23 +91,10 @@ class Reflection:
             )
             if not selection.chosen:
                 break
-            avoid = [*state.pool.pairs, *returning, *map(_as_pair, proposals)]
+            avoid = [*state.pool.pairs, *returning, *(proposal.as_pair() for proposal in proposals)]
             reflection = await self.reflector.propose(selection, avoid, left, round_number)
             rejections += reflection.rejections
             if not reflection.proposals:
                 break
             proposals += reflection.proposals
         return proposals, rejections
-
-
-def _as_pair(proposal: Proposal) -> Pair:
-    """A proposal of an earlier round, as something later rounds must not repeat."""
-    rubric = Rubric(
-        "proposed",
-        proposal.criteria_text,
-        proposal.issue_tag,
-        proposal.capability,
-        proposal.applicability_condition,
-        proposal.rule_text,
-    )
-    return Pair(rubric, Skill(proposal.skill_text))

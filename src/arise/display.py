@@ -10,6 +10,7 @@ from arise.evaluation.internalisation import by_guidance
 from arise.method.sampler import CapabilitySampler
 from arise.state import State
 from arise.store import IterationRecord
+from arise.trust import Trust, alarm_text
 from arise.types import Group, StepStats, Verdict
 
 
@@ -22,6 +23,7 @@ class Display:
         self.seconds: dict[str, float] = defaultdict(float)
         self._iteration_seconds: dict[str, float] = defaultdict(float)
         self.last_seconds: dict[str, float] = {}
+        self.trust: Trust | None = None
 
     def tell(self, message: str) -> None:
         """A line that is not about an iteration."""
@@ -42,23 +44,27 @@ class Display:
         applicable = [v for v in verdicts if v is not Verdict.NOT_APPLICABLE]
         wins = [sum(bool(r.success) for r in group.rollouts) for group in complete]
         sampler = state.sampler
-        return by_guidance(groups) | {
-            "pass_rate": _mean(outcomes),
-            "rubric_reward": _mean([v is Verdict.PASS for v in applicable]),
-            "all_fail": sum(win == 0 for win in wins),
-            "all_pass": sum(win == group.size for win, group in zip(wins, complete, strict=True)),
-            "mixed": sum(0 < win < group.size for win, group in zip(wins, complete, strict=True)),
-            "incomplete": len(groups) - len(complete),
-            "pool": len(state.pool),
-            "skills_shown": sum(pair.skill.active for pair in state.pool.pairs),
-            "coverage": sampler.coverage.coverage() if isinstance(sampler, CapabilitySampler) else 0.0,
-            "turns": _mean([len(r.trajectory.turns) for g in complete for r in g.rollouts]),
-            "loss": update.loss,
-            "grad_norm": update.grad_norm,
-            "kept_share": update.kept_tokens / max(update.generated_tokens, 1),
-            "generated_tokens": update.generated_tokens,
-            "skipped": float(bool(update.skipped)),
-        }
+        return (
+            by_guidance(groups)
+            | {
+                "pass_rate": _mean(outcomes),
+                "rubric_reward": _mean([v is Verdict.PASS for v in applicable]),
+                "all_fail": sum(win == 0 for win in wins),
+                "all_pass": sum(win == group.size for win, group in zip(wins, complete, strict=True)),
+                "mixed": sum(0 < win < group.size for win, group in zip(wins, complete, strict=True)),
+                "incomplete": len(groups) - len(complete),
+                "pool": len(state.pool),
+                "skills_shown": sum(pair.skill.active for pair in state.pool.pairs),
+                "coverage": sampler.coverage.coverage() if isinstance(sampler, CapabilitySampler) else 0.0,
+                "turns": _mean([len(r.trajectory.turns) for g in complete for r in g.rollouts]),
+                "loss": update.loss,
+                "grad_norm": update.grad_norm,
+                "kept_share": update.kept_tokens / max(update.generated_tokens, 1),
+                "generated_tokens": update.generated_tokens,
+                "skipped": float(bool(update.skipped)),
+            }
+            | (self.trust.numbers(state.iteration, groups) if self.trust else {})
+        )
 
     def finished(self, record: IterationRecord) -> None:
         """Print the committed iteration."""
@@ -68,6 +74,12 @@ class Display:
         self.last_seconds = dict(self._iteration_seconds)
         self._iteration_seconds.clear()
         self.show(record, sum(self.last_seconds.values()))
+        if alarm := alarm_text(record.k + 1, record.metrics):
+            self.warn(alarm)
+
+    def warn(self, alarm: str) -> None:
+        """Something a person should look at."""
+        self._write(alarm)
 
     def show(self, record: IterationRecord, spent: float) -> None:
         """One line for an iteration."""
@@ -77,11 +89,13 @@ class Display:
             kinds = Counter(event.kind for event in record.update.evolution.events)
             born, retired = kinds["born"], kinds["retire"]
         change = f" (+{born} -{retired})" if record.update else ""
+        money = self.trust.money(record.k + 1) if self.trust else ""
         self._write(
             f"{record.k + 1:4d}/{self._iterations}  pass {100 * m['pass_rate']:5.1f} %  "
             f"rubrics {m['rubric_reward']:.2f}  "
             f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  coverage {m['coverage']:.2f}  {spent:.1f} s"
+            + (f"  {money}" if money else "")
         )
 
 
@@ -91,6 +105,10 @@ class JsonDisplay(Display):
     def tell(self, message: str) -> None:
         """A line that is not about an iteration."""
         self._write(json.dumps({"message": message}))
+
+    def warn(self, alarm: str) -> None:
+        """Something a person should look at."""
+        self._write(json.dumps({"alarm": alarm}))
 
     def show(self, record: IterationRecord, spent: float) -> None:
         """An iteration with its numbers and the pool's events."""

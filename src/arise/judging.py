@@ -17,6 +17,7 @@ from arise.config import Config, OfflineJudging
 from arise.config_models import Endpoint, FakeJudging, ModelJudge, ModelReflector
 from arise.models.client import Client
 from arise.models.judge import LanguageModelJudge
+from arise.models.meter import Meter
 from arise.models.reflector import LanguageModelReflector
 from arise.models.spend import Purse
 from arise.models.store import Store
@@ -31,11 +32,12 @@ _TOLD = ("degraded", "recovered", "changed", "quarantined", "internal", "nothing
 
 @dataclass(frozen=True)
 class Judging:
-    """The two models of a run and the purse they share; None where there is none."""
+    """The two models of a run, the purse they share and how the judge is doing; None where there is none."""
 
     judge: Judge | None = None
     reflector: Reflector | None = None
     purse: Purse | None = None
+    meter: Meter | None = None
 
 
 @asynccontextmanager
@@ -77,7 +79,8 @@ async def _models(config: Config, chosen: ModelJudge, folder: Path, tell: Tell) 
     store = Store(folder / "calls.db")
     try:
         purse = Purse(store, config.budget)
-        observe = _observer(folder / "calls.jsonl", tell)
+        meter = Meter()
+        observe = _observer(folder / "calls.jsonl", tell, meter)
         salt = str(config.train.seed)
         judges = Client(
             chosen.endpoint,
@@ -94,6 +97,7 @@ async def _models(config: Config, chosen: ModelJudge, folder: Path, tell: Tell) 
                 LanguageModelJudge(judges, chosen, observe=observe, salt=salt),
                 LanguageModelReflector(reflects, reflection, observe=observe, salt=salt),
                 purse,
+                meter,
             )
         finally:
             await judges.close()
@@ -102,12 +106,13 @@ async def _models(config: Config, chosen: ModelJudge, folder: Path, tell: Tell) 
         store.close()
 
 
-def _observer(path: Path, tell: Tell) -> Callable[[str, Mapping[str, object]], None]:
-    """Appends every event to a file and tells a person about those that matter."""
+def _observer(path: Path, tell: Tell, meter: Meter) -> Callable[[str, Mapping[str, object]], None]:
+    """Appends every event to a file, counts it, and tells a person about those that matter."""
 
     def observe(name: str, fields: Mapping[str, object]) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(redact(json.dumps({"at": time.time(), "event": name, **fields}, default=str)) + "\n")
+        meter.take(name, fields)
         if name.rpartition(".")[2] in _TOLD:
             tell(redact(f"{name}: {fields.get('reason') or dict(fields)}"))
 

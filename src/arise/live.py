@@ -1,13 +1,10 @@
 """The live terminal: one screen that is redrawn after every iteration, for people who watch."""
 
 import math
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -45,6 +42,7 @@ class LiveDisplay(Display):
         self._events: list[PoolEvent] = []
         self._rows: list[tuple[str, str]] = []
         self._done = 0
+        self._alarm = ""
         self._began = time.monotonic()
         self._live = Live(self._screen(), console=console, auto_refresh=False)
 
@@ -69,6 +67,11 @@ class LiveDisplay(Display):
             ("judge", self._judge([rollout for group in record.groups for rollout in group.rollouts])),
             ("update", self._update()),
         ]
+        self._live.update(self._screen(), refresh=True)
+
+    def warn(self, alarm: str) -> None:
+        """Keep the alarm on the screen."""
+        self._alarm = alarm
         self._live.update(self._screen(), refresh=True)
 
     def _remember(self, message: str) -> None:
@@ -111,17 +114,11 @@ class LiveDisplay(Display):
         return ", ".join(parts)
 
     def _judge(self, rollouts: Sequence[Rollout]) -> str:
-        judged = [rollout.judgment for rollout in rollouts if rollout.judgment]
-        given = sum(len(judgment.verdicts) for judgment in judged)
-        absent = Counter(reason.split(":")[0] for judgment in judged for reason in judgment.absent.values())
-        asked = given + absent.total()
-        parts = [f"valid {100 * given / asked:.1f} % of {asked}" if asked else "no verdicts asked for yet"]
+        absences = [reason for rollout in rollouts if rollout.judgment for reason in rollout.judgment.absent.values()]
+        absent = Counter(reason.split(":")[0] for reason in absences)
+        parts = [self.trust.judge(self._history[-1])] if self.trust else []
         parts += [f"no verdict: {', '.join(f'{reason} {n}' for reason, n in absent.most_common(3))}"] if absent else []
-        cap, spent = self._config.budget.max_usd, spent_usd(self._folder)
-        if spent is not None:
-            forecast = spent / self._done * self._iterations
-            limit = f" of ${cap:.2f}" if cap else ""
-            parts.append(f"${spent:.2f}{limit} (forecast ${forecast:.2f})")
+        parts += [money] if self.trust and (money := self.trust.money(self._done)) else []
         return "   ".join(parts)
 
     def _update(self) -> str:
@@ -135,6 +132,8 @@ class LiveDisplay(Display):
         rows.add_column()
         for name, text in self._rows:
             rows.add_row(name, Text(visible(text)))
+        if self._alarm:
+            rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
         for event in self._events[-KEPT_EVENTS:]:
             rate = f" at {100 * event.passes / event.evaluations:.0f} %" if event.evaluations else ""
             told = f"{event.iteration}: {event.kind} {event.rubric_id}{rate}  {event.note}"
@@ -145,13 +144,3 @@ class LiveDisplay(Display):
         bar = Table.grid(expand=True)  # alone the bar would swallow the line below it
         bar.add_row(ProgressBar(total=self._iterations, completed=self._done))
         return Panel(Group(bar, rows), title=title, title_align="left", subtitle=f"arise view {self._folder}")
-
-
-def spent_usd(folder: Path) -> float | None:
-    """What the calls of a run have cost so far; None where no model is called."""
-    calls = folder / "calls.db"
-    if not calls.exists():
-        return None
-    with closing(sqlite3.connect(f"file:{calls}?mode=ro", uri=True)) as db:
-        row: tuple[Any] = db.execute("SELECT COALESCE(SUM(nano_usd), 0) FROM spend").fetchone()
-    return float(row[0]) / 1e9

@@ -98,7 +98,12 @@ async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group
         group = await task
         return await assessor.assess(group, pool) if assessor else group
 
-    return list(await asyncio.gather(*map(judged, pending)))
+    try:
+        async with asyncio.TaskGroup() as assessments:  # a stop ends the rollouts too, before their sandboxes go
+            tasks = [assessments.create_task(judged(task)) for task in pending]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 async def save_policy(run: Run, iteration: int) -> str | None:

@@ -51,6 +51,7 @@ def fuzz(run: Path, cases: int) -> dict[int, int]:
     return answered
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("cases", [160, pytest.param(2000, marks=pytest.mark.slow)])
 def test_no_request_is_a_server_error(run: Path, cases: int) -> None:
     answered = fuzz(run, cases)

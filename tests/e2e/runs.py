@@ -42,7 +42,7 @@ def environment(cache: Path) -> dict[str, str]:
 
 def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        arise(cache, *arguments), env=environment(cache), capture_output=True, text=True, timeout=240, check=False
+        arise(cache, *arguments), env=environment(cache), capture_output=True, text=True, timeout=280, check=False
     )
 
 

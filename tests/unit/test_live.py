@@ -63,7 +63,7 @@ def test_the_screen_says_what_a_person_looks_for() -> None:
     for words in (
         "wise-otter", "iteration 47/150", "min elapsed", "checkpoint 47 saved", "pass 38.2 %", "19 mixed", "9 all-fail",
         "reward 0.61", "pool 14 (+1 -1 at 47)", "skills shown 4", "next update 50", "discovery 0.22", "coverage 0.78",
-        "weakest repair x Verification 0.25", "valid 66.7 % of 3", "no verdict: format 1", "tokens kept 97.4 %",
+        "weakest repair x Verification 0.25", "no verdict: format 1", "tokens kept 97.4 %",
         "groups left out for infrastructure 1", "retire r002 at 90 %", "warm start: cached",
     ):  # fmt: skip
         assert words in shown, words

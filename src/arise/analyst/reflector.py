@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
 from arise.analyst.detectors import DETECTORS
-from arise.analyst.validation import problems_of_proposal, problems_of_skill
+from arise.text_rules import proposal_problems, skill_problems
 from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
 
 REFERENCES_AT_MOST = 32
@@ -62,7 +62,7 @@ class OfflineReflector:
             reason = _why_not(support, covered.get(pattern_id), full=len(proposals) >= max_items)
             if not reason:
                 proposal = _compile(wording, support)
-                reason = "; ".join(f"{p.field} {p.reason}" for p in problems_of_proposal(proposal, known))
+                reason = "; ".join(map(str, proposal_problems(proposal, known)))
                 if not reason:
                     proposals.append(proposal)
                     continue
@@ -84,8 +84,8 @@ class OfflineReflector:
         shown = Counter(_misses_shown(pattern_id, failures)).most_common(1)
         texts = _rewritings(wording, shown[0][0] if shown else "", pair.skill.revision)
         text = next(text for text in texts if text != pair.skill.text)
-        if problems := problems_of_skill(text):
-            return Rewrite(None, "; ".join(problem.reason for problem in problems))
+        if problems := skill_problems(text):
+            return Rewrite(None, "; ".join(map(str, problems)))
         signal = wording.misses[shown[0][0]].signal if shown else "the behaviour is still absent"
         return Rewrite(text, f"{len(failures)} failures under revision {pair.skill.revision}: {signal}")
 

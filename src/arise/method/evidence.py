@@ -63,7 +63,9 @@ def for_generation(
     _require_limit(limit)
     eligible = [record for record in records if record.has_diagnostics]
     ordered = sorted(eligible, key=lambda record: _lot(seed, update, round_number, record.view.evidence_id))
-    return Selection(tuple(record.view for record in ordered[:limit]), len(records), len(eligible))
+    chosen = ordered[:limit]
+    verdicts = {record.view.evidence_id: dict(record.verdicts) for record in chosen}
+    return Selection(tuple(record.view for record in chosen), len(records), len(eligible), verdicts)
 
 
 def for_refinement(

@@ -1,7 +1,7 @@
 """What an annotation of a corpus came to: coverage, frequencies, uncovered processes, agreement of two runs."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arise.models.annotator import Annotated
@@ -9,7 +9,7 @@ from arise.models.annotator import Annotated
 
 @dataclass(frozen=True)
 class AnnotationReport:
-    """One screen about a tagged corpus; `agreement` compares two runs and is None after one."""
+    """One screen about a tagged corpus; `agreement` compares two runs, `against_known` the tags of before."""
 
     tasks: int
     covered: int
@@ -24,6 +24,7 @@ class AnnotationReport:
     absent_reasons: tuple[tuple[str, int], ...]
     low_confidence: tuple[str, ...]
     agreement: "Agreement | None" = None
+    against_known: "Agreement | None" = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Agreement:
     overlap: float
 
 
-def report_of(found: Annotated, agreement: Agreement | None = None) -> AnnotationReport:
+def report_of(
+    found: Annotated, agreement: Agreement | None = None, known: Mapping[str, Sequence[str]] | None = None
+) -> AnnotationReport:
     """Counts over annotated tasks."""
     annotations = found.annotations.values()
     types = Counter(tag for annotation in annotations for tag in annotation.task_types)
@@ -61,15 +64,17 @@ def report_of(found: Annotated, agreement: Agreement | None = None) -> Annotatio
         absent_reasons=tuple(Counter(found.absent.values()).most_common(5)),
         low_confidence=tuple(sorted(a.task_key for a in annotations if a.confidence == "low")),
         agreement=agreement,
+        against_known=_agreement({key: set(tags) for key, tags in (known or {}).items()}, _sets(found)),
     )
 
 
 def agreement_of(first: Annotated, second: Annotated) -> Agreement | None:
     """How alike two runs tagged the tasks that both annotated."""
-    return _agreement(
-        {key: set(a.task_types) for key, a in first.annotations.items()},
-        {key: set(a.task_types) for key, a in second.annotations.items()},
-    )
+    return _agreement(_sets(first), _sets(second))
+
+
+def _sets(found: Annotated) -> dict[str, set[str]]:
+    return {key: set(annotation.task_types) for key, annotation in found.annotations.items()}
 
 
 def _agreement(first: Mapping[str, set[str]], second: Mapping[str, set[str]]) -> Agreement | None:

@@ -4,7 +4,7 @@ Sees instructions, names of skills and paths of artifacts, never tests, solution
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -41,18 +41,32 @@ class Annotated:
 class Annotator:
     """Annotates tasks in batches; replies are recorded by the client, so that a stopped run goes on where it was."""
 
-    def __init__(self, client: Client, settings: Settings, registry: Mapping[str, TaskType], salt: str = "") -> None:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        registry: Mapping[str, TaskType],
+        salt: str = "",
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> None:
         self._client, self._settings, self._registry, self._salt = client, settings, registry, salt
+        self._progress = progress
 
     async def annotate(self, cards: Sequence[TaskCard]) -> Annotated:
         """Both passes over all tasks; a task without a match is looked at again against the types it came near."""
         size = self._settings.tasks_per_call
         batches = [cards[i : i + size] for i in range(0, len(cards), size)]
         result = Annotated()
-        for part in await asyncio.gather(*(self._batch(batch, tuple(self._registry)) for batch in batches)):
+
+        async def first_pass(batch: Sequence[TaskCard]) -> None:
+            part = await self._batch(batch, tuple(self._registry))
             result.annotations |= part.annotations
             result.absent |= part.absent
+            self._progress(len(result.annotations) + len(result.absent))
+
+        await asyncio.gather(*map(first_pass, batches))
         by_id = {card.task_id: card for card in cards}
+        result.annotations = {name: result.annotations[name] for name in by_id if name in result.annotations}
         near = {
             task_id: found.uncovered.nearest
             for task_id, found in result.annotations.items()

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from arise.ports import Judge
 from arise.types import Judgment, Pool, Rollout, Task, Verdict
 
+VALID, FLIPS, AGREES = 0.95, 0.05, 0.8
+"""What is wanted of a judge: verdicts that can be had, at most so many flips, agreement with labels."""
+
 Labels = Mapping[tuple[str, str], Verdict]
 """Known answers by (trajectory id, rubric id)."""
 
@@ -52,6 +55,18 @@ class JudgeCheck:
     def flip_rate(self) -> float:
         """Verdicts that differ from the majority of their own repeats."""
         return sum(rubric.flips for rubric in self.rubrics) / self.verdicts if self.verdicts else 0.0
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against this judge; the analyst is a reference of limited reach and decides nothing."""
+        found = []
+        if self.valid_rate < VALID:
+            found.append(f"{self.valid_rate:.1%} of verdicts are valid, {VALID:.0%} are wanted")
+        if self.flip_rate > FLIPS:
+            found.append(f"{self.flip_rate:.1%} of verdicts flip, at most {FLIPS:.0%} are wanted")
+        if self.with_labels is not None and self.with_labels < AGREES:
+            found.append(f"{self.with_labels:.1%} agree with the labels, {AGREES:.0%} are wanted")
+        return found
 
 
 async def check_judge(

@@ -158,7 +158,7 @@ class Client:
             return
         if known and model not in self._allowed:
             raise JudgeChanged(
-                f"the {self.purpose} model was {known!r} and is now {model!r} ({role}) within window {window}"
+                f"the {self.purpose} model was {known!r} and is now {model!r} ({role}) within window {window}", model
             )
         self._store.set_judge(window, slot, model)
         if known:

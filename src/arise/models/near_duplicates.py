@@ -1,14 +1,53 @@
-"""Whether a proposal repeats a criterion: the same words are, similar words are put to the model for a decision."""
+"""Whether a proposal repeats a criterion: the same words do; of similar words the model and the record decide.
+
+A proposal says on which rollouts it would fail (its issue evidence) and pass (its contrast evidence). Where a similar
+rubric was judged on those, its verdicts show whether it already draws the same line.
+"""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from arise.types import Pair, Proposal
+from arise.types import Pair, Proposal, Verdict
 
 _GRAM = 4
+_ENOUGH, _CONFIRMED, _REFUTED = 6, 0.9, 0.5
+
+
+class Agreement(NamedTuple):
+    """How often a rubric's recorded verdicts are those a proposal expects — `Agreement(14, 15, both=True)`."""
+
+    same: int = 0
+    shared: int = 0
+    both: bool = False
+    """Whether passes and fails were expected: agreement on one kind alone says little."""
+
+    @property
+    def rate(self) -> float | None:
+        """The share of equal verdicts, None while there are too few to say."""
+        return self.same / self.shared if self.both and self.shared >= _ENOUGH else None
+
+    def __str__(self) -> str:
+        return f"the verdicts it asks for were given on {self.same} of {self.shared} rollouts"
+
+
+def agreement(proposal: Proposal, rubric_id: str, verdicts: Mapping[str, Mapping[str, Verdict]]) -> Agreement:
+    """Recorded verdicts of a rubric against those the proposal's evidence stands for; an absent one does not count."""
+    expected = dict.fromkeys(proposal.issue_refs, Verdict.FAIL) | dict.fromkeys(proposal.contrast_refs, Verdict.PASS)
+    given = {ref: verdicts.get(ref, {}).get(rubric_id) for ref in expected}
+    judged = [ref for ref, verdict in given.items() if verdict is not None]
+    same = sum(given[ref] is expected[ref] for ref in judged)
+    return Agreement(same, len(judged), len({expected[ref] for ref in judged}) == 2)
+
+
+def repeats(says_same: bool | None, agreed: Agreement) -> bool:
+    """The model's word unless the record refutes it; without a word the record alone."""
+    if says_same is None:
+        return agreed.rate is not None and agreed.rate >= _CONFIRMED
+    return says_same and not (agreed.rate is not None and agreed.rate <= _REFUTED)
 
 
 def same_words(proposal: Proposal, criteria_text: str, rule_text: str) -> bool:

@@ -4,17 +4,17 @@ Each item is accepted or rejected by itself, and every rejection keeps its reaso
 when it generates, and never let a text into a skill that the linter refuses.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from arise.config_models import ModelReflector
 from arise.models.client import Client, Observe, Reply, Unanswered
 from arise.models.evaluation import digest
 from arise.models.evidence_view import fit, generation_view, refinement_view
-from arise.models.near_duplicates import same_words, shortlist
+from arise.models.near_duplicates import agreement, repeats, same_words, shortlist
 from arise.models.prompt import Prompt, Template, render, to_json
 from arise.models.stops import RunStop
 from arise.models.wire import PairReply, parse_duplicates, parse_pairs, parse_rewrite
-from arise.models.wire.pairs import PROVENANCE
+from arise.models.wire.pairs import PROVENANCE, evidence_text
 from arise.types import Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
 
 _EVIDENCE_SHARE = 0.6
@@ -36,7 +36,7 @@ class LanguageModelReflector:
         """One round: at most `max_items` pairs that repeat nothing in `avoid`."""
         try:
             found = await self._generate(evidence, avoid, max_items, round_number)
-            return await self._without_repeats(found, avoid)
+            return await self._without_repeats(found, avoid, evidence)
         except RunStop:
             raise
         except Exception as error:  # the boundary: a fault of ours costs this round, not the run
@@ -63,7 +63,7 @@ class LanguageModelReflector:
             "evidence_omitted_count": evidence.with_diagnostics - len(shown),
             "generation_round": round_number + 1,
             "avoid_criteria_count": len(avoid),
-            "avoid_criteria": [_avoided(pair) for pair in avoid],
+            "avoid_criteria": [_criterion(pair) for pair in avoid],
             "evidence": shown,
         }
         ids = {str(view["evidence_id"]) for view in shown}
@@ -80,7 +80,7 @@ class LanguageModelReflector:
                 break
         return found
 
-    async def _without_repeats(self, found: PairReply, avoid: Sequence[Pair]) -> Reflection:
+    async def _without_repeats(self, found: PairReply, avoid: Sequence[Pair], evidence: Selection) -> Reflection:
         if found.unreadable:
             return self._nothing(found.unreadable)
         rejections = list(found.rejections)
@@ -89,26 +89,42 @@ class LanguageModelReflector:
             known = [(pair.rubric.criteria_text, pair.rubric.rule_text) for pair in avoid]
             known += [(earlier.criteria_text, earlier.rule_text) for earlier in fresh]
             if any(same_words(proposal, *texts) for texts in known):
-                rejections.append(Rejection(proposal.criteria_text, "repeats a criterion word for word"))
+                rejections.append(_rejected(proposal, "repeats a criterion word for word"))
             else:
                 fresh.append(proposal)
-        repeats = await self._decide(fresh, avoid) if self._settings.near_duplicates == "model" else {}
-        for index, reason in repeats.items():
-            rejections.append(Rejection(fresh[index].criteria_text, reason))
-        kept = tuple(proposal for index, proposal in enumerate(fresh) if index not in repeats)
+        repeated = await self._repeated(fresh, avoid, evidence) if self._settings.near_duplicates == "model" else {}
+        for index, reason in repeated.items():
+            rejections.append(_rejected(fresh[index], reason))
+        kept = tuple(proposal for index, proposal in enumerate(fresh) if index not in repeated)
         return Reflection(kept, tuple(rejections))
 
-    async def _decide(self, proposals: Sequence[Proposal], avoid: Sequence[Pair]) -> dict[int, str]:
-        """Which proposals the model calls a repeat of a similar pair; without its answer a proposal stays."""
+    async def _repeated(
+        self, proposals: Sequence[Proposal], avoid: Sequence[Pair], evidence: Selection
+    ) -> dict[int, str]:
+        """Which proposals repeat a similar pair, by the model's word and by the verdicts on record."""
         similar = {
             f"{index}.{rank}": (index, pair)
             for index, proposal in enumerate(proposals)
-            for rank, pair in enumerate(shortlist(proposal, avoid, self._settings.similarity))
+            for rank, pair in enumerate(
+                shortlist(proposal, [*avoid, *(p.as_pair() for p in proposals[:index])], self._settings.similarity)
+            )
         }
-        if not similar:
-            return {}
+        decided = await self._decide(proposals, similar) if similar else {}
+        found = {}
+        for key, (index, pair) in similar.items():
+            agreed = agreement(proposals[index], pair.rubric.id, evidence.verdicts)
+            says_same = decided.get(key)
+            if repeats(says_same, agreed):
+                word = "the model says so" if says_same else "the model does not say"
+                found[index] = f"repeats {pair.rubric.criteria_text!r}: {word}, {agreed}"
+            elif says_same:
+                self._observe("reflection.refuted", {"reason": f"{pair.rubric.id} called the same, but {agreed}"})
+        return found
+
+    async def _decide(self, proposals: Sequence[Proposal], similar: Mapping[str, tuple[int, Pair]]) -> dict[str, bool]:
+        """The model's word on each similar pair; one it does not settle is not there."""
         pairs = [
-            {"pair_id": key, "first": _proposed(proposals[index]), "second": _avoided(pair)}
+            {"pair_id": key, "first": _criterion(proposals[index].as_pair()), "second": _criterion(pair)}
             for key, (index, pair) in similar.items()
         ]
         call = digest(to_json([self._salt, pairs]))
@@ -118,11 +134,7 @@ class LanguageModelReflector:
             return {}
         decided = parse_duplicates(reply.text, list(similar))
         self._report(prompt, reply, len(decided), [], "")
-        return {
-            similar[key][0]: f"repeats {similar[key][1].rubric.criteria_text!r}"
-            for key, same in decided.items()
-            if same
-        }
+        return decided
 
     async def _rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite:
         shown = fit(failures, refinement_view, self._budget)
@@ -174,7 +186,12 @@ class LanguageModelReflector:
         )
 
 
-def _avoided(pair: Pair) -> dict[str, str]:
+def _rejected(proposal: Proposal, reason: str) -> Rejection:
+    evidence = evidence_text(list(proposal.issue_refs), list(proposal.contrast_refs))
+    return Rejection(proposal.criteria_text, f"{reason} ({evidence})")
+
+
+def _criterion(pair: Pair) -> dict[str, str]:
     rubric = pair.rubric
     return {
         "criteria_text": rubric.criteria_text,
@@ -182,14 +199,4 @@ def _avoided(pair: Pair) -> dict[str, str]:
         "capability_tag": rubric.capability.value,
         "applicability_condition": rubric.applicability_condition,
         "rubric_rule_text": rubric.rule_text,
-    }
-
-
-def _proposed(proposal: Proposal) -> dict[str, str]:
-    return {
-        "criteria_text": proposal.criteria_text,
-        "issue_tag": proposal.issue_tag,
-        "capability_tag": proposal.capability.value,
-        "applicability_condition": proposal.applicability_condition,
-        "rubric_rule_text": proposal.rule_text,
     }

@@ -3,6 +3,7 @@
 Money is counted in whole nano-dollars, so that sums over sessions are exact. Usage comes from the provider only.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,18 +14,29 @@ from arise.errors import AriseError, Exit
 from arise.models.stops import BudgetExhausted
 from arise.models.store import Store, Usage
 
+RECENT_MARKS = 5
+
 
 @dataclass(frozen=True)
 class Forecast:
-    """Where spend is heading: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; expected is None before any progress."""
+    """Where spend is heading: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; None before any progress and at the end."""
 
     spent: float
     expected: float | None
     cap: float | None
+    unpriced: int = 0
 
     @property
     def enough(self) -> bool:
         return self.cap is None or self.expected is None or self.expected <= self.cap
+
+    def __str__(self) -> str:
+        parts = [f"${self.spent:.2f}" + (f" of ${self.cap:.2f}" if self.cap is not None else "")]
+        if self.expected is not None:
+            parts.append(f"forecast ${self.expected:.2f}" + ("" if self.enough else " (over the budget)"))
+        if self.unpriced:
+            parts.append(f"{self.unpriced} calls without a known price")
+        return ", ".join(parts)
 
 
 class Purse:
@@ -36,7 +48,9 @@ class Purse:
         totals = store.totals()
         self.spent_nano = sum(total.nano_usd for total in totals)
         self._calls = sum(total.calls for total in totals)
+        self._unpriced = sum(total.unpriced for total in totals)
         self._in_flight = 0
+        self._marks: deque[tuple[float, int]] = deque(maxlen=RECENT_MARKS)
 
     @property
     def spent(self) -> float:
@@ -73,11 +87,17 @@ class Purse:
         self._in_flight -= 1
         self.spent_nano += nano_usd or 0
         self._calls += answered
+        self._unpriced += answered and nano_usd is None
 
     def forecast(self, done: float, total: float) -> Forecast:
-        """Spend at the end if the rest costs what the part done has cost."""
+        """Spend at the end at the mean rate or the rate since the last marks, whichever is larger: pools grow."""
         cap = None if self._cap is None else self._cap / 1e9
-        return Forecast(self.spent, self.spent * total / done if done > 0 else None, cap)
+        if done <= 0 or done >= total:
+            return Forecast(self.spent, None, cap, self._unpriced)
+        rates = [self.spent_nano / done]
+        rates += [(self.spent_nano - spent) / (done - then) for then, spent in list(self._marks)[:1] if then < done]
+        self._marks.append((done, self.spent_nano))
+        return Forecast(self.spent, (self.spent_nano + max(rates) * (total - done)) / 1e9, cap, self._unpriced)
 
 
 def cost(model: str, base_url: str, usage: Usage, overrides: Mapping[str, Price]) -> int | None:

@@ -12,7 +12,7 @@ class BudgetExhausted(RunStop):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            "budget", Exit.BUDGET, what, "the run stops, replies are kept", "raise budget.max_usd and resume"
+            "budget", Exit.BUDGET, what, "the run stops, replies are kept", "arise resume RUN --add-budget DOLLARS"
         )
 
 
@@ -27,8 +27,8 @@ class StoreUnusable(RunStop):
 class JudgeChanged(RunStop):
     """Another model answered within a window; verdicts of two judges do not mix."""
 
-    def __init__(self, what: str) -> None:
-        remedy = "go back to the first model, or allow the new one by name in allow_change"
+    def __init__(self, what: str, model: str) -> None:
+        remedy = f"go back to the first model, or allow the new one: arise resume RUN --allow-judge-change {model}"
         super().__init__("judge", Exit.JUDGE, what, "verdicts of two judges would mix in one window", remedy)
 
 

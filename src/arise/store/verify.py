@@ -1,5 +1,6 @@
 """Is a run what was written, and can it be? Digests of every file and row, then the invariants of the method.
 
+Clock times and costs are not sealed: they are the only things that a replay does not repeat.
 Reads only, and may run while the run is being written.
 """
 

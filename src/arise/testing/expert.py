@@ -11,6 +11,7 @@ from typing import Any
 from arise.models.canaries import known_answer
 from arise.models.evidence_view import item_view
 from arise.ports import Judge, Reflector
+from arise.testing.annotating import annotate
 from arise.testing.fake_llm import Action, Ask, Say
 from arise.types import (
     Capability,
@@ -58,7 +59,7 @@ class Expert:
         elif "pairs" in data:
             text = "\n".join(json.dumps({"pair_id": pair["pair_id"], "same": False}) for pair in data["pairs"])
         else:
-            text = _annotate(data)
+            text = json.dumps(annotate(data))
         return Say(text, prompt_tokens=len(ask.system + ask.user) // 4, completion_tokens=len(text) // 4)
 
     async def _evaluate(self, data: dict[str, Any]) -> str:
@@ -92,7 +93,7 @@ class Expert:
         )
         reflection = await self._reflector.propose(selection, avoid, data["max_items"], data["generation_round"] - 1)
         for proposal in reflection.proposals:
-            self._learn(_as_pair(proposal))
+            self._learn(proposal.as_pair())
         return json.dumps({"items": [_pair_item(proposal) for proposal in reflection.proposals]})
 
     async def _refine(self, data: dict[str, Any]) -> str:
@@ -194,11 +195,6 @@ def _avoided(entry: dict[str, Any]) -> Pair:
     return Pair(Rubric("avoided", entry["criteria_text"], entry["issue_tag"], capability, *texts), Skill(""))
 
 
-def _as_pair(p: Proposal) -> Pair:
-    rubric = Rubric("proposed", p.criteria_text, p.issue_tag, p.capability, p.applicability_condition, p.rule_text)
-    return Pair(rubric, Skill(p.skill_text))
-
-
 def _pair_item(proposal: Proposal) -> dict[str, Any]:
     return {
         "criteria_text": proposal.criteria_text,
@@ -211,35 +207,4 @@ def _pair_item(proposal: Proposal) -> dict[str, Any]:
         "applicability_condition": proposal.applicability_condition,
         "rubric_rule_text": proposal.rule_text,
         "skill_text": proposal.skill_text,
-    }
-
-
-def _annotate(data: dict[str, Any]) -> str:
-    """Task types whose name stands in the instruction; a stand-in, the analyst does not annotate."""
-    tags = {entry["id"]: entry["id"].replace("-", " ") for entry in data["task_flow_registry"]}
-    judgments = []
-    for task in data["tasks"]:
-        matched = [tag for tag, name in tags.items() if name in task["instruction"].lower()]
-        uncovered = None if matched else _uncovered(task["instruction"], tags)
-        judgments.append(
-            {
-                "task_key": task["task_key"],
-                "matched_tag_ids": matched,
-                "match_rationale": "named in the instruction" if matched else "",
-                "uncovered": uncovered,
-                "confidence": "high" if matched else "low",
-            }
-        )
-    return json.dumps({"judgments": judgments})
-
-
-def _uncovered(instruction: str, tags: dict[str, str]) -> dict[str, Any]:
-    words = set(instruction.lower().split())
-    near = sorted(tags, key=lambda tag: -len(words & set(tags[tag].split())))[:2]
-    return {
-        "process_name": "unnamed-process",
-        "definition": "a process that the registry does not name",
-        "observable_outcome": "the result that the task asks for",
-        "nearest_tag_ids": [tag for tag in near if words & set(tags[tag].split())],
-        "distinction": "not named in the instruction",
     }

@@ -1,6 +1,7 @@
 """What an agent is measured and guided by: rubrics, skills, their pool, its evidence, and why a task was drawn."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -52,6 +53,11 @@ class Proposal:
     skill_text: str
     issue_refs: tuple[str, ...]
     contrast_refs: tuple[str, ...]
+
+    def as_pair(self, rubric_id: str = "proposed") -> Pair:
+        """The pair it would become, for whoever must not repeat it."""
+        texts = (self.criteria_text, self.issue_tag, self.capability, self.applicability_condition, self.rule_text)
+        return Pair(Rubric(rubric_id, *texts), Skill(self.skill_text))
 
 
 @dataclass(frozen=True)
@@ -170,11 +176,15 @@ class GenerationRecord:
 
 @dataclass(frozen=True)
 class Selection:
-    """What one generation call sees of B_k, with the counts its prompt states — `Selection(chosen, 40, 30)`."""
+    """What one generation call sees of B_k, with the counts its prompt states — `Selection(chosen, 40, 30)`.
+
+    `verdicts` by evidence id are for checking what comes back, never for a prompt.
+    """
 
     chosen: tuple[GenerationRecord, ...]
     total: int
     with_diagnostics: int
+    verdicts: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
 
     @property
     def omitted(self) -> int:

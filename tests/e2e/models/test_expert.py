@@ -10,11 +10,11 @@ from arise.method.evidence import for_generation, records_of
 from arise.models.cases import read_cases
 from arise.models.client import Client
 from arise.models.reflector import LanguageModelReflector
-from arise.models.rules import item_problem, proposal_problems, skill_problems
 from arise.models.spend import Purse
 from arise.models.store import Store
 from arise.ports import Judge
 from arise.testing import Expert, FakeLLM
+from arise.text_rules import item_problem, proposal_problems, skill_problems
 from arise.types import (
     DiagnosticItem,
     DiagnosticKind,
@@ -107,9 +107,9 @@ def test_every_wording_of_the_analyst_passes_the_rules_of_the_wire() -> None:
         for miss in wording.misses:
             proposal = Proposal(
                 wording.criterion, wording.pattern.issue_tag, wording.pattern.capability, wording.applies, wording.rule,
-                first_skill(wording, miss), ("a",), ("b",),
+                first_skill(wording, miss), ("e1",), ("e2",),
             )  # fmt: skip
-            assert proposal_problems(proposal) == [], wording.pattern.id
+            assert proposal_problems(proposal, {"e1", "e2"}) == [], wording.pattern.id
             signal = wording.misses[miss].signal
             assert item_problem(f"When {wording.condition}, failed to {wording.behaviour}, via {signal}.") == ""
 

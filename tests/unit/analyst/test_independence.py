@@ -1,11 +1,11 @@
-"""The analyst imports nouns and catalogue only: no world, no loop, no reward, no machine-learning library."""
+"""The analyst imports nouns, catalogue and text rules: no world, no loop, no reward, no machine-learning library."""
 
 import ast
 from pathlib import Path
 
 import arise.analyst
 
-ALLOWED = ("arise.analyst", "arise.taxonomy", "arise.types")
+ALLOWED = ("arise.analyst", "arise.taxonomy", "arise.text_rules", "arise.types")
 OUTCOME = {"reward", "success", "fault", "outcome", "system_prompt", "shown_skills"}
 SOURCES = sorted(Path(arise.analyst.__file__).parent.rglob("*.py"))
 

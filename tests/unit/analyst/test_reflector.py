@@ -9,7 +9,7 @@ from tests.unit.analyst.played import rollout, task
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import pattern_of_rubric, wordings
 from arise.analyst.reflector import first_skill
-from arise.analyst.validation import problems_of_proposal, problems_of_skill
+from arise.text_rules import proposal_problems, skill_problems
 from arise.types import (
     DiagnosticItem,
     DiagnosticKind,
@@ -135,7 +135,7 @@ def test_every_text_obeys_the_papers_rules_and_stays_short(pattern_id: str) -> N
         skill = first_skill(w, miss)
         p = w.pattern
         proposal = Proposal(w.criterion, p.issue_tag, p.capability, w.applies, w.rule, skill, ("e1",), ("e2",))
-        assert problems_of_proposal(proposal, {"e1", "e2"}) == ()
+        assert proposal_problems(proposal, {"e1", "e2"}) == []
         assert 14 <= len(skill.split()) <= 32
 
 
@@ -157,7 +157,7 @@ def test_twelve_revisions_are_twelve_texts(pattern_id: str) -> None:
         text = written.text
         texts.append(text)
         assert len(text.split()) <= 40
-        assert problems_of_skill(text) == ()
+        assert skill_problems(text) == []
         assert w.point in text
         assert "1 failures under revision" in written.reason
     assert len(set(texts)) == 13

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from arise.config_models import ModelReflector
 from arise.models.client import Client
 from arise.models.near_duplicates import shortlist, similarity
@@ -24,10 +26,11 @@ from arise.types import (
     Selection,
     ShownSkill,
     Skill,
+    Verdict,
 )
 from tests.unit.models.builders import QUICK, pool, reflector_settings
-from tests.unit.models.test_rules import PROPOSAL, SKILLS
 from tests.unit.models.test_wire_objects import PAIR
+from tests.unit.test_text_rules import PROPOSAL, SKILLS
 
 ITEM = DiagnosticItem(DiagnosticKind.FAILURE_GAP, "error_response", "When a call fails, ...", ("equal next call",))
 
@@ -113,6 +116,45 @@ def paraphrase() -> Pair:
     rubric = Rubric("r001", "The agent changes something before repeating a call that failed.", "error_response",
                     PROPOSAL.capability, "A tool call failed.", rule)  # fmt: skip
     return Pair(rubric, Skill(""))
+
+
+@pytest.mark.parametrize(
+    ("says_same", "verdict", "taken"),
+    [
+        ("true", Verdict.FAIL, False),  # the model and the record agree
+        ("true", Verdict.PASS, True),  # called the same, but it passes where the new one would fail
+        ("false", Verdict.FAIL, True),  # the model's word stands
+        ("", Verdict.FAIL, False),  # the model does not say, the record does
+        ("", Verdict.PASS, True),
+        ("", None, True),  # nobody says anything: a proposal is not dropped by silence
+    ],
+)
+def test_the_model_and_the_record_decide_on_a_paraphrase(says_same: str, verdict: Verdict | None, taken: bool) -> None:
+    issues, contrasts = [f"e{i}" for i in range(5)], [f"e{i}" for i in range(5, 10)]
+    item = PAIR | {"issue_evidence_refs": issues, "contrast_evidence_refs": contrasts}
+    records = tuple(replace(record(1), evidence_id=name) for name in (*issues, *contrasts))
+    opposite = {Verdict.FAIL: Verdict.PASS, Verdict.PASS: Verdict.FAIL, None: None}[verdict]
+    given = dict.fromkeys(issues, verdict) | dict.fromkeys(contrasts, opposite)
+    verdicts = {name: {"r001": one} for name, one in given.items() if one is not None}
+
+    def script(ask: Ask) -> Action:
+        if "pairs" not in ask.data:
+            return Say(json.dumps({"items": [item]}))
+        return Say(f'{{"pair_id": "0.0", "same": {says_same}}}' if says_same else "I cannot say.")
+
+    found, _ = propose(script, [paraphrase()], Selection(records, 10, 10, verdicts))
+    assert len(found.proposals) == taken
+    if not taken:
+        assert "10 of 10 rollouts" in found.rejections[0].reason
+        assert "evidence ['e0'" in found.rejections[0].reason
+
+
+def test_a_paraphrase_within_one_reply_is_put_to_the_model_too() -> None:
+    other = paraphrase().rubric
+    item = PAIR | {"criteria_text": other.criteria_text, "rubric_rule_text": other.rule_text}
+    found, fake = propose(items(PAIR, item))
+    assert [p.criteria_text for p in found.proposals] == [PAIR["criteria_text"]]
+    assert len(fake.asks) == 2
 
 
 def test_a_paraphrase_is_put_to_the_model() -> None:

@@ -16,7 +16,7 @@ from arise.models.wire import (
     parse_verdicts,
 )
 from arise.types import Capability
-from tests.unit.models.test_rules import SKILL
+from tests.unit.test_text_rules import SKILL
 
 ITEM = {
     "kind": "failure_gap",
@@ -130,9 +130,9 @@ def test_a_sound_pair() -> None:
         ({"capability_tag": "Charm"}, "not one of the five"),
         ({"abstraction_level": "sample"}, "abstraction_level"),
         ({"issue_evidence_refs": []}, "issue_evidence_refs"),
-        ({"issue_evidence_refs": ["e9"]}, "not in the evidence"),
-        ({"issue_evidence_refs": ["e1", "e1"]}, "repeats an id"),
-        ({"contrast_evidence_refs": ["e1"]}, "both issue and contrast"),
+        ({"issue_evidence_refs": ["e9"]}, "names unknown evidence 'e9'"),
+        ({"issue_evidence_refs": ["e1", "e1"]}, "names an evidence id twice"),
+        ({"contrast_evidence_refs": ["e1"]}, "shares 'e1' with the issue evidence"),
         ({"observable_signals": ["skill_usage_summary"]}, "lacks coevolution_rubric_diagnostics"),
         ({"observable_signals": ["coevolution_rubric_diagnostics", "raw_reasoning"]}, "observable_signals"),
         ({"rejection_risk": "low"}, "Extra inputs"),

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from arise.models.rules import item_problem
 from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
 from arise.taxonomy import issue_tags
+from arise.text_rules import item_problem
 from arise.types import Diagnostic, DiagnosticItem, DiagnosticKind
 
 MAX_ITEMS = 5

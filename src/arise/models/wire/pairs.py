@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from arise.models.rules import proposal_problems, skill_problems
 from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
-from arise.taxonomy import issue_tags
+from arise.text_rules import proposal_problems, skill_problems
 from arise.types import Capability, Proposal, Rejection
 
 PROVENANCE = "coevolution_rubric_diagnostics"
@@ -69,9 +68,9 @@ def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> Pai
     for item in items:
         found = _proposal(item, evidence_ids)
         if isinstance(found, str):
-            rejections.append(Rejection(_title(item), found))
+            rejections.append(_rejected(item, found))
         elif len(proposals) >= max_items:
-            rejections.append(Rejection(_title(item), f"more than max_items = {max_items}"))
+            rejections.append(_rejected(item, f"more than max_items = {max_items}"))
         else:
             proposals.append(found)
     return PairReply(tuple(proposals), tuple(rejections))
@@ -87,7 +86,7 @@ def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str |
     except ValidationError as error:
         return None, problem_of(error)
     problems = skill_problems(skill_text, forbidden_ids)
-    return (None, "; ".join(problems)) if problems else (skill_text, "")
+    return (None, "; ".join(map(str, problems))) if problems else (skill_text, "")
 
 
 def parse_duplicates(text: str, pair_ids: Sequence[str]) -> dict[str, bool]:
@@ -111,9 +110,10 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
         item = _Pair.model_validate(raw)
     except ValidationError as error:
         return problem_of(error)
-    problem = _reference_problem(item, evidence_ids)
-    if problem:
-        return problem
+    if item.capability_tag not in set(Capability):
+        return f"capability_tag {item.capability_tag[:40]!r} is not one of the five capabilities"
+    if PROVENANCE not in item.observable_signals:
+        return f"observable_signals lacks {PROVENANCE}"
     proposal = Proposal(
         criteria_text=item.criteria_text.strip(),
         issue_tag=item.issue_tag,
@@ -124,26 +124,17 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
         issue_refs=tuple(item.issue_evidence_refs),
         contrast_refs=tuple(item.contrast_evidence_refs),
     )
-    return "; ".join(proposal_problems(proposal, evidence_ids)) or proposal
+    return "; ".join(map(str, proposal_problems(proposal, evidence_ids))) or proposal
 
 
-def _reference_problem(item: _Pair, evidence_ids: Collection[str]) -> str:
-    if item.issue_tag not in {tag.id for tag in issue_tags()}:
-        return f"issue_tag {item.issue_tag[:40]!r} is not in the taxonomy"
-    if item.capability_tag not in set(Capability):
-        return f"capability_tag {item.capability_tag[:40]!r} is not one of the five capabilities"
-    if PROVENANCE not in item.observable_signals:
-        return f"observable_signals lacks {PROVENANCE}"
-    for name, refs in (("issue", item.issue_evidence_refs), ("contrast", item.contrast_evidence_refs)):
-        unknown = [ref for ref in refs if ref not in evidence_ids]
-        if unknown:
-            return f"{name}_evidence_refs: {unknown[0][:40]!r} is not in the evidence"
-        if len(set(refs)) != len(refs):
-            return f"{name}_evidence_refs repeats an id"
-    shared = set(item.issue_evidence_refs) & set(item.contrast_evidence_refs)
-    return f"{sorted(shared)[0]!r} is both issue and contrast evidence" if shared else ""
+def _rejected(item: object, reason: str) -> Rejection:
+    """What was dropped by its title, why, and the evidence that it named, whatever that is."""
+    if not isinstance(item, dict):
+        return Rejection(str(item)[:300], reason)
+    issue, contrast = item.get("issue_evidence_refs"), item.get("contrast_evidence_refs")
+    return Rejection(str(item.get("criteria_text"))[:300], f"{reason} ({evidence_text(issue, contrast)})")
 
 
-def _title(item: object) -> str:
-    text = item.get("criteria_text") if isinstance(item, dict) else item
-    return str(text)[:300]
+def evidence_text(issue: object, contrast: object) -> str:
+    """References of a proposal in words, for the record of why it was not taken."""
+    return f"evidence {str(issue)[:400]} against {str(contrast)[:400]}"

@@ -1,0 +1,35 @@
+"""How the judge is doing while a run goes on: replies, how many of them recorded or quarantined, and their time."""
+
+from collections import deque
+from collections.abc import Mapping
+from statistics import median
+
+RECENT = 500
+
+
+class Meter:
+    """Takes in the events of a judge's calls; `str(meter)` is what a screen shows."""
+
+    def __init__(self) -> None:
+        self.replies = self.cached = self.quarantined = 0
+        self._seconds: deque[float] = deque(maxlen=RECENT)
+
+    def take(self, name: str, fields: Mapping[str, object]) -> None:
+        """Count one event; what is not about the judge's replies is not counted."""
+        if name == "judge.quarantined":
+            self.quarantined += 1
+        if name != "judge.reply":
+            return
+        self.replies += 1
+        seconds = fields["seconds"]
+        if fields["cached"]:
+            self.cached += 1
+        elif isinstance(seconds, float):
+            self._seconds.append(seconds)
+
+    def __str__(self) -> str:
+        if not self.replies:
+            return "no reply yet"
+        typical = f"typically {median(self._seconds):.1f} s, " if self._seconds else ""
+        recorded = f"{100 * self.cached / self.replies:.0f} % recorded"
+        return f"{self.replies} replies, {typical}{recorded}, {self.quarantined} quarantined"
