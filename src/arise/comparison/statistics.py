@@ -30,6 +30,12 @@ class Interval:
     high: float | None
     count: int
 
+    def within(self, least: float, most: float) -> "Interval":
+        """The interval of a quantity that cannot leave these bounds."""
+        if self.low is None or self.high is None:
+            return self
+        return Interval(self.estimate, max(least, self.low), min(most, self.high), self.count)
+
     def above(self, bound: float) -> bool:
         return self.low is not None and self.low > bound
 

@@ -131,7 +131,7 @@ def table_final(study: Study) -> Table:
     for method, runs in study.items():
         score = pooled(runs, "after")
         low, high = wilson_interval(score.won, score.tried)
-        over_seeds = student_interval([run.score("after").rate for run in runs])
+        over_seeds = student_interval([run.score("after").rate for run in runs]).within(0.0, 100.0)
         pool = f"{100 * low:.1f} to {100 * high:.1f}"
         rows.append([label(method), interval_text(over_seeds), f"{score.won}/{score.tried}", pool, str(score.faults)])
     caption = (

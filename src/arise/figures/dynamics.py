@@ -37,8 +37,9 @@ def _turnover(axes: Any, runs: Sequence[RunMeasures]) -> None:
     axes.plot(points, means[0], color=INK, marker="o", markersize=2.6, linewidth=1.3, label="active")
     axes.axhline(0, color=INK, linewidth=0.6)
     axes.set(title="(a) Rubrics", xlabel="iteration", ylabel="count, mean over seeds")
-    axes.legend(loc="upper left", handlelength=1.2)
-    axes.margins(y=0.22)
+    axes.legend(loc="upper center", ncols=3, handlelength=0.9, columnspacing=0.8, handletextpad=0.4)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.2 * (high - low))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -60,7 +61,7 @@ def _band(
 ) -> None:
     if not points:
         return
-    intervals = [student_interval([one[k] for one in series]) for k in points]
+    intervals = [student_interval([one[k] for one in series]).within(0.0, 1.0) for k in points]
     axes.plot(points, [i.estimate for i in intervals], color=tint, marker=marker, markersize=2.6, label=text)
     if len(series) > 1:
         low, high = (
@@ -76,7 +77,7 @@ def _all_failures(axes: Any, study: Study) -> None:
     by_method = _failure_rates([study[method] for method in shown])
     width = 0.8 / len(shown)
     for place, (method, rates_of) in enumerate(zip(shown, by_method, strict=True)):
-        intervals = [student_interval(rates) if rates else None for rates in rates_of]
+        intervals = [student_interval(rates).within(0.0, 100.0) if rates else None for rates in rates_of]
         at = [stage + (place - (len(shown) - 1) / 2) * width for stage in range(3)]
         axes.bar(
             at,
@@ -88,7 +89,7 @@ def _all_failures(axes: Any, study: Study) -> None:
         )
         for x, interval in zip(at, intervals, strict=True):
             if interval and interval.low is not None and interval.high is not None:
-                axes.plot([x, x], [max(0.0, interval.low), interval.high], color=INK, linewidth=1.0)
+                axes.plot([x, x], [interval.low, interval.high], color=INK, linewidth=1.0)
     axes.set_xticks(range(3), STAGES)
     axes.set_ylim(0, max(20.0, 1.3 * axes.get_ylim()[1]))
     axes.yaxis.set_major_locator(FixedLocator([tick for tick in axes.get_yticks() if 0 <= tick <= 100]))

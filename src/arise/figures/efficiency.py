@@ -5,7 +5,7 @@ from math import ceil
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from arise.comparison.measures import RunMeasures, Study, finished_only
 from arise.comparison.statistics import student_interval
@@ -37,13 +37,13 @@ def ablations_and_efficiency(study: Study) -> Figure | None:
 def _final_bars(axes: Any, study: Study) -> None:
     for row, (method, runs) in enumerate(study.items()):
         rates = [run.score("after").rate for run in runs]
-        interval = student_interval(rates)
+        interval = student_interval(rates).within(0.0, 100.0)
         tint = colour(method, list(study))
         axes.barh(row, interval.estimate, height=0.62, color=tint, alpha=0.85)
         axes.plot(rates, [row] * len(rates), "o", color="white", markeredgecolor=INK, markersize=3, markeredgewidth=0.6)
         end = max([interval.estimate, *rates])
         if interval.low is not None and interval.high is not None:
-            axes.plot([max(0.0, interval.low), interval.high], [row, row], color=INK, linewidth=1.1)
+            axes.plot([interval.low, interval.high], [row, row], color=INK, linewidth=1.1)
             end = max(end, interval.high)
         axes.annotate(f"{interval.estimate:.1f}", (end, row), (4, 0), textcoords="offset points", va="center", size=7.5)
     start = [run.score("before").rate for runs in study.values() for run in runs if run.score("before").tried]
@@ -55,6 +55,7 @@ def _final_bars(axes: Any, study: Study) -> None:
     axes.set_yticks(range(len(study)), [label(method) for method in study])
     axes.set_ylim(len(study) - 0.4, -0.9)
     axes.set_xlim(0, max(5.0, 1.1 * axes.get_xlim()[1]))
+    axes.xaxis.set_major_locator(FixedLocator([tick for tick in axes.get_xticks() if 0 <= tick <= 100]))
     axes.grid(axis="y", visible=False)
 
 
@@ -62,11 +63,12 @@ def _curve(axes: Any, runs: Sequence[RunMeasures], tint: str, name: str, **line:
     """Mean over seeds with its 95 % band, at the points that every seed has."""
     curves = [run.curve() for run in runs]
     points = sorted(set.intersection(*(set(curve) for curve in curves)))
-    intervals = [student_interval([curve[k] for curve in curves]) for k in points]
+    intervals = [student_interval([curve[k] for curve in curves]).within(0.0, 100.0) for k in points]
     centre = [interval.estimate for interval in intervals]
     if len(runs) > 1:
-        low = [max(0.0, interval.low or 0.0) for interval in intervals]
-        high = [min(100.0, interval.high or 0.0) for interval in intervals]
+        low, high = (
+            [edge or 0.0 for edge in edges] for edges in zip(*((i.low, i.high) for i in intervals), strict=True)
+        )
         axes.fill_between(points, low, high, color=tint, alpha=0.16, linewidth=0)
     axes.plot(points, centre, **({"color": tint, "marker": "o", "markersize": 3.2, "label": name} | line))
 

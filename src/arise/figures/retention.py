@@ -1,7 +1,7 @@
 """Figure 6: retired rubrics re-judged on their fixed tasks at later checkpoints, without guidance."""
 
 from collections.abc import Mapping
-from textwrap import shorten
+from textwrap import fill, shorten
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -42,4 +42,4 @@ def _panel(axes: Any, seed: int, row: Mapping[str, Any]) -> None:
     axes.set_ylim(0, 1.04)
     axes.set_xlabel("iteration")
     axes.set_title(f"{row['rubric']}, seed {seed}, retired at {row['retired']}", size=7.5)
-    axes.annotate(shorten(row["criterion"], 48), (0.04, 0.06), xycoords="axes fraction", size=6.5)
+    axes.annotate(fill(shorten(row["criterion"], 78), 40), (0.04, 0.06), xycoords="axes fraction", size=6.5)

@@ -110,3 +110,9 @@ def test_never_reached_is_none() -> None:
     assert found is not None
     assert (found.first, found.low, found.high) == (None, None, None)
     assert reach({}, {0: 1.0}) is None
+
+
+def test_a_rate_cannot_leave_its_bounds() -> None:
+    assert student_interval([81.0, 96.0]).within(0.0, 100.0).high == 100.0
+    assert student_interval([2.0, 9.0]).within(0.0, 100.0).low == 0.0
+    assert student_interval([5.0]).within(0.0, 100.0).low is None
