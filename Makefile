@@ -43,11 +43,11 @@ browser:
 
 # The browser's driver keeps an event loop running in its process: its tests have one of their own.
 test: check browser
-	$(BIN)/pytest -n 2 -m "not slow" --ignore tests/browser
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --ignore tests/browser
 	$(BIN)/pytest -m "not slow" tests/browser
 
 test-all: check browser
-	$(BIN)/pytest -n 2 --ignore tests/browser
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
 	$(BIN)/pytest tests/browser
 
 screenshots: $(STAMP) browser
