@@ -56,12 +56,12 @@ def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("comparison") / "out"
     process = subprocess.Popen(arise(cache, *command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
     try:
-        until("a first iteration", 300, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
+        until("a first iteration", 600, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
         assert process.poll() is None
     finally:
         process.kill()
         process.wait()
-    until("its runs to end with it", 10, lambda: not processes_with(str(folder)))
+    until("its runs to end with it", 60, lambda: not processes_with(str(folder)))
     assert committed(folder / "runs/arise/seed-0") >= 1
     done = call(cache, *command(folder))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -114,9 +114,9 @@ def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Pa
         arise(cache, *command(tmp_path / "out")), env=environment(cache), stderr=subprocess.PIPE, text=True
     )
     try:
-        until("a run", 60, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
+        until("a run", 200, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=200)
     finally:
         process.kill()
         process.wait()
