@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,11 +58,11 @@ def test_the_same_seed_gives_the_same_run(finished: tuple[Path, str], cache: Pat
     assert digest(tmp_path / "again") == digest(run)
 
 
-def kill_and_resume(cache: Path, run: Path, kills: int, seed: int) -> None:
+def kill_and_resume(cache: Path, run: Path, kills: int, seed: int, changes: Sequence[str] = ()) -> None:
     """Start a run and kill it at random moments, each time resuming; let it finish at last."""
     moments = random.Random(seed)
     for number in range(kills + 1):
-        command = ["train", "--run-dir", str(run), *settings()] if number == 0 else ["resume", str(run)]
+        command = ["train", "--run-dir", str(run), *settings(changes)] if number == 0 else ["resume", str(run)]
         process = subprocess.Popen(
             arise(cache, *command), env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
@@ -70,7 +71,7 @@ def kill_and_resume(cache: Path, run: Path, kills: int, seed: int) -> None:
             process.kill()
             process.communicate()
             if not (run / "config.toml").exists():
-                kill_and_resume(cache, run, kills - number, seed + 1)
+                kill_and_resume(cache, run, kills - number, seed + 1, changes)
                 return
         else:
             _, errors = process.communicate(timeout=240)
@@ -84,6 +85,19 @@ def test_kills_at_random_moments_change_nothing(
     run, _ = finished
     kill_and_resume(cache, tmp_path / "killed", kills, seed=kills)
     assert digest(tmp_path / "killed") == digest(run)
+
+
+AHEAD = ("train.max_staleness=1", "agent.max_turns=4", "agent.max_tokens=24")
+
+
+def test_kills_change_nothing_where_rollouts_run_ahead_of_the_update(cache: Path, tmp_path: Path) -> None:
+    assert call(cache, "train", "--run-dir", str(tmp_path / "whole"), *settings(AHEAD)).returncode == 0
+    kill_and_resume(cache, tmp_path / "killed", kills=3, seed=3, changes=AHEAD)
+    assert digest(tmp_path / "killed") == digest(tmp_path / "whole")
+    with sqlite3.connect(tmp_path / "killed" / "run.db") as db:
+        ages = db.execute("SELECT json_extract(metrics, '$.staleness') FROM iterations ORDER BY k").fetchall()
+    assert ages == [(0.0,), (1.0,), (1.0,), (1.0,)]
+    assert call(cache, "verify", str(tmp_path / "killed")).returncode == 0
 
 
 def test_ctrl_c_leaves_a_run_that_resumes(finished: tuple[Path, str], cache: Path, tmp_path: Path) -> None:

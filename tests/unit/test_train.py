@@ -172,6 +172,7 @@ def numbers(folder: Path, name: str) -> list[float]:
     [
         (0, 3.0, 8 * (3.0 + 1.0)),
         (1, 3.0, 4.0 + 6 * 3.0 + 1.0),  # one batch at a time, judging beside it
+        (2, 3.0, 4.0 + 6 * 1.5 + 1.0),
         (3, 3.0, 3.0 + 8 * 1.0),  # three batches at a time: judging alone sets the pace
         (1, 0.5, 0.5 + 8 * 1.0),
     ],
