@@ -1,10 +1,16 @@
 """Rates of behaviours without guidance, with their skill and with all: what counts, and what is missing."""
 
+from pathlib import Path
+
 import pytest
 
+from arise.errors import AriseError, Exit
+from arise.evaluating import Policy, Wanted, guidance
 from arise.evaluation.guidance import arm_of, report
+from arise.run_folder import claim
 from arise.types import Tally
 from tests.builders import a_pair
+from tests.stored_runs import write_run
 
 NOTHING = {"success": False, "verdicts": {}}
 
@@ -16,7 +22,7 @@ def attempts(passes: int, fails: int, rubric: str = "r1") -> list[dict[str, obje
 
 
 def test_only_applicable_verdicts_and_known_outcomes_count() -> None:
-    lost = {"success": None, "verdicts": {}}
+    lost: dict[str, object] = {"success": None, "verdicts": {}}
     elsewhere = {"success": True, "verdicts": {"r1": "not_applicable"}}
     arm = arm_of([*attempts(2, 1), lost, elsewhere])
     assert (arm.outcomes, arm.faults, arm.behaviours) == (Tally(3, 4), 1, {"r1": Tally(2, 3)})
@@ -38,3 +44,10 @@ def test_a_behaviour_that_never_applied_has_no_rate_and_no_difference() -> None:
     (row,) = report([a_pair("r1")], arms)["behaviours"]
     assert row["without"] == {"passes": 0, "evaluations": 0, "rate": None, "interval": None}
     assert row["difference"] is None
+
+
+def test_a_run_without_a_skill_is_refused_before_anything_is_tried(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", iterations=1)
+    with pytest.raises(AriseError, match="there is no skill in its pool") as caught:
+        guidance(tmp_path / "run", claim(tmp_path / "run"), Policy(), Wanted("base"), False, print)
+    assert caught.value.exit_code == Exit.CONFIG
