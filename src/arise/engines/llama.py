@@ -52,7 +52,7 @@ class _Placement:
     rotation_N: Tensor
     near: Tensor
     masks: tuple[Tensor, ...]
-    """For the tokens that are near, then for the others, where there are any: which of a number of keys each may see."""
+    """For the near tokens, then for the others, where there are any: which of a number of keys each may see."""
 
 
 class LlamaDecoder:
@@ -165,8 +165,12 @@ class LlamaDecoder:
         q = q.reshape(rows, -1, kv_heads, group, head).transpose(1, 2).reshape(rows, kv_heads, -1, head)
         queries = q.shape[2]
         q = pad(q, (0, 0, 0, -queries % QUERY_BLOCK)) if queries % QUERY_BLOCK else q
-        seen = [cache[batch.rows, :, : mask.shape[-1]].split(kv_heads, dim=1) for mask in batch.masks]
-        found = [scaled_dot_product_attention(q, *kv, attn_mask=m) for kv, m in zip(seen, batch.masks, strict=True)]
+        keys, values = cache[batch.rows].split(kv_heads, dim=1)
+        found = [
+            scaled_dot_product_attention(q, keys[:, :, :seen], values[:, :, :seen], attn_mask=mask)
+            for mask in batch.masks
+            for seen in mask.shape[-1:]
+        ]
         attended = (found[0] if len(found) == 1 else torch.where(batch.near, *found))[:, :, :queries]
         attended = attended.reshape(rows, kv_heads, -1, group, head).transpose(1, 2).reshape(tokens, -1)
         return pad(attended, (0, 0, 0, len(x) - tokens)) if len(x) > tokens else attended

@@ -13,8 +13,9 @@ LENGTHS = (30, 240, 330, 383, 384, 385, 500, 700, 1100)
 def test_long_rows_get_the_same_bits_in_any_company_and_chunks(heads: tuple[int, int]) -> None:
     """Attention over more than a few hundred keys sums in parts: where they end must not depend on other rows."""
     torch.manual_seed(0)
-    shape = {"num_attention_heads": heads[0], "num_key_value_heads": heads[1], "num_hidden_layers": 2}
-    config = LlamaConfig(vocab_size=50, hidden_size=64, intermediate_size=128, **shape)
+    config = LlamaConfig(vocab_size=50, hidden_size=64, intermediate_size=128, num_hidden_layers=2)
+    config.num_attention_heads, config.num_key_value_heads = heads
+    config.head_dim = 64 // heads[0]
     model = LlamaForCausalLM(config).eval()
     decoder = LlamaDecoder(config, model.model.rotary_emb, 1200, torch.float32, torch.device("cpu"))
     decoder.load_weights(model.state_dict())
@@ -31,8 +32,8 @@ def test_long_rows_get_the_same_bits_in_any_company_and_chunks(heads: tuple[int,
             ids = torch.stack([texts[number][LENGTHS[number] + after][None] for number in chosen])
             start = torch.tensor([LENGTHS[number] + after for number in chosen])
             hidden = decoder.forward(0, ids, start, torch.zeros_like(start))
-            for row, state in zip(states, hidden, strict=True):
-                row.append(state)
+            for own, state in zip(states, hidden, strict=True):
+                own.append(state)
         return states
 
     with torch.inference_mode():
