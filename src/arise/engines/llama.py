@@ -165,15 +165,14 @@ class LlamaDecoder:
         q = q.reshape(rows, -1, kv_heads, group, head).transpose(1, 2).reshape(rows, kv_heads, -1, head)
         queries = q.shape[2]
         q = pad(q, (0, 0, 0, -queries % QUERY_BLOCK)) if queries % QUERY_BLOCK else q
-        keys, values = cache[batch.rows].split(kv_heads, dim=1)
-        found = [
-            scaled_dot_product_attention(q, keys[:, :, :seen], values[:, :, :seen], attn_mask=mask)
-            for mask in batch.masks
-            for seen in mask.shape[-1:]
-        ]
-        attended = (found[0] if len(found) == 1 else torch.where(batch.near, *found))[:, :, :queries]
+        found = [self._attention(q, cache[batch.rows, :, : mask.shape[-1]], mask) for mask in batch.masks]
+        attended = (found[0] if len(found) == 1 else torch.where(batch.near, found[0], found[1]))[:, :, :queries]
         attended = attended.reshape(rows, kv_heads, -1, group, head).transpose(1, 2).reshape(tokens, -1)
         return pad(attended, (0, 0, 0, len(x) - tokens)) if len(x) > tokens else attended
+
+    def _attention(self, q: Tensor, kept: Tensor, mask: Tensor) -> Tensor:
+        keys, values = kept.split(self._kv_heads, dim=1)
+        return scaled_dot_product_attention(q, keys, values, attn_mask=mask)
 
     def logits(self, hidden_RD: Tensor) -> Tensor:
         """Next-token logits in float32 of hidden states that `forward` gave."""
