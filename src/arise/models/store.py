@@ -1,13 +1,13 @@
 """Recorded replies, spend and judge identities in one SQLite file (WAL), so that no answered call is paid twice.
 
-A reply is committed together with its cost. What is read back is checked against its hash: an edited or torn value is
+A reply is committed together with its cost, and all costs are under one seal. What is read back is checked against its hash: an edited or torn value is
 not used. Must never hold a key or a header.
 """
 
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arise.models.stops import StoreUnusable
+from arise.seals import EMPTY, changed_seal
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL, hash TEXT NOT NULL) WITHOUT ROWID;
@@ -23,9 +24,12 @@ CREATE TABLE IF NOT EXISTS spend (
     prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     nano_usd INTEGER
 );
+CREATE TABLE IF NOT EXISTS seals (name TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS judges (window INTEGER, purpose TEXT, model TEXT NOT NULL, PRIMARY KEY (window, purpose));
 """
-_VERSION = 1
+_VERSION = 2
+_UNSEALED = 1
+"""The version before spend was sealed; it is sealed as found when it is next written to."""
 
 
 class Usage(BaseModel):
@@ -73,10 +77,13 @@ class Store:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _VERSION):
+            if version not in (0, _UNSEALED, _VERSION):
                 raise StoreUnusable(f"{path} was written by another version of arise (format {version})")
             self._db.executescript(_SCHEMA)
-            self._db.execute(f"PRAGMA user_version={_VERSION}")
+            if version != _VERSION:
+                with self._transaction():
+                    self._db.execute("INSERT OR IGNORE INTO seals VALUES ('spend', ?)", (_spend_seal(self._db),))
+                    self._db.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.Error as error:
             raise StoreUnusable(f"cannot use {path}: {error}") from None
 
@@ -102,10 +109,11 @@ class Store:
         with self._transaction():
             if keep:
                 self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, value, _hash(key, value)))
-            self._db.execute(
-                "INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (time.time(), key, purpose, reply.model, *_counts(usage), nano_usd),
-            )
+            spent = (time.time(), key, purpose, reply.model, *_counts(usage), nano_usd)
+            number = self._db.execute("INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", spent).lastrowid
+            (seal,) = self._db.execute("SELECT seal FROM seals WHERE name='spend'").fetchone()
+            seal = changed_seal(seal, [("spend", (number, *spent))])
+            self._db.execute("UPDATE seals SET seal=? WHERE name='spend'", (seal,))
 
     def totals(self) -> list[Total]:
         """Spend by purpose, over all sessions of the run."""
@@ -137,6 +145,18 @@ class Store:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+
+def damage(path: Path) -> Iterator[str]:
+    """What is wrong with the record of what calls cost: recorded replies check themselves when they are read."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        found = dict(db.execute("SELECT name, seal FROM seals"))
+        if found.get("spend") != _spend_seal(db):
+            yield f"{path.name}: costs of calls were changed, added or lost since they were recorded"
+
+
+def _spend_seal(db: sqlite3.Connection) -> str:
+    return changed_seal(EMPTY, (("spend", row) for row in db.execute("SELECT * FROM spend")))
 
 
 def _counts(usage: Usage) -> tuple[int, int, int]:
