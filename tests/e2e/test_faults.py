@@ -140,11 +140,12 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(
     held = tmp_path / "held"
     shutil.copytree(run, held)
     code = (
-        "import json, sys, time\nfrom arise.cli import app\nbegan = time.process_time()\n"
-        f"try:\n    app(['resume', {str(held)!r}])\n"
-        "except SystemExit as end:\n    code = end.code\n"
-        "heavy = [name for name in ('torch', 'numpy', 'transformers', 'arise.store') if name in sys.modules]\n"
-        "print(json.dumps([code, heavy, time.process_time() - began]))"
+        "import sys, time\nbegan = time.process_time()\nfrom arise.cli import main\n"
+        f"sys.argv = ['arise', 'resume', {str(held)!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
+        "spent = time.process_time() - began\n"
+        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.store') if name in sys.modules]\n"
+        "import json\nprint(json.dumps([code, heavy, spent]))"
     )
     with FileLock(held / "run.lock"):
         done = subprocess.run(
@@ -152,4 +153,4 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(
         )
     code_, heavy, seconds = json.loads(done.stdout)
     assert (code_, heavy) == (6, [])
-    assert seconds < 2.0
+    assert seconds < 2.0 / 19 * 2, "nineteen of these on two cores within two seconds"

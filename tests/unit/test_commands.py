@@ -15,7 +15,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from arise.cli import app
+from arise.cli_app import app
 from arise.store import RunStore
 from arise.visible import visible
 from tests.stored_runs import write_run

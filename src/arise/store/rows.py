@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from arise.types import Draw, Rubric
+from arise.why import Mass
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,12 @@ class VerdictRow(NamedTuple):
 
 
 class SlotRow(NamedTuple):
-    """A batch slot and why it holds this task."""
+    """A batch slot and why it holds this task; `mass` is the ledger's of the draw's cell."""
 
     k: int
     slot: int
     draw: Draw
+    mass: Mass | None = None
 
 
 class CellRow(NamedTuple):

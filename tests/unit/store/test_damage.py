@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,9 +16,7 @@ from arise.store.verify import verify
 from tests.stored_runs import write_run
 
 ITERATIONS = 5
-REPLY: dict[str, Any] = {
-    "text": "{}", "finish": "stop", "model": "m", "fingerprint": "", "template_hash": "h", "usage": Usage(prompt_tokens=7)
-}  # fmt: skip
+REPLY = Recorded(text="{}", finish="stop", model="m", fingerprint="", template_hash="h", usage=Usage(prompt_tokens=7))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +30,7 @@ def whole(quick_folder: Path) -> Path:
             store.save_vitals(k, {"seconds.rollouts": 1.5 + k, "peak_mib": 100.0 + k})
     with closing(Store(folder / "calls.db")) as calls:
         for number in range(3):
-            calls.put(f"key {number}", Recorded(**REPLY), "judge", 1_000 + number)
+            calls.put(f"key {number}", REPLY, "judge", 1_000 + number)
     with closing(sqlite3.connect(folder / "run.db")) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return folder
@@ -157,7 +154,7 @@ def test_what_calls_cost_is_sealed(whole: Path, tmp_path: Path, change: str) -> 
         db.execute(change)
         db.commit()
     with closing(Store(folder / "calls.db")) as calls:
-        calls.put("another", Recorded(**REPLY), "judge", 5)
+        calls.put("another", REPLY, "judge", 5)
     (found,) = [check for check in verify(folder) if not check.passed]
     assert found.problems == ("calls.db: costs of calls were changed, added or lost since they were recorded",)
 

@@ -23,7 +23,7 @@ def build(asked: Asked) -> Page:
     pairs, committed, config = run.pairs(), run.committed(), run.config()
     success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
     rubrics = summed(((v.k, v.passes, v.evaluations) for v in run.verdict_sums()), size, committed)
-    spending = Spending.of(run.folder, iterations, config)
+    spending = Spending.of(run)
     figures = [
         _rates(success, rubrics),
         _outcomes(groups),

@@ -8,7 +8,7 @@ from arise.dashboard.charts.lines import Line, line_chart, sparkline
 from arise.dashboard.charts.palette import BLUE, OUTCOME
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, amount, percent, rate
 from arise.dashboard.pages.sampler import slot_link
-from arise.dashboard.why import why
+from arise.why import why
 
 TASKS_ON_PAGE = 60
 ORDERS = ("name", "groups", "rate")
@@ -82,9 +82,7 @@ def build_one(asked: Asked, task_id: str) -> Page:
         raise NotFound(f"no task {task_id!r} was drawn in this run")
     groups = asked.run.groups(task_id=task_id)
     recent = groups[-25:]
-    reasons = {}
-    for group in recent:
-        reasons[group.k] = next((why(s.draw) for s in asked.run.slots(group.k) if s.slot == group.slot), "")
+    reasons = {g.k: " ".join(why(s.draw, s.mass) for s in asked.run.slots(g.k, g.slot)) for g in recent}
     rows = [
         (slot_link(asked, g.k, g.slot), g.outcome, g.successes, g.rewarded, g.size, g.reward, reasons.get(g.k))
         for g in groups
