@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from functools import cached_property
 from typing import Any
 
 from arise.store import rows
@@ -14,6 +15,10 @@ class RunReader(PoolQueries, RolloutQueries):
 
     def config(self) -> dict[str, Any]:
         """The configuration as the run folder keeps it; empty where it has none."""
+        return self._config
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
         path = self.folder / "config.toml"
         return tomllib.loads(path.read_text()) if path.is_file() else {}
 

@@ -61,15 +61,17 @@ class RolloutQueries(Snapshot):
         """The ledger at the end of an iteration, by task type and capability."""
         return self._rows(rows.CellRow, "SELECT k, task_type, capability, passes, fails FROM cells WHERE k=?", (k,))
 
-    def groups(self, k: int | None = None, task_id: str | None = None) -> list[rows.GroupRow]:
-        """Groups of an iteration, of a task, or all of them."""
+    def groups(self, k: int | None = None, task_id: str | None = None, last: int = -1) -> list[rows.GroupRow]:
+        """Groups of an iteration, of a task, or all of them; of these perhaps the last only."""
         given = {name: value for name, value in (("k", k), ("task_id", task_id)) if value is not None}
         where = " AND ".join(f"{name}=:{name}" for name in given) or "1"
-        return self._rows(
+        found = self._rows(
             rows.GroupRow,
-            f"SELECT k, slot, task_id, size, rewarded, successes, reward FROM groups WHERE {where} ORDER BY k, slot",  # noqa: S608 - own words only
-            given,
+            "SELECT k, slot, task_id, size, rewarded, successes, reward FROM groups "  # noqa: S608 - own words only
+            f"WHERE {where} ORDER BY k DESC, slot DESC LIMIT :last",
+            {**given, "last": last},
         )
+        return found[::-1]
 
     def group_sums(self) -> list[rows.GroupSums]:
         """The groups of every iteration, in sums."""

@@ -22,6 +22,18 @@ class Iteration:
         return self.k + 1
 
 
+EVENTS = {
+    "born": "born",
+    "activate": "skill shown",
+    "refine": "skill rewritten",
+    "hide": "skill hidden",
+    "retire": "retired",
+    "reopen": "came back",
+    "imported": "given at the start",
+}
+"""What can happen to a pair, in words."""
+
+
 class Event(NamedTuple):
     """One line of a pair's life: born, activate, refine, hide or retire at the end of iteration k, imported at -1."""
 
