@@ -77,9 +77,7 @@ def measure(run: Path, long_run: Path, turns: int) -> None:
     process, worst = psutil.Process(server.pid), [0.0, 0.0, 0.0]
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        print(
-            f"{'first byte ms':>14} {'median':>7} {'cpu ms':>7} {'kB':>7}  page   (first request, median of {REPEATS} more)"
-        )
+        print(f"{'first byte ms':>14} {'median':>7} {'cpu ms':>7} {'kB':>7}  page")
         for address in addresses(run):
             first, _, size = first_byte(connection, address)
             before = _worked(process)
