@@ -66,10 +66,13 @@ def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int,
         print(row + ("" if name == first else f"   {shown}, {cpu_ratio:.2f}"), flush=True)
 
 
-def conversations(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[int]]:
-    """Opening prompts: a shared system text, then one task a group."""
+def conversations(
+    engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int, first_word: str = "work"
+) -> list[list[int]]:
+    """Opening prompts: a shared system text, then one task a group; another first word shares nothing."""
     chat, text = ChatFormat(engine.tokenizer), "\n".join(CORPUS)
-    system = engine.tokenizer.decode(engine.tokenizer(text)["input_ids"][: prompt_tokens - 30])
+    system = engine.tokenizer.decode(engine.tokenizer(text)["input_ids"][: prompt_tokens - 31])
+    system = f"{first_word} {system}"
     tasks = [{"role": "user", "content": f"task {group}: count the lines"} for group in range(groups)]
     prompts = [chat.prompt([{"role": "system", "content": system}, task]) for task in tasks]
     return [prompts[i * groups // count] for i in range(count)]
@@ -99,15 +102,22 @@ async def all_conversations(engine: EmbeddedEngine, prompts: Prompts, lengths: L
     return await asyncio.gather(*work)
 
 
-def run_ours(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> None:
+def cold_rounds(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[list[int]]]:
+    """Prompts for each round that no cache of an earlier round covers."""
+    words = ("work", "shell", "answer", "task")
+    return [conversations(engine, count, groups, prompt_tokens, words[i]) for i in range(ROUNDS + 1)]
+
+
+def run_ours(engine: EmbeddedEngine, rounds: Sequence[Prompts], lengths: Lengths, seed: int) -> None:
     """Sample on cold caches."""
-    asyncio.run(engine.publish())
-    asyncio.run(all_conversations(engine, prompts, lengths, seed))
+    asyncio.run(all_conversations(engine, rounds[seed], lengths, seed))
 
 
-def run_generate(model: Any, prompts: Prompts, lengths: Lengths, observation: list[int], _: int = 0) -> list[list[int]]:
+def run_generate(
+    model: Any, rounds: Sequence[Prompts], lengths: Lengths, observation: list[int], seed: int = 0
+) -> list[list[int]]:
     """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs."""
-    rows = [list(prompt) for prompt in prompts]
+    rows = [list(prompt) for prompt in rounds[seed]]
     for turn in range(len(lengths[0])):
         wanted = [length[turn] for length in lengths]
         longest = max(map(len, rows))
@@ -127,15 +137,16 @@ def sampling() -> None:
     engine = small_engine()
     model = small_model(CORPUS).model
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
-    prompts = conversations(engine, 64, 8, 200)
+    rounds = cold_rounds(engine, 64, 8, 200)
     random = np.random.default_rng(0)
-    equal = [[48] * 4 for _ in prompts]
-    mixed = [random.integers(8, 89, 4).tolist() for _ in prompts]
+    equal = [[48] * 4 for _ in range(64)]
+    mixed = [random.integers(8, 89, 4).tolist() for _ in range(64)]
     for name, lengths in (("48 tokens a turn", equal), ("8 to 88 tokens a turn", mixed)):
+        asyncio.run(engine.publish())  # forgets the rounds before
         side_by_side(
             {
-                "engine": partial(run_ours, engine, prompts, lengths),
-                "transformers.generate": partial(run_generate, model, prompts, lengths, observation),
+                "engine": partial(run_ours, engine, rounds, lengths),
+                "transformers.generate": partial(run_generate, model, rounds, lengths, observation),
             },
             sum(map(sum, lengths)),
             f"Sampling: small model, 64 conversations x 4 turns, {name}",
@@ -202,7 +213,7 @@ def trl() -> None:
         loaded = small_model(CORPUS)
 
         texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
-        several = (prompts, partial(run_generate, prompts=prompts, lengths=lengths, observation=observation))
+        several = (prompts, partial(run_generate, rounds=[prompts], lengths=lengths, observation=observation))
         grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, 8, length, ROUNDS + 1, several if turns > 1 else None)
         side_by_side(
             {
@@ -269,17 +280,21 @@ def smollm2() -> None:
     loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
     engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER)
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
-    prompts = conversations(engine, 8, 1, 300)
     for turns, length in ((1, 32), (4, 32)):
-        lengths = [[length] * turns for _ in prompts]
+        asyncio.run(engine.publish())  # forgets the rounds before
+        rounds = cold_rounds(engine, 8, 1, 300)
+        lengths = [[length] * turns for _ in range(8)]
         side_by_side(
             {
-                "engine": partial(run_ours, engine, prompts, lengths),
-                "transformers.generate": partial(run_generate, plain, prompts, lengths, observation),
+                "engine": partial(run_ours, engine, rounds, lengths),
+                "transformers.generate": partial(run_generate, plain, rounds, lengths, observation),
             },
             8 * turns * length,
-            f"Sampling: SmolLM2-135M, 8 conversations of {turns} x {length} tokens, shared prompt of {len(prompts[0])}",
+            f"Sampling: SmolLM2-135M, 8 conversations of {turns} x {length} tokens, a prompt of {len(rounds[0][0])}",
         )
+    begin = time.perf_counter()
+    asyncio.run(engine.publish())
+    print(f"publishing new weights, once an iteration: {time.perf_counter() - begin:.2f} s")
 
 
 PARTS = {"sampling": sampling, "update": update, "trl": trl, "growth": growth, "memory": memory, "smollm2": smollm2}

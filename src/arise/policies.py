@@ -3,10 +3,12 @@
 The same settings always give the same initial weights, whatever the run's seed: runs that are compared start alike.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 
@@ -28,11 +30,11 @@ from arise.world.habits import asked_given_shown, guidance
 from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
 
-RECIPE = 8
+RECIPE = 9
 """Part of the cache key: raise it when the demonstrations or the cloning change."""
 
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
-PRETRAINED_CLONING = CloneSpec(learning_rate=5e-4, tokens_per_update=2048)
+PRETRAINED_CLONING = CloneSpec(learning_rate=1e-3, tokens_per_update=512)
 
 Tell = Callable[[str], None]
 
@@ -48,7 +50,11 @@ async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> 
     folder = cache_root() / "starts" / _key(config)
     if not (folder / "config.json").is_file():
         demonstrations = await _demonstrations(config, sandboxes, tell)
-        _clone_into(folder, config, demonstrations, tell)
+        stop = Event()
+        try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
+            await asyncio.to_thread(_clone_into, folder, config, demonstrations, tell, stop)
+        finally:
+            stop.set()
     found = load(str(folder), lora=lora is not None)
     return LoadedModel(config.model.kind, found.model, found.tokenizer, lora)
 
@@ -89,7 +95,7 @@ async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) ->
     )
 
 
-def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstration], tell: Tell) -> None:
+def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstration], tell: Tell, stop: Event) -> None:
     if isinstance(config.model, SmallModel):
         corpus = [SYSTEM, *(text for d in demonstrations for text in _texts(d)), *10 * vocabulary()]
         loaded = small_model(corpus, hidden=config.model.hidden, layers=config.model.layers)
@@ -109,6 +115,8 @@ def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstra
 
     def report(done: int, updates: int, loss: float) -> None:
         nonlocal told
+        if stop.is_set():
+            raise InterruptedError("nobody waits for this start any more")
         if done * 10 // updates > told:
             told = done * 10 // updates
             tell(f"warm start: cloning {10 * told} %, loss {loss:.2f}")

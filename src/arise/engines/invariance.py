@@ -2,29 +2,29 @@
 
 A BLAS picks its kernel, and with it the order of summation, by the number of rows. Here every product runs in blocks
 whose row counts were measured to agree bit by bit with blocks of ROW_BLOCK rows, so that a conversation samples the
-same tokens alone or among others: exact resume rests on it.
+same tokens alone or among others: exact resume rests on it. Weights are kept transposed: a BLAS then need not repack
+them for a handful of rows, which halves the time of decoding, and nearly all row counts agree.
 """
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
 
-ROW_BLOCK = 16
-_CANDIDATES = (1024, 512, 256, 192, 128, 96, 64, 48, 32)
+ROW_BLOCK = 8
+_CANDIDATES = (512, 256, 192, 128, 96, 64, 48, 32, 24, 16)
 
 
 class RowInvariantLinear:
     """y = x W^T + b for x of n * ROW_BLOCK rows, each row bit-equal whatever the other rows are."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, blocks: tuple[int, ...]) -> None:
-        self._weight, self._bias, self._blocks = weight, bias, blocks
+        self._transposed, self._bias, self._blocks = weight.t().contiguous(), bias, blocks
         self._plans: dict[int, list[int]] = {}
 
     def __call__(self, x: Tensor) -> Tensor:
         plan = self._plans.get(len(x)) or self._plan(len(x))
         if len(plan) == 1:
-            return linear(x, self._weight, self._bias)
-        return torch.cat([linear(part, self._weight, self._bias) for part in x.split(plan)])
+            return _product(x, self._transposed, self._bias)
+        return torch.cat([_product(part, self._transposed, self._bias) for part in x.split(plan)])
 
     def _plan(self, rows: int) -> list[int]:
         assert rows % ROW_BLOCK == 0, f"{rows} rows are not a multiple of {ROW_BLOCK}"
@@ -46,21 +46,28 @@ class LinearFactory:
         """Wrap one weight matrix."""
         shape = (*weight.shape, weight.dtype, weight.device, bias is None)
         if shape not in self._blocks:
-            self._blocks[shape] = _agreeing_blocks(weight, bias)
+            self._blocks[shape] = _agreeing_blocks(weight.t().contiguous(), bias)
         return RowInvariantLinear(weight, bias, self._blocks[shape])
 
 
-def _agreeing_blocks(weight: Tensor, bias: Tensor | None) -> tuple[int, ...]:
+def _product(x: Tensor, transposed: Tensor, bias: Tensor | None) -> Tensor:
+    return x @ transposed if bias is None else torch.addmm(bias, x, transposed)
+
+
+def _agreeing_blocks(transposed: Tensor, bias: Tensor | None) -> tuple[int, ...]:
     """The row counts, largest first, that give the bits of ROW_BLOCK rows wherever in the block a row stands."""
     generator = torch.Generator().manual_seed(0)
-    rows = max(_CANDIDATES) if weight.numel() < 1 << 24 else 64  # a vocabulary projection only ever sees last tokens
-    x = torch.randn(rows, weight.shape[1], generator=generator).to(weight)
-    expected = torch.cat([linear(part, weight, bias) for part in x.split(ROW_BLOCK)])
-    shuffle = torch.randperm(rows, generator=generator).to(weight.device)
+    rows = 1536 if transposed.numel() < 1 << 24 else 96  # a vocabulary projection only ever sees last tokens
+    x = torch.randn(rows, len(transposed), generator=generator).to(transposed)
+    shuffle = torch.randperm(rows, generator=generator).to(transposed.device)
+
+    def in_blocks(block: int, x: Tensor) -> Tensor:
+        return torch.cat([_product(part, transposed, bias) for part in x.split(block)])
+
+    expected = in_blocks(ROW_BLOCK, x)
 
     def agrees(block: int) -> bool:
-        straight = torch.cat([linear(part, weight, bias) for part in x.split(block)])
-        shuffled = torch.cat([linear(part, weight, bias) for part in x[shuffle].split(block)])
+        straight, shuffled = in_blocks(block, x), in_blocks(block, x[shuffle])
         return torch.equal(straight, expected) and torch.equal(shuffled, expected[shuffle])
 
     return (*(block for block in _CANDIDATES if rows % block == 0 and agrees(block)), ROW_BLOCK)

@@ -47,7 +47,7 @@ class _Placement:
     """Where the tokens of one forward stand: their rows, cache slots and rotations, and which keys each may see."""
 
     rows: slice
-    slot_N: Tensor
+    slot_NH: Tensor
     rotation_N: Tensor
     mask: Tensor
 
@@ -68,8 +68,9 @@ class LlamaDecoder:
         positions = torch.arange(context_length + MAX_QUERIES, dtype=torch.float32)
         angles = torch.outer(positions, rotary.inv_freq.float().cpu())
         self._rotation = torch.polar(torch.full_like(angles, rotary.attention_scaling), angles).to(device)
-        width = 2 * self._kv_heads * self._head
-        self._cache = torch.zeros(config.num_hidden_layers, ROW_BLOCK, KEY_BLOCK, width, dtype=dtype, device=device)
+        # Keys, then values, of one head lie side by side: attention reads them in one sweep.
+        shape = (config.num_hidden_layers, ROW_BLOCK, 2 * self._kv_heads, KEY_BLOCK, self._head)
+        self._cache = torch.zeros(shape, dtype=dtype, device=device)
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Take a snapshot of transformers-named weights; rotary pairs become neighbours: one product rotates."""
@@ -128,15 +129,17 @@ class LlamaDecoder:
         if length > 1:
             mask = mask.repeat_interleave(self._heads // self._kv_heads, dim=1)
             mask = pad(mask, (0, 0, 0, -mask.shape[1] % QUERY_BLOCK))
+        _, _, heads, length_kept, _ = self._cache.shape
+        head_RH = (row_R[:, None] * heads + torch.arange(heads, device=self._device)) * length_kept
         return _Placement(
             rows=slice(first, first + rows),
-            slot_N=(position_RT + row_R[:, None] * self._cache.shape[2]).flatten(),
+            slot_NH=(position_RT[:, :, None] + head_RH[:, None]).flatten(0, 1),
             rotation_N=self._rotation[position_RT.flatten()].unsqueeze(1),
             mask=mask.unsqueeze(1),
         )
 
     def _attend(self, layer: _Layer, cache: Tensor, x: Tensor, batch: _Placement) -> Tensor:
-        kv_heads, head, group, tokens = self._kv_heads, self._head, self._heads // self._kv_heads, len(batch.slot_N)
+        kv_heads, head, group, tokens = self._kv_heads, self._head, self._heads // self._kv_heads, len(batch.slot_NH)
         q_width, kv_width = self._heads * head, kv_heads * head
         qk, v = layer.qkv(x)[:tokens].split((q_width + kv_width, kv_width), dim=-1)
         qk = qk.unflatten(-1, (-1, head))
@@ -145,11 +148,10 @@ class LlamaDecoder:
         pairs = torch.view_as_complex(qk.float().unflatten(-1, (-1, 2)))
         qk = torch.view_as_real(pairs * batch.rotation_N).flatten(1).to(self._dtype)
         q, k = qk.split((q_width, kv_width), dim=-1)
-        cache.view(-1, 2 * kv_width).index_copy_(0, batch.slot_N, torch.cat([k, v], dim=-1))
+        cache.view(-1, head).index_copy_(0, batch.slot_NH.flatten(), torch.cat([k, v], dim=-1).view(-1, head))
 
         rows = len(batch.mask)
-        kept = cache[batch.rows, : batch.mask.shape[-1]].unflatten(-1, (2, kv_heads, head))
-        keys, values = kept.permute(2, 0, 3, 1, 4)
+        keys, values = cache[batch.rows, :, : batch.mask.shape[-1]].split(kv_heads, dim=1)
         q = q.reshape(rows, -1, kv_heads, group, head).transpose(1, 2).reshape(rows, kv_heads, -1, head)
         queries = q.shape[2]
         q = pad(q, (0, 0, 0, -queries % QUERY_BLOCK)) if queries % QUERY_BLOCK else q
@@ -166,29 +168,29 @@ class LlamaDecoder:
     def restore_row(self, row: int, saved: Tensor, length: int) -> None:
         """Fill a row with the first `length` positions of a saved prefix."""
         self._grow(row + 1, length)
-        self._cache[:, row, :length] = saved[:, :length]
+        self._cache[:, row, :, :length] = saved[:, :, :length]
 
     def save_row(self, row: int, length: int) -> Tensor:
         """A copy of a row's keys and values, for a later turn or another row."""
-        return self._cache[:, row, :length].clone()
+        return self._cache[:, row, :, :length].clone()
 
     def move_row(self, source: int, target: int, length: int) -> None:
         """Close a gap that a finished row left."""
-        self._cache[:, target, :length] = self._cache[:, source, :length]
+        self._cache[:, target, :, :length] = self._cache[:, source, :, :length]
 
     def saved_bytes(self, saved: Tensor) -> int:
         """Memory of a saved prefix."""
         return saved.nbytes
 
     def _grow(self, rows: int, length: int) -> None:
-        layers, old_rows, old_length, width = self._cache.shape
+        layers, old_rows, heads, old_length, head = self._cache.shape
         if rows <= old_rows and length <= old_length:
             return
         # A torn doubling in both directions at once would square the memory: each direction grows only when it must.
         new_rows = old_rows if rows <= old_rows else _rounded(rows, ROW_BLOCK)
         new_length = old_length if length <= old_length else _rounded(length + length // 4, KEY_BLOCK)
-        grown = torch.zeros(layers, new_rows, new_length, width, dtype=self._dtype, device=self._device)
-        grown[:, :old_rows, :old_length] = self._cache
+        grown = torch.zeros(layers, new_rows, heads, new_length, head, dtype=self._dtype, device=self._device)
+        grown[:, :old_rows, :, :old_length] = self._cache
         self._cache = grown
 
 

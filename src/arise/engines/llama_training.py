@@ -8,44 +8,50 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import embedding, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
+from arise.engines.packing import Packed
 
-def logits_at(model: Any, ids_BT: Tensor, picked_N: Tensor) -> Tensor:
-    """The logits of right-padded rows at the picked positions, counted row after row."""
+
+def logits_at(model: Any, packed: Packed) -> Tensor:
+    """The logits at the picked tokens."""
     body = model.model
-    x = body.embed_tokens(ids_BT)
-    cos, sin = body.rotary_emb(x, torch.arange(ids_BT.shape[1], device=ids_BT.device)[None])
+    x = body.embed_tokens(packed.ids_N)
+    cos, sin = body.rotary_emb(x, packed.position_N[None])
     half = cos.shape[-1] // 2
     rotation = cos[0, :, None, :half], sin[0, :, None, :half]
     for number, layer in enumerate(body.layers, 1):
-        wanted = picked_N if number == len(body.layers) else None
+        wanted = packed.picked_M if number == len(body.layers) else None
         if body.gradient_checkpointing:
-            x = checkpoint(_layer, layer, x, *rotation, wanted, use_reentrant=False)
+            x = checkpoint(_layer, layer, x, *rotation, packed, wanted, use_reentrant=False)
         else:
-            x = _layer(layer, x, *rotation, wanted)
+            x = _layer(layer, x, *rotation, packed, wanted)
     logits: Tensor = model.lm_head(_norm(body.norm, x))
     return logits
 
 
-def _layer(layer: Any, x: Tensor, cos: Tensor, sin: Tensor, wanted: Tensor | None) -> Tensor:
+def _layer(layer: Any, x: Tensor, cos: Tensor, sin: Tensor, packed: Packed, wanted: Tensor | None) -> Tensor:
     attention = layer.self_attn
-    heads = (*x.shape[:2], -1, attention.head_dim)
+    heads = (len(x), -1, attention.head_dim)
     normed = _norm(layer.input_layernorm, x)
     q, k, v = (proj(normed).view(heads) for proj in (attention.q_proj, attention.k_proj, attention.v_proj))
     if hasattr(attention, "q_norm"):
         q, k = _norm(attention.q_norm, q), _norm(attention.k_norm, k)
     q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
-    attended = scaled_dot_product_attention(
-        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=True, enable_gqa=True
-    )
-    attended = attended.transpose(1, 2).flatten(2)
-    if wanted is not None:
-        x, attended = x.flatten(0, 1)[wanted], attended.flatten(0, 1)[wanted]
-    x = x + attention.o_proj(attended)
+    q, k, v = (_spread(part, packed.spread_BT) for part in (q, k, v))
+    attended = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
+    taken = packed.home_N if wanted is None else packed.home_N[wanted]
+    x = x if wanted is None else embedding(wanted, x)
+    x = x + attention.o_proj(embedding(taken, attended.flatten(0, 1)))
     mixed: Tensor = x + layer.mlp(_norm(layer.post_attention_layernorm, x))
     return mixed
+
+
+def _spread(x: Tensor, spread_BT: Tensor) -> Tensor:
+    """Flat tokens as rows, heads first; looked up as an embedding because that gradient is the fast one."""
+    rows: Tensor = embedding(spread_BT, x.flatten(1)).unflatten(-1, x.shape[1:])
+    return rows.transpose(1, 2)
 
 
 def _norm(module: Any, x: Tensor) -> Tensor:

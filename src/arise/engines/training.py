@@ -17,13 +17,14 @@ from torch.nn.functional import cross_entropy
 
 from arise.engines import llama_training
 from arise.engines.faults import EngineFault
+from arise.engines.packing import Packed, pack
 from arise.engines.weights import plain_model, trainable
 from arise.method.loss import policy_loss
 from arise.method.schedule import learning_rate
 from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens
 
 MAX_FAILURES = 3
-LogitsAt = Callable[[Any, Tensor, Tensor], Tensor]
+LogitsAt = Callable[[Any, Packed], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,10 @@ class TrainingRow:
     @property
     def generated_tokens(self) -> int:
         return int(self.tokens.generated_U.sum())
+
+    @property
+    def prompt(self) -> bytes:
+        return self.tokens.ids_U[: int(self.tokens.generated_U.argmax())].tobytes()
 
 
 @dataclass
@@ -154,11 +159,18 @@ def training_rows(examples: Sequence[Example], context_length: int) -> list[Trai
 
 
 def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[TrainingRow]]:
-    """Rows of similar length together, within `token_budget` tokens a batch, padding included (a longer row alone)."""
+    """Rows of one prompt and of similar length together, within `token_budget` tokens a batch (a longer row alone).
+
+    What rows share and what fills them up counts too: the budget bounds the memory.
+    """
+    longest: dict[bytes, int] = {}
+    for row in rows:
+        longest[row.prompt] = max(longest.get(row.prompt, 0), len(row.tokens))
     batches: list[list[TrainingRow]] = []
-    for row in sorted(rows, key=lambda row: -len(row.tokens)):
-        if batches and len(batches[-1][0].tokens) * (len(batches[-1]) + 1) <= token_budget:
-            batches[-1].append(row)
+    for row in sorted(rows, key=lambda row: (-longest[row.prompt], row.prompt, -len(row.tokens))):
+        enlarged = [*batches[-1], row] if batches else []
+        if batches and max(len(each.tokens) for each in enlarged) * len(enlarged) <= token_budget:
+            batches[-1] = enlarged
         else:
             batches.append([row])
     return batches
@@ -166,24 +178,17 @@ def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[T
 
 def token_logprobs(logits_at: LogitsAt, model: Any, rows: Sequence[Tokens], device: torch.device) -> Tensor:
     """log pi of every generated token, row after row; the vocabulary projection sees only the tokens before them."""
-    length = max(map(len, rows))
-    ids_BT = np.zeros((len(rows), length), dtype=np.int64)
-    before_BT: NDArray[np.bool_] = np.zeros((len(rows), length), dtype=np.bool_)
-    for ids_T, before_T, tokens in zip(ids_BT, before_BT, rows, strict=True):
-        ids_T[: len(tokens)] = tokens.ids_U
-        before_T[: len(tokens) - 1] = tokens.generated_U[1:]
-    picked_N = torch.from_numpy(before_BT.ravel().nonzero()[0]).to(device)
-    target_N = torch.from_numpy(np.concatenate([tokens.ids_U[tokens.generated_U] for tokens in rows])).to(device)
-    logits_NV = logits_at(model, torch.from_numpy(ids_BT).to(device), picked_N)
-    return -cross_entropy(logits_NV.float(), target_N, reduction="none")
+    packed = pack(rows, device)
+    return -cross_entropy(logits_at(model, packed).float(), packed.target_M, reduction="none")
 
 
-def any_logits_at(model: Any, ids_BT: Tensor, picked_N: Tensor) -> Tensor:
-    """The logits of right-padded rows at the picked positions, by the model's own forward."""
+def any_logits_at(model: Any, packed: Packed) -> Tensor:
+    """The logits at the picked tokens, by the model's own forward over whole rows."""
+    picked = packed.home_N[packed.picked_M]
     # Padding stands on the right, where a causal model cannot see it: no attention mask is needed.
-    narrow = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[picked_N],))
+    narrow = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[picked],))
     try:
-        logits: Tensor = model(input_ids=ids_BT, use_cache=False).logits
+        logits: Tensor = model(input_ids=packed.ids_N[packed.spread_BT], use_cache=False).logits
     finally:
         narrow.remove()
     return logits

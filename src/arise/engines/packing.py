@@ -1,0 +1,59 @@
+"""Rows of an update laid side by side so that no token is computed twice: a prompt is forwarded once for its group.
+
+Everything but attention works on the flat tokens; attention spreads them over a rectangle of whole rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from arise.types import Tokens
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """N flat tokens of B rows of at most T: where each stands, and where it comes from."""
+
+    ids_N: Tensor
+    position_N: Tensor
+    spread_BT: Tensor
+    """The flat token at each place of the rectangle; places right of a row's end hold any token."""
+    home_N: Tensor
+    """One place of the rectangle, counted row after row, for each flat token."""
+    picked_M: Tensor
+    """The flat tokens that stand before a generated one, row after row."""
+    target_M: Tensor
+    """The generated tokens themselves."""
+
+
+def pack(rows: Sequence[Tokens], device: torch.device) -> Packed:
+    """Lay rows side by side; rows of one prompt share all of it but its last token, which predicts their own first."""
+    longest = max(map(len, rows))
+    spread_BT: IntArray = np.zeros((len(rows), longest), dtype=np.int64)
+    homes, picked = list[IntArray](), list[IntArray]()
+    prompts: dict[bytes, IntArray] = {}
+    nothing: IntArray = np.zeros(0, dtype=np.int64)
+    count = 0
+    for number, (row_T, tokens) in enumerate(zip(spread_BT, rows, strict=True)):
+        opening = tokens.ids_U[: max(0, int(tokens.generated_U.argmax()) - 1)]
+        known = prompts.get(opening.tobytes(), nothing)
+        first = len(known)
+        row_T[:first] = known
+        row_T[first : len(tokens)] = np.arange(count, count + len(tokens) - first)
+        count += len(tokens) - first
+        prompts.setdefault(opening.tobytes(), row_T[: len(opening)])
+        homes.append(np.arange(first, len(tokens)) + number * longest)
+        picked.append(row_T[: len(tokens) - 1][tokens.generated_U[1:]])
+    home_N = np.concatenate(homes)
+    ids_BT: IntArray = np.zeros(spread_BT.shape, dtype=np.int64)
+    for ids_T, tokens in zip(ids_BT, rows, strict=True):
+        ids_T[: len(tokens)] = tokens.ids_U
+    target_M = np.concatenate([tokens.ids_U[tokens.generated_U] for tokens in rows])
+    flat = (ids_BT.ravel()[home_N], home_N % longest, spread_BT, home_N, np.concatenate(picked), target_M)
+    return Packed(*(torch.from_numpy(array).to(device) for array in flat))
