@@ -5,7 +5,9 @@ python benchmarks/big_run.py FOLDER --iterations 1000 --tasks 32 --group 8
 
 import argparse
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -20,6 +22,8 @@ from arise.method.credit import group_advantages
 from arise.method.evidence import records_of
 from arise.method.lifecycle import evolve, fates, room
 from arise.method.sampler import CapabilitySampler
+from arise.models.meter import Meter
+from arise.models.store import Recorded, Store, Usage
 from arise.store import IterationRecord, RunStore
 from arise.types import (
     Diagnostic,
@@ -226,19 +230,48 @@ def held_out(label: str, k: int, rate: float, random: np.random.Generator) -> li
     return rows
 
 
+class Bill:
+    """What the iterations of an invented run took, and what its judge cost."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self._random, self._meter = random, Meter()
+        self._sums: dict[str, float] = defaultdict(float)
+
+    def vitals(self, calls: int) -> dict[str, float]:
+        """The vitals of an iteration with so many calls."""
+        for seconds in self._random.lognormal(0.4, 0.5, calls):
+            self._meter.take("judge.reply", {"cached": bool(self._random.random() < 0.05), "seconds": float(seconds)})
+        for name, value in (("calls", 1), ("prompt_tokens", 9000), ("cached_tokens", 6000), ("usd", 0.001)):
+            self._sums[f"spent.judge.{name}"] += value * calls
+        parts = {"rollouts": 20.0, "update": 6.0, "judge": 1.5, "store": 0.2}
+        seconds = {f"seconds.{part}": float(mean * self._random.uniform(0.8, 1.2)) for part, mean in parts.items()}
+        return {**self._meter.lap(), **self._sums, **seconds, "peak_mib": 800.0}
+
+
+def record_calls(path: Path, calls: int) -> None:
+    """A record of paid calls of the size that a long run leaves."""
+    usage = Usage(prompt_tokens=9000, cached_tokens=6000, completion_tokens=400)
+    reply = Recorded(text="{}", finish="stop", model="judge-1", fingerprint="", template_hash="", usage=usage)
+    with closing(Store(path)) as store:
+        for n in range(calls):
+            store.put(f"{n:064x}", reply, "judge", 1_000_000, keep=False)
+
+
 def write_run(folder: Path, iterations: int, tasks: int, group: int, seed: int = 0, tell: int = 0) -> None:
     """A whole run in `folder`; `tell` prints a line every so many iterations."""
     config = Config(train=Train(iterations=iterations, tasks_per_iteration=tasks, group_size=group, seed=seed))
     invention, random, began = Invention(config, seed), np.random.default_rng([seed, 2]), time.perf_counter()
-    store = RunStore.open(folder)
+    store, bill = RunStore.open(folder), Bill(random)
     try:
         (folder / "config.toml").write_text(tomli_w.dumps(config.model_dump()))
         store.save_attempts(held_out("before", 0, 0.15, random))
         for k in range(iterations):
             store.commit(invention.iteration(k))
+            store.save_vitals(k, bill.vitals(tasks * group))
             if tell and (k + 1) % tell == 0:
                 print(f"{k + 1}/{iterations} iterations, {time.perf_counter() - began:.0f} s", flush=True)
         store.save_attempts(held_out("after", iterations, 0.55, random))
+        record_calls(folder / "calls.db", iterations * tasks * group)
     finally:
         store.close()
 

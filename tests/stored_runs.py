@@ -139,7 +139,7 @@ def content_of(folder: Path) -> dict[str, Any]:
     """What must be the same however often a run was interrupted: all rows, files and the last state."""
     with closing(sqlite3.connect(folder / "run.db")) as db:
         return {
-            "seals": db.execute("SELECT * FROM seals ORDER BY name").fetchall(),
+            "seals": db.execute("SELECT * FROM seals WHERE name GLOB 'k*' ORDER BY name").fetchall(),
             "files": db.execute("SELECT * FROM files ORDER BY name").fetchall(),
             "state": db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone(),
             "chunks": sorted(path.name for path in (folder / "trajectories").iterdir()),

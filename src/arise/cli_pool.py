@@ -8,9 +8,12 @@ import typer
 from arise.cli_output import AsJson, RunFolder, one_message, say, say_json, table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from arise.store import RunReader
     from arise.store.rows import PairLife, VerdictCount
 
+NAMED = 6
 app = typer.Typer(help="A run's rubric-skill pairs.", no_args_is_help=True)
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="As it was after this iteration; the last by default.")]
@@ -57,16 +60,19 @@ def show(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
             life = {"rubric": to_json(pair.rubric), "events": [event._asdict() for event in pair.events]}
             say_json(facts | life | {"skills": [skill._asdict() for skill in pair.skills]})
             return
+        from arise.store.rows import EVENTS
+
         rubric_text, skills = pair.rubric, pair.skills[-1:]
         lines = [
             f"{rubric_text.id}  {pair.status}  {rubric_text.capability.value}, {rubric_text.issue_tag}",
             f"criterion   {rubric_text.criteria_text}",
             f"applies     {rubric_text.applicability_condition}",
             f"rule        {rubric_text.rule_text}",
-            f"evidence    {', '.join((*rubric_text.issue_refs, *rubric_text.contrast_refs)) or 'none'}",
+            f"evidence    {_evidence('seen missing', rubric_text.issue_refs)}",
+            f"            {_evidence('seen done', rubric_text.contrast_refs)}",
             "",
             *(
-                f"after {event.k + 1:>4}  {event.kind:<9} {_counted(event.passes, event.evaluations)}"
+                f"after {event.k + 1:>4}  {EVENTS[event.kind]:<18} {_counted(event.passes, event.evaluations)}"
                 for event in pair.events
             ),
             "",
@@ -167,6 +173,11 @@ def _cells(facts: dict[str, Any]) -> list[str]:
     rate = _counted(facts["passes"], facts["evaluations"]) or "-"
     numbers = [str(facts["born"]), str(facts["revision"])]
     return [facts["rubric"], facts["status"], *numbers, rate, facts["capability"], facts["criterion"][:80]]
+
+
+def _evidence(how: str, refs: "Sequence[str]") -> str:
+    more = f" and {len(refs) - NAMED} more, see --json" if len(refs) > NAMED else ""
+    return f"{how} in {len(refs)} attempts{': ' if refs else ''}{', '.join(refs[:NAMED])}{more}"
 
 
 def _counted(passes: int, evaluations: int) -> str:

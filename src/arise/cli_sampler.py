@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from arise.store import RunReader
     from arise.store.rows import SlotRow
 
+WIDTH = 100
 app = typer.Typer(help="The task sampler of a run.", no_args_is_help=True)
 
 
@@ -37,12 +38,9 @@ def why(
         with RunReader.open(run) as reader:
             slots = _slots(reader, iteration, slot)
             if as_json:
-                from arise.codec import to_json
-
-                say_json([{"iteration": iteration, "slot": found.slot + 1, **to_json(found.draw)} for found in slots])
-                return
-            cells = {(c.task_type, c.capability): c for c in reader.cells(iteration - 2)} if iteration > 1 else {}
-            say("\n".join(_explained(found, cells) for found in slots))
+                say_json([_facts(found) for found in slots])
+            else:
+                say("\n".join(_explained(found) for found in slots))
 
 
 def _parsed(place: str) -> tuple[int, int | None]:
@@ -69,27 +67,19 @@ def _slots(reader: "RunReader", iteration: int, slot: int | None) -> "list[SlotR
     return wanted
 
 
-PATHS = {
-    "discovery": "discovery: rubrics of the pool were not evaluated on it yet",
-    "adaptive": "adaptive: it exercises a weak behaviour",
-    "fallback": "fallback: no weak cell had room",
-    "uniform": "uniform: every task once an epoch",
-    "vade": "VADE: its drawn success probability promises most",
-}
+def _facts(found: "SlotRow") -> dict[str, Any]:
+    from arise.codec import to_json
+    from arise.why import why as reason
+
+    place = {"iteration": found.k + 1, "slot": found.slot + 1}
+    return {**place, **to_json(found.draw), "why": reason(found.draw, found.mass)}
 
 
-def _explained(found: "SlotRow", cells: "dict[tuple[str, str], Any]") -> str:
-    draw = found.draw
-    lines = [f"{found.k + 1}:{found.slot + 1}  {draw.task_id}", f"    {PATHS.get(draw.path.value, draw.path.value)}"]
-    if draw.rho is not None:
-        lines.append(f"    discovery is tried with probability {draw.rho:.2f}")
-    if draw.cell is not None:
-        mass = cells.get((draw.cell.task_type, draw.cell.capability.value))
-        known = f", from {mass.passes:.1f} successes and {mass.fails:.1f} failures" if mass else ""
-        lines.append(f"    weak cell: {draw.cell.task_type} x {draw.cell.capability.value}{known}")
-        lines.append(
-            f"    drawn pass rate {draw.estimate or 0:.2f}, weight {draw.weight or 0:.2f}, quota left {draw.quota_left}"
-        )
-    tried = "" if draw.attempts is None else f", attempted {draw.attempts} times before"
-    lines.append(f"    probability of this task here {draw.probability:.3f}{tried}")
-    return "\n".join(lines)
+def _explained(found: "SlotRow") -> str:
+    from textwrap import fill
+
+    from arise.why import why as reason
+
+    head = f"{found.k + 1}:{found.slot + 1}  {found.draw.task_id}"
+    indent = " " * 4
+    return f"{head}\n{fill(reason(found.draw, found.mass), WIDTH, initial_indent=indent, subsequent_indent=indent)}"

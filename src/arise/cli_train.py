@@ -206,7 +206,7 @@ def _as_text(summary: dict[str, Any]) -> str:
         f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
         *summary["trust"],
         f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
-        f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise eval {summary['run']}",
+        f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise sampler why {summary['run']} 1",
     ]
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from arise.config_models import Endpoint
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
-from arise.evaluation.attempts import Exam
+from arise.evaluation.attempts import Exam, require_label
 from arise.evaluation.guidance import measure, report
 from arise.evaluation.retention import Retired, as_pool, curves, label_of, retired, rubrics_before
 from arise.evaluation.rubrics import every_pair, last_pool
@@ -34,7 +34,6 @@ from arise.tasks import BUILD_FILES
 from arise.types import Pair, Pool
 
 Write = Callable[[str], None]
-_LABEL = re.compile(r"[\w.-]+(/[\w.-]+)*")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Policy:
     def label(self) -> str:
         """A name for its evaluation where none is given."""
         if self.endpoint is not None:
-            return re.sub(r"[^\w.-]+", "-", self.endpoint.model)
+            return re.sub(r"[^\w.-]+", "-", self.endpoint.model, flags=re.ASCII).strip(".-")[:100] or "model"
         return f"eval-k{self.iteration:05d}" if self.iteration else "base"
 
 
@@ -71,14 +70,7 @@ class Candidate:
 
 def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
     """Held-out attempts of a policy, recorded in the run under a name."""
-    if not _LABEL.fullmatch(wanted.label):
-        raise AriseError(
-            "config",
-            Exit.CONFIG,
-            f"--label {wanted.label!r} cannot be the name of a file",
-            "nothing was tried",
-            "use letters, digits, dots and dashes",
-        )
+    require_label(wanted.label)
 
     async def whole(config: Config, store: RunStore) -> Evaluation:
         async with candidate(config, store, Display(write, config.train.iterations), policy) as found:

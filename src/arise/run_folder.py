@@ -3,6 +3,7 @@
 import fcntl
 import os
 import platform
+import shutil
 import time
 from pathlib import Path
 
@@ -29,6 +30,25 @@ class RunLock:
         os.close(self._handle)
 
 
+_early: dict[Path, tuple[RunLock, bool]] = {}
+"""What this process took hold of before its command was parsed, until the command claims it, and whether it is new."""
+
+
+def claim_early(folder: Path) -> None:
+    """Claim a folder for the command of this process that will claim it by and by."""
+    new = not folder.exists()
+    _early[folder] = claim(folder), new
+
+
+def give_back() -> None:
+    """Let go of a folder that no command claimed after all; one that was made for it is removed."""
+    while _early:
+        folder, (lock, new) = _early.popitem()
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+
+
 def held(folder: Path) -> bool:
     """Whether a process holds the run."""
     try:
@@ -46,6 +66,8 @@ def held(folder: Path) -> bool:
 
 def claim(folder: Path) -> RunLock:
     """The folder, made if need be, for this process alone."""
+    if folder in _early:
+        return _early.pop(folder)[0]
     owner = folder / OWNER_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

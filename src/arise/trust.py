@@ -44,6 +44,10 @@ class Trust:
         """Spend so far and where it is heading; empty where no call costs anything because there is none."""
         return str(self._purse.forecast(iteration, self._iterations)) if self._purse else ""
 
+    def costs(self) -> dict[str, float]:
+        """How long the judge took in the iteration that just ended, and what calls have cost up to its end."""
+        return (self._meter.lap() if self._meter else {}) | (self._purse.so_far() if self._purse else {})
+
     def summary(self, store: RunStore) -> list[str]:
         """What a person should know at the end: how many verdicts could be had, what they cost, every alarm."""
         rows = [(k, json.loads(metrics)) for k, metrics in store.query("SELECT k, metrics FROM iterations ORDER BY k")]

@@ -129,7 +129,7 @@ def test_nothing_is_called_a_step(path: Path) -> None:
     assert stepped <= STEPS_OF_OTHERS
 
 
-HELP = "from typer.testing import CliRunner; from arise.cli import app; CliRunner().invoke(app, ['--help'])"
+HELP = "from typer.testing import CliRunner; from arise.cli_app import app; CliRunner().invoke(app, ['--help'])"
 
 
 @pytest.mark.parametrize("code", ["import arise", HELP], ids=["import", "help"])

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
-from arise.cli import app as command
+from arise.cli_app import app as command
 from arise.dashboard.app import create_app
 from arise.dashboard.catalogue import Catalogue
 from arise.dashboard.guard import is_loopback

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from typer.testing import CliRunner
 
+from arise.cli_app import app
 from arise.store import RunReader
 
 SECTIONS = ("", "/pool", "/sampler", "/tasks", "/rollouts", "/judge", "/evaluation", "/health")
@@ -111,6 +113,37 @@ def test_every_slot_says_why(client: TestClient, run: Path) -> None:
             assert f"gave {100 * draw['estimate']:.1f} %, weight {draw['weight']:.2f}" in page
         else:
             assert f"chance {100 * draw['probability']:.1f} %" in page
+
+
+def test_terminal_and_page_give_the_same_reason(client: TestClient, run: Path) -> None:
+    ((k,),) = query(run, "SELECT MAX(k) FROM draws WHERE path='adaptive'")
+    command = ["sampler", "why", str(run), str(k + 1)]
+    draws = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
+    said = " ".join(CliRunner().invoke(app, command).output.split())
+    page = text_of(client.get(f"/runs/first/sampler?iteration={k + 1}").text)
+    assert len(draws) == 4
+    for draw in draws:
+        assert draw["why"] in said
+        assert draw["why"] in page
+    assert any(re.search(r"pass record \(\d+\.\d passes and \d+\.\d fails", draw["why"]) for draw in draws)
+
+
+def test_the_judge_page_charts_latency_and_cache_hits(client: TestClient, run: Path) -> None:
+    measured = dict(query(run, "SELECT k, value FROM vitals WHERE name='judge.seconds'"))
+    latency = table(client, "/runs/first/judge?csv=latency")
+    assert {int(row["iteration"]) - 1: float(row["median seconds"]) for row in latency} == measured
+    assert all(float(row["median seconds"]) <= float(row["95th percentile"]) for row in latency)
+    recorded = dict(query(run, "SELECT k, value FROM vitals WHERE name='judge.recorded'"))
+    cache = table(client, "/runs/first/judge?csv=cache")
+    assert {int(row["iteration"]) - 1: float(row["replies recorded"]) for row in cache} == recorded
+    assert {float(row["cached share"]) for row in cache} == {6000 / 9000}
+    assert {float(row["prompt tokens"]) for row in cache} == {9000.0 * 16}
+
+
+def test_cost_pages_read_the_sums(client: TestClient, run: Path) -> None:
+    cost = table(client, "/runs/first/judge?csv=cost")
+    assert [float(row["judge"]) for row in cost] == pytest.approx([0.016 * (k + 1) for k in range(40)])
+    assert "$0.64 " in text_of(client.get("/runs/first/judge").text)
 
 
 def test_the_heat_map_counts_adaptive_draws(client: TestClient, run: Path) -> None:

@@ -29,11 +29,19 @@ TINY = (
     "model.demonstrations=160",
     "model.epochs=6",
     "agent.max_turns=6",
+    "agent.command_seconds=120",
 )
+PATIENT = """
+from arise.sandbox import launch
+launch.START_SECONDS = 600.0
+from arise.cli import main
+main()
+"""
+"""`arise` on a busy machine: a sandbox that starts late would be a fault, and a fault changes what is collected."""
 
 
 def arise(cache: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "arise.cli", *arguments]
+    return [sys.executable, "-c", PATIENT, *arguments]
 
 
 def environment(cache: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -23,7 +24,7 @@ def test_a_run_passes_its_own_verification(finished: tuple[Path, str], cache: Pa
     run, _ = finished
     done = call(cache, "verify", str(run))
     assert done.returncode == 0, done.stdout
-    assert "all 14 checks passed" in done.stdout
+    assert "all 15 checks passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "weights.safetensors"])
@@ -52,8 +53,8 @@ def test_a_full_disk_ends_the_run_with_5_and_a_resume_finishes_it(
     disk = tmp_path / "disk"
     disk.mkdir()
     script = tmp_path / "script.sh"
-    train = " ".join(arise(cache, "train", "--run-dir", f"{disk}/run", *settings()))
-    resume, verify = (" ".join(arise(cache, word, f"{disk}/run")) for word in ("resume", "verify"))
+    train = shlex.join(arise(cache, "train", "--run-dir", f"{disk}/run", *settings()))
+    resume, verify = (shlex.join(arise(cache, word, f"{disk}/run")) for word in ("resume", "verify"))
     script.write_text(
         f"head -c 15200000 /dev/zero > {disk}/ballast\n{train}\necho train $?\nrm {disk}/ballast\n"
         f"{resume}\necho resume $?\n{verify}\necho verify $?\ncp -r {disk}/run {tmp_path}/kept\n"
@@ -140,11 +141,12 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(
     held = tmp_path / "held"
     shutil.copytree(run, held)
     code = (
-        "import json, sys, time\nfrom arise.cli import app\nbegan = time.process_time()\n"
-        f"try:\n    app(['resume', {str(held)!r}])\n"
-        "except SystemExit as end:\n    code = end.code\n"
-        "heavy = [name for name in ('torch', 'numpy', 'transformers', 'arise.store') if name in sys.modules]\n"
-        "print(json.dumps([code, heavy, time.process_time() - began]))"
+        "import sys, time\nbegan = time.process_time()\nfrom arise.cli import main\n"
+        f"sys.argv = ['arise', 'resume', {str(held)!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
+        "spent = time.process_time() - began\n"
+        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.store') if name in sys.modules]\n"
+        "import json\nprint(json.dumps([code, heavy, spent]))"
     )
     with FileLock(held / "run.lock"):
         done = subprocess.run(
@@ -152,4 +154,4 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(
         )
     code_, heavy, seconds = json.loads(done.stdout)
     assert (code_, heavy) == (6, [])
-    assert seconds < 2.0
+    assert seconds < 2.0 / 19 * 2, "nineteen of these on two cores within two seconds"

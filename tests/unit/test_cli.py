@@ -7,8 +7,12 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import arise
+from arise.cli import written_by
 from arise.config import Config
+from arise.run_folder import claim
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,3 +64,43 @@ def test_a_wrong_configuration_ends_with_2_and_says_everything() -> None:
     assert done.stderr.startswith("error[config]  2 problems, nothing was started\n")
     assert "did you mean train.iterations?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_is_held_is_refused_before_the_command_line_is_parsed(tmp_path: Path) -> None:
+    lock = claim(tmp_path)
+    (tmp_path / "config.toml").touch()
+    for words in (["resume", str(tmp_path)], ["train", "--no-such-option", f"--run-dir={tmp_path}"]):
+        done = run(*words)
+        assert done.returncode == 6
+        assert f"{tmp_path} is in use by host" in done.stderr
+    assert run("resume", str(tmp_path), "--help").returncode == 0
+    lock.release()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_command_line_that_is_wrong_leaves_no_folder(tmp_path: Path, there: bool) -> None:
+    folder = tmp_path / "new"
+    if there:
+        folder.mkdir()
+    for words in (["--no-such-option"], ["nowhere.toml"], ["--set", "train.iteration=3"]):
+        done = run("train", *words, "--run-dir", str(folder))
+        assert done.returncode == 2, done.stderr
+        assert folder.exists() == there
+    claim(folder).release()
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        ("train a.toml --run-dir there", "there"),
+        ("train --run-dir=there a.toml --json", "there"),
+        ("train a.toml", None),
+        ("train a.toml --run-dir", None),
+        ("train a.toml --run-dir there --help", None),
+        ("resume nowhere", None),
+        ("config a.toml --run-dir there", None),
+        ("", None),
+    ],
+)
+def test_the_folder_that_a_command_writes_to(words: str, folder: str | None) -> None:
+    assert written_by(words.split()) == (folder and Path(folder))

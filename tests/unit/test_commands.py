@@ -15,7 +15,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from arise.cli import app
+from arise.cli_app import app
 from arise.store import RunStore
 from arise.visible import visible
 from tests.stored_runs import write_run
@@ -58,8 +58,6 @@ def test_every_command_has_a_real_example_and_says_what_it_does(path: tuple[str,
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_can_answer_in_json(path: tuple[str, ...]) -> None:
-    if path == ("view",):
-        pytest.skip("the dashboard answers in pages")
     assert "--json" in {name for parameter in COMMANDS[path].params for name in parameter.opts}
 
 
@@ -124,15 +122,37 @@ def test_what_is_wrong_is_one_message(run: Path, words: str, code: int, said: st
     assert "Traceback" not in found.output
 
 
-def test_no_colour_where_none_is_wanted() -> None:
-    done = call("pool", "--help", NO_COLOR="1", FORCE_COLOR="1", TERM="xterm-256color")
-    assert done.returncode == 0
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", done.stdout)
+EVERY_HELP = """
+import sys
+from typer.testing import CliRunner
+from arise.cli_app import app
+for line in sys.stdin:
+    print(CliRunner().invoke(app, [*line.split(), "--help"], color=True).output)
+"""
 
 
-def test_the_shell_can_complete_commands() -> None:
-    done = call(_ARISE_COMPLETE="complete_bash", COMP_WORDS="arise ver", COMP_CWORD="1")
-    assert "verify" in done.stdout.split()
+@pytest.mark.parametrize("unwanted", [True, False])
+def test_no_colour_where_none_is_wanted(unwanted: bool) -> None:
+    colours = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "100"} | ({"NO_COLOR": "1"} if unwanted else {})
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_HELP],
+        input="\n".join(map(" ".join, COMMANDS)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={key: value for key, value in os.environ.items() if key != "NO_COLOR"} | colours,
+    )
+    assert done.stdout.count("Usage:") == len(COMMANDS)
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-9]", done.stdout)) != unwanted
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_the_shell_can_complete_commands(path: tuple[str, ...]) -> None:
+    asked = {"_ARISE_COMPLETE": "complete_bash", "COMP_CWORD": str(len(path))}
+    asked["COMP_WORDS"] = " ".join(["arise", *path])[:-1]
+    answer = CliRunner().invoke(app, prog_name="arise", env=asked)
+    assert path[-1] in answer.output.split()
 
 
 def test_text_from_a_run_cannot_move_the_cursor() -> None:

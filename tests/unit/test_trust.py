@@ -15,7 +15,7 @@ from arise.live import LiveDisplay
 from arise.method.alarm import signal_of
 from arise.models.meter import Meter
 from arise.models.spend import Purse
-from arise.models.store import Recorded, Store, Usage
+from arise.models.store import Recorded, Store, Usage, recorded_totals
 from arise.store import IterationRecord, RunStore
 from arise.trust import Trust, alarm_text, recorded_signals
 from arise.types import Draw, Group, Pool, Task, Verdict
@@ -169,4 +169,25 @@ def test_verdicts_that_could_not_be_had_are_counted(tmp_path: Path) -> None:
     numbers = trust.numbers(1, [group])
     assert (numbers["verdicts"], numbers["verdicts_absent"]) == (79, 1)
     assert trust.judge(numbers) == "98.8 % of 80 verdicts valid"
+    store.close()
+
+
+def test_what_an_iteration_took_and_what_calls_came_to_is_kept_with_it(tmp_path: Path) -> None:
+    store, calls, meter = RunStore.open(tmp_path), Store(tmp_path / "calls.db"), Meter()
+    trust = Trust(CONFIG, store, 0, Purse(calls), meter)
+    assert trust.costs() == {"judge.replies": 0, "judge.recorded": 0}
+    for number in range(20):
+        meter.take("judge.reply", {"cached": number == 7, "seconds": 1.0 + number})
+    usage = Usage(prompt_tokens=100, cached_tokens=60, completion_tokens=5)
+    for model in ("a", "b"):
+        reply = Recorded(text="", finish="stop", model=model, fingerprint="", template_hash="", usage=usage)
+        calls.put(model, reply, "judge", 250_000_000)
+    spent = {"calls": 2, "prompt_tokens": 200, "cached_tokens": 120, "usd": 0.5}
+    sums = {f"spent.judge.{name}": value for name, value in spent.items()}
+    took = {"judge.replies": 20, "judge.recorded": 1, "judge.seconds": 11.0, "judge.seconds_p95": 19.0}
+    assert trust.costs() == took | sums
+    assert trust.costs() == {"judge.replies": 0, "judge.recorded": 0} | sums, "replies count once, sums stand"
+    calls.close()
+    assert [(total.model, total.calls) for total in recorded_totals(tmp_path / "calls.db")] == [("a", 1), ("b", 1)]
+    assert recorded_totals(tmp_path / "nowhere.db") == []
     store.close()

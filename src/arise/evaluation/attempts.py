@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from arise.codec import from_json, to_json
+from arise.errors import AriseError, Exit
 from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector, TaskFiles
@@ -15,6 +17,7 @@ from arise.store import RunStore
 from arise.types import Pair, Pool, Rollout, Task
 
 RAW_FOLDER = "evaluations"
+_LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,21 @@ def _row(record: dict[str, Any]) -> tuple[Any, ...]:
     return (*(record[name] for name in names), *tail, json.dumps(record["verdicts"]))
 
 
+def require_label(label: str) -> None:
+    """Refuse a name of an evaluation that could lead out of its folder or that no file can have."""
+    if not _LABEL.fullmatch(label):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"{label!r} cannot be the name of an evaluation",
+            "nothing was tried",
+            "use at most 100 letters, digits, dashes and dots, not beginning with a dot",
+        )
+
+
 def raw_file(folder: Path, label: str) -> Path:
     """Where the attempts of an evaluation lie, one JSON object a line."""
+    require_label(label)
     return folder / RAW_FOLDER / f"{label}.jsonl"
 
 

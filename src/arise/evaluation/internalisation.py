@@ -66,10 +66,13 @@ def facts(behaviour: Behaviour) -> dict[str, Any]:
 
 def table(found: Sequence[dict[str, Any]]) -> list[str]:
     """Lines for a person: in training with and without the skill shown, then on held-out tasks before and after."""
-    lines = ["  skill shown  not shown  held-out before  after"]
+    lines = [
+        "how often each behaviour was shown, %: in training with its skill and without, held out before and after",
+        "     with  without   before  after",
+    ]
     for row in found:
         guided, unguided, before, after = (_percent(row[n][0]) for n in ("guided", "unguided", "before", "after"))
-        lines.append(f"  {guided:>11}  {unguided:>9}  {before:>15}  {after:>5}  {row['rubric']} {row['criterion']}")
+        lines.append(f"  {guided:>7}  {unguided:>7}  {before:>7}  {after:>5}  {row['rubric']} {row['criterion']}")
     return lines if found else []
 
 

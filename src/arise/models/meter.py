@@ -13,6 +13,7 @@ class Meter:
     def __init__(self) -> None:
         self.replies = self.cached = self.quarantined = 0
         self._seconds: deque[float] = deque(maxlen=RECENT)
+        self._since_lap: list[float | None] = []
 
     def take(self, name: str, fields: Mapping[str, object]) -> None:
         """Count one event; what is not about the judge's replies is not counted."""
@@ -24,8 +25,19 @@ class Meter:
         seconds = fields["seconds"]
         if fields["cached"]:
             self.cached += 1
+            self._since_lap.append(None)
         elif isinstance(seconds, float):
             self._seconds.append(seconds)
+            self._since_lap.append(seconds)
+
+    def lap(self) -> dict[str, float]:
+        """Replies since the last lap, how many of them recorded before, and the time the others took."""
+        replies, self._since_lap = self._since_lap, []
+        took = sorted(seconds for seconds in replies if seconds is not None)
+        numbers: dict[str, float] = {"judge.replies": len(replies), "judge.recorded": len(replies) - len(took)}
+        if took:
+            numbers |= {"judge.seconds": median(took), "judge.seconds_p95": took[int(0.95 * (len(took) - 1))]}
+        return numbers
 
     def __str__(self) -> str:
         if not self.replies:

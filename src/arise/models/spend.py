@@ -3,7 +3,7 @@
 Money is counted in whole nano-dollars, so that sums over sessions are exact. Usage comes from the provider only.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -43,7 +43,7 @@ class Purse:
     """Spend of a run against its cap, shared by all clients of one store."""
 
     def __init__(self, store: Store, budget: Budget | None = None) -> None:
-        self._budget = budget or Budget()
+        self._store, self._budget = store, budget or Budget()
         self._cap = round(self._budget.max_usd * 1e9) or None
         totals = store.totals()
         self.spent_nano = sum(total.nano_usd for total in totals)
@@ -55,6 +55,15 @@ class Purse:
     @property
     def spent(self) -> float:
         return self.spent_nano / 1e9
+
+    def so_far(self) -> dict[str, float]:
+        """Calls, tokens and dollars of every purpose since the run began: `spent.judge.usd`, ..."""
+        sums: dict[str, float] = defaultdict(float)
+        for total in self._store.totals():
+            numbers = {"calls": total.calls, "prompt_tokens": total.prompt_tokens, "cached_tokens": total.cached_tokens}
+            for name, value in (numbers | {"usd": total.nano_usd / 1e9}).items():
+                sums[f"spent.{total.purpose}.{name}"] += value
+        return dict(sums)
 
     def require_price(self, endpoint: Endpoint) -> None:
         """A cap without a known price would cap nothing: an error before anything is spent."""

@@ -1,13 +1,14 @@
 """Recorded replies, spend and judge identities in one SQLite file (WAL), so that no answered call is paid twice.
 
-A reply is committed together with its cost. What is read back is checked against its hash: an edited or torn value is
-not used. Must never hold a key or a header.
+A reply is committed together with its cost; costs are under one seal and kept as sums too, so that no page counts
+calls. What is read back is checked against its hash: an edited or torn value is not used. Must never hold a key or a
+header.
 """
 
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arise.models.stops import StoreUnusable
+from arise.seals import EMPTY, changed_seal
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL, hash TEXT NOT NULL) WITHOUT ROWID;
@@ -23,9 +25,27 @@ CREATE TABLE IF NOT EXISTS spend (
     prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     nano_usd INTEGER
 );
+CREATE TABLE IF NOT EXISTS totals (
+    purpose TEXT, model TEXT, calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL, nano_usd INTEGER NOT NULL, unpriced INTEGER NOT NULL,
+    PRIMARY KEY (purpose, model)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seals (name TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS judges (window INTEGER, purpose TEXT, model TEXT NOT NULL, PRIMARY KEY (window, purpose));
 """
-_VERSION = 1
+_VERSION = 2
+_UNSEALED = 1
+"""The version before spend was sealed and summed; that is made up for when it is next written to."""
+_SUMS = (
+    "SELECT purpose, model, COUNT(*), SUM(prompt_tokens), SUM(cached_tokens), SUM(completion_tokens), "
+    "COALESCE(SUM(nano_usd), 0), SUM(nano_usd IS NULL) FROM spend GROUP BY purpose, model ORDER BY purpose, model"
+)
+_ADD = (
+    "INSERT INTO totals VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET calls = calls + 1, "
+    "prompt_tokens = prompt_tokens + excluded.prompt_tokens, cached_tokens = cached_tokens + excluded.cached_tokens, "
+    "completion_tokens = completion_tokens + excluded.completion_tokens, nano_usd = nano_usd + excluded.nano_usd, "
+    "unpriced = unpriced + excluded.unpriced"
+)
 
 
 class Usage(BaseModel):
@@ -53,11 +73,13 @@ class Recorded(BaseModel):
 
 @dataclass(frozen=True)
 class Total:
-    """What the calls of one purpose came to; `unpriced` counts those whose price is not known."""
+    """What the calls of one purpose to one model came to; `unpriced` counts those whose price is not known."""
 
     purpose: str
+    model: str
     calls: int
     prompt_tokens: int
+    cached_tokens: int
     completion_tokens: int
     nano_usd: int
     unpriced: int
@@ -73,10 +95,14 @@ class Store:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _VERSION):
+            if version not in (0, _UNSEALED, _VERSION):
                 raise StoreUnusable(f"{path} was written by another version of arise (format {version})")
             self._db.executescript(_SCHEMA)
-            self._db.execute(f"PRAGMA user_version={_VERSION}")
+            if version != _VERSION:
+                with self._transaction():
+                    self._db.execute(f"INSERT OR IGNORE INTO totals {_SUMS}")
+                    self._db.execute("INSERT OR IGNORE INTO seals VALUES ('spend', ?)", (_spend_seal(self._db),))
+                    self._db.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.Error as error:
             raise StoreUnusable(f"cannot use {path}: {error}") from None
 
@@ -102,18 +128,16 @@ class Store:
         with self._transaction():
             if keep:
                 self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, value, _hash(key, value)))
-            self._db.execute(
-                "INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (time.time(), key, purpose, reply.model, *_counts(usage), nano_usd),
-            )
+            spent = (time.time(), key, purpose, reply.model, *_counts(usage), nano_usd)
+            number = self._db.execute("INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", spent).lastrowid
+            (seal,) = self._db.execute("SELECT seal FROM seals WHERE name='spend'").fetchone()
+            seal = changed_seal(seal, [("spend", (number, *spent))])
+            self._db.execute("UPDATE seals SET seal=? WHERE name='spend'", (seal,))
+            self._db.execute(_ADD, (purpose, reply.model, *_counts(usage), nano_usd or 0, nano_usd is None))
 
     def totals(self) -> list[Total]:
-        """Spend by purpose, over all sessions of the run."""
-        rows = self._db.execute(
-            "SELECT purpose, COUNT(*), SUM(prompt_tokens), SUM(completion_tokens), COALESCE(SUM(nano_usd), 0), "
-            "SUM(nano_usd IS NULL) FROM spend GROUP BY purpose ORDER BY purpose"
-        )
-        return [Total(*row) for row in rows]
+        """Spend by purpose and model, over all sessions of the run."""
+        return _totals(self._db)
 
     def judge_of(self, window: int, purpose: str) -> str:
         """The model that answered first in a window, or an empty string."""
@@ -137,6 +161,40 @@ class Store:
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+
+def recorded_totals(path: Path) -> list[Total]:
+    """The sums in a file that a run may be writing; empty where there is none, or none that can be read."""
+    if not path.is_file():
+        return []
+    try:
+        with closing(_reading(path)) as db:
+            return _totals(db)
+    except sqlite3.Error:
+        return []
+
+
+def damage(path: Path) -> Iterator[str]:
+    """What is wrong with the record of what calls cost: recorded replies check themselves when they are read."""
+    with closing(_reading(path)) as db:
+        db.execute("BEGIN")
+        seals = dict(db.execute("SELECT name, seal FROM seals"))
+        if seals.get("spend") != _spend_seal(db):
+            yield f"{path.name}: costs of calls were changed, added or lost since they were recorded"
+        elif _totals(db) != [Total(*row) for row in db.execute(_SUMS)]:
+            yield f"{path.name}: the sums are not those of the calls"
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10, isolation_level=None)
+
+
+def _totals(db: sqlite3.Connection) -> list[Total]:
+    return [Total(*row) for row in db.execute("SELECT * FROM totals ORDER BY purpose, model")]
+
+
+def _spend_seal(db: sqlite3.Connection) -> str:
+    return changed_seal(EMPTY, (("spend", row) for row in db.execute("SELECT * FROM spend")))
 
 
 def _counts(usage: Usage) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from functools import cached_property
 from typing import Any
 
 from arise.store import rows
@@ -14,6 +15,10 @@ class RunReader(PoolQueries, RolloutQueries):
 
     def config(self) -> dict[str, Any]:
         """The configuration as the run folder keeps it; empty where it has none."""
+        return self._config
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
         path = self.folder / "config.toml"
         return tomllib.loads(path.read_text()) if path.is_file() else {}
 
@@ -31,9 +36,12 @@ class RunReader(PoolQueries, RolloutQueries):
         found = self.query("SELECT k, at, metrics, checkpoint FROM iterations ORDER BY k DESC LIMIT 1")
         return next((rows.Iteration(k, at, json.loads(metrics), name) for k, at, metrics, name in found), None)
 
-    def seconds(self) -> list[tuple[int, str, float]]:
-        """(k, part, seconds) of every iteration; empty where nobody measured."""
-        return self.query("SELECT k, substr(name, 9), value FROM vitals WHERE name LIKE 'seconds.%' ORDER BY k, name")
+    def vitals(self, prefix: str) -> list[tuple[int, str, float]]:
+        """(k, name after the prefix, value): `seconds.` by part, `judge.`, `spent.`; empty where nobody measured."""
+        return self.query(
+            "SELECT k, substr(name, ?), value FROM vitals WHERE name >= ? AND name < ? ORDER BY k, name",
+            (len(prefix) + 1, prefix, f"{prefix}\U0010ffff"),
+        )
 
     def committed(self) -> int:
         """How many iterations are committed."""

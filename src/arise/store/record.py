@@ -1,21 +1,18 @@
-"""An iteration as rows of the database, and the seal of rows: a digest that does not depend on their order."""
+"""An iteration as rows of the database, and which of their values a seal covers."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any
 
 from arise.codec import to_json
 from arise.coevolution import Update
 from arise.method.credit import Advantages
+from arise.seals import EMPTY, Row, changed_seal
 from arise.secrets import redact
 from arise.store.chunks import Place, compress
 from arise.store.summaries import printable, summary_rows
 from arise.types import Draw, EvidenceRecord, Group, Pool, Rollout
-
-Row = tuple[str, tuple[Any, ...]]
-"""The table's name and the values of all its columns."""
 
 ITERATION_OF = {
     "groups": "k",
@@ -33,6 +30,11 @@ ITERATION_OF = {
     "files": "k",
 }
 """Tables that an iteration writes, with the expression that says which one it was."""
+
+COSTS, SESSION, FACT = "costs k", "session ", "fact "
+"""How the seals of what no replay repeats begin: an iteration's clock and costs, who held the run, how it was made."""
+COMMITTED = "committed"
+"""In place of a table's name: the k and the clock time of an iteration."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,14 @@ class IterationRecord:
 
 
 def seal_of(rows: Iterable[Row]) -> str:
-    """The digest of rows in any order."""
-    return f"{sum(map(row_digest, rows)) % 2**128:032x}"
+    """The seal of an iteration's or an evaluation's rows."""
+    return changed_seal(EMPTY, map(repeatable, rows))
 
 
-def row_digest(row: Row) -> int:
-    """A row's share of its iteration's seal."""
+def repeatable(row: Row) -> Row:
+    """A row without what a replay does not repeat: the clock time of an iteration, which is sealed as COMMITTED."""
     table, columns = row
-    if table == "iterations":
-        columns = columns[:-1]  # when it was: the only thing that a replay does not repeat
-    values = [value.hex() if isinstance(value, bytes) else value for value in columns]
-    return int.from_bytes(blake2b(json.dumps([table, values]).encode(), digest_size=16).digest(), "big")
+    return (table, columns[:-1]) if table == "iterations" else row
 
 
 def rows_of(record: IterationRecord, places: Iterable[Place], now: float) -> Iterator[Row]:

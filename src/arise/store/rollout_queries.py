@@ -8,6 +8,7 @@ from arise.store import rows
 from arise.store.chunks import Place, StoredRollout
 from arise.store.snapshot import Snapshot
 from arise.types import Draw
+from arise.why import Mass
 
 _ROLLOUT = (
     "SELECT id, k, task_id, reward, success, stop, fault, turns, generated_tokens, advantage, task_advantage, "
@@ -28,10 +29,16 @@ _OUTCOMES = {
 class RolloutQueries(Snapshot):
     """Why a task was drawn and what its attempts came to."""
 
-    def slots(self, k: int) -> list[rows.SlotRow]:
-        """The batch of an iteration, each slot with its reason."""
-        found = self.query("SELECT slot, details FROM draws WHERE k=? ORDER BY slot", (k,))
-        return [rows.SlotRow(k, slot, from_json(Draw, json.loads(details))) for slot, details in found]
+    def slots(self, k: int, slot: int | None = None) -> list[rows.SlotRow]:
+        """The batch of an iteration, or one slot of it, each with its reason."""
+        masses = {(c.task_type, c.capability): Mass(c.passes, c.fails) for c in self.cells(k - 1)}
+        found = []
+        wanted = "SELECT slot, details FROM draws WHERE k = ? AND slot = COALESCE(?, slot) ORDER BY slot"
+        for number, details in self.query(wanted, (k, slot)):
+            draw = from_json(Draw, json.loads(details))
+            mass = masses.get((draw.cell.task_type, draw.cell.capability.value)) if draw.cell else None
+            found.append(rows.SlotRow(k, number, draw, mass))
+        return found
 
     def paths(self) -> list[tuple[int, str, int]]:
         """(k, path, slots) of every iteration."""
@@ -54,15 +61,17 @@ class RolloutQueries(Snapshot):
         """The ledger at the end of an iteration, by task type and capability."""
         return self._rows(rows.CellRow, "SELECT k, task_type, capability, passes, fails FROM cells WHERE k=?", (k,))
 
-    def groups(self, k: int | None = None, task_id: str | None = None) -> list[rows.GroupRow]:
-        """Groups of an iteration, of a task, or all of them."""
+    def groups(self, k: int | None = None, task_id: str | None = None, last: int = -1) -> list[rows.GroupRow]:
+        """Groups of an iteration, of a task, or all of them; of these perhaps the last only."""
         given = {name: value for name, value in (("k", k), ("task_id", task_id)) if value is not None}
         where = " AND ".join(f"{name}=:{name}" for name in given) or "1"
-        return self._rows(
+        found = self._rows(
             rows.GroupRow,
-            f"SELECT k, slot, task_id, size, rewarded, successes, reward FROM groups WHERE {where} ORDER BY k, slot",  # noqa: S608 - own words only
-            given,
+            "SELECT k, slot, task_id, size, rewarded, successes, reward FROM groups "  # noqa: S608 - own words only
+            f"WHERE {where} ORDER BY k DESC, slot DESC LIMIT :last",
+            {**given, "last": last},
         )
+        return found[::-1]
 
     def group_sums(self) -> list[rows.GroupSums]:
         """The groups of every iteration, in sums."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from arise.types import Draw, Rubric
+from arise.why import Mass
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,18 @@ class Iteration:
     @property
     def number(self) -> int:
         return self.k + 1
+
+
+EVENTS = {
+    "born": "born",
+    "activate": "skill shown",
+    "refine": "skill rewritten",
+    "hide": "skill hidden",
+    "retire": "retired",
+    "reopen": "came back",
+    "imported": "given at the start",
+}
+"""What can happen to a pair, in words."""
 
 
 class Event(NamedTuple):
@@ -102,11 +115,12 @@ class VerdictRow(NamedTuple):
 
 
 class SlotRow(NamedTuple):
-    """A batch slot and why it holds this task."""
+    """A batch slot and why it holds this task; `mass` is the ledger's of the draw's cell."""
 
     k: int
     slot: int
     draw: Draw
+    mass: Mass | None = None
 
 
 class CellRow(NamedTuple):

@@ -12,13 +12,17 @@ from typing import Any
 from arise import __version__
 from arise.errors import AriseError, Exit
 from arise.run_folder import OWNER_FILE, RunLock, claim, unwritable
+from arise.seals import EMPTY, Row, changed_seal
 from arise.store import schema
 from arise.store.chunks import decompress, pack, unpack_group, write_chunk
 from arise.store.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
 from arise.store.record import (
+    COMMITTED,
+    COSTS,
+    FACT,
     ITERATION_OF,
+    SESSION,
     IterationRecord,
-    Row,
     rows_of,
     seal_of,
     starting_rows,
@@ -56,10 +60,10 @@ class RunStore:
             if not new:
                 self._refuse_damage()
             schema.create(self._db)
-            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
-            owner = (folder / OWNER_FILE).read_text() if (folder / OWNER_FILE).exists() else ""
-            (committed,) = self.query("SELECT COUNT(*) FROM iterations")[0]
-            self._insert([("sessions", (None, time.time(), owner, __version__, committed))])
+            self._db.execute("BEGIN IMMEDIATE")
+            self._note({"format": FORMAT})
+            self._begin_session()
+            self._db.execute("COMMIT")
             remove_drafts(folder)
 
     @classmethod
@@ -91,6 +95,14 @@ class RunStore:
         if row:
             for problem in schema.differences(self._db):
                 raise damaged(self.folder, problem)
+
+    def _begin_session(self) -> None:
+        owner = (self.folder / OWNER_FILE).read_text() if (self.folder / OWNER_FILE).exists() else ""
+        ((number, committed),) = self.query(
+            "SELECT (SELECT COALESCE(MAX(id), 0) + 1 FROM sessions), (SELECT COUNT(*) FROM iterations)"
+        )
+        session = (number, time.time(), owner, __version__, committed)
+        self._insert_sealed(f"{SESSION}{number}", [("sessions", session)])
 
     def close(self) -> None:
         """Let go of the run."""
@@ -147,8 +159,8 @@ class RunStore:
         record = replace(record, groups=[without_keys(group) for group in record.groups])
         rollouts = [rollout for group in record.groups for rollout in group.rollouts]
         with self.writing():
-            places = write_chunk(self.folder / TRAJECTORIES, chunk, rollouts)
-            rows = storable(rows_of(record, places, time.time()))
+            places, now = write_chunk(self.folder / TRAJECTORIES, chunk, rollouts), time.time()
+            rows = storable(rows_of(record, places, now))
             rows.append(self._file(record.k, f"{TRAJECTORIES}/{chunk}"))
             if record.checkpoint:
                 rows.append(self._file(record.k, f"{record.checkpoint}/{MANIFEST}"))
@@ -158,6 +170,7 @@ class RunStore:
                 if before:
                     self._forget(record.k)
                 self._insert_sealed(name, rows)
+                self._reseal(record.k, added=[(COMMITTED, (record.k, now))])
             if record.checkpoint:
                 self._db.execute("DELETE FROM inflight WHERE k <= ?", (self._oldest_kept(keep_checkpoints),))
             self._db.execute("COMMIT")
@@ -169,10 +182,12 @@ class RunStore:
 
     def _forget(self, k: int) -> None:
         """An iteration that was replayed with another outcome takes the place of the one before."""
+        before = [(COMMITTED, row) for row in self.query("SELECT k, at FROM iterations WHERE k = ?", (k,))]
+        self._reseal(k, removed=before)
         for table, iteration in ITERATION_OF.items():
             self._db.execute(f"DELETE FROM {table} WHERE {iteration} = ?", (k,))  # noqa: S608 - own table names
         self._db.execute("DELETE FROM seals WHERE name = ?", (f"k{k}",))
-        self._db.execute("INSERT OR REPLACE INTO vitals VALUES (?, 'rewritten', 1)", (k,))
+        self._replace_vitals(k, {"rewritten": 1.0})
 
     def save_starting_pool(self, pool: Pool) -> None:
         """The pairs that a run did not make itself, as of before its first iteration; kept once."""
@@ -201,13 +216,33 @@ class RunStore:
         """What an iteration cost: seconds by part, memory; never part of what must replay exactly."""
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR REPLACE INTO vitals VALUES (?, ?, ?)", [(k, *v) for v in values.items()])
+            self._replace_vitals(k, values)
             self._db.execute("COMMIT")
+
+    def _replace_vitals(self, k: int, values: Mapping[str, float]) -> None:
+        new = {name: (k, name, float(value)) for name, value in values.items()}
+        old = [row for row in self.query("SELECT * FROM vitals WHERE k = ?", (k,)) if row[1] in new]
+        self._db.executemany("INSERT OR REPLACE INTO vitals VALUES (?, ?, ?)", new.values())
+        self._reseal(k, [("vitals", row) for row in new.values()], [("vitals", row) for row in old])
+
+    def _reseal(self, k: int, added: Iterable[Row] = (), removed: Iterable[Row] = ()) -> None:
+        """Take rows into an iteration's seal of costs and out of it; a row changed in between leaves it broken."""
+        name = f"{COSTS}{k}"
+        before = self.query("SELECT seal FROM seals WHERE name = ?", (name,))
+        seal = changed_seal(before[0][0] if before else EMPTY, added, removed)
+        self._db.execute("INSERT OR REPLACE INTO seals VALUES (?, ?)", (name, seal))
 
     def note(self, facts: Mapping[str, str]) -> None:
         """Keep facts about the run's making; what an earlier process noted stays as it was."""
         with self.writing():
-            self._db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", facts.items())
+            self._db.execute("BEGIN IMMEDIATE")
+            self._note(facts)
+            self._db.execute("COMMIT")
+
+    def _note(self, facts: Mapping[str, str]) -> None:
+        known = {key for (key,) in self.query("SELECT key FROM meta")}
+        for key in facts.keys() - known:
+            self._insert_sealed(f"{FACT}{key}", [("meta", (key, facts[key]))])
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Read anything."""

@@ -45,7 +45,8 @@ CREATE TABLE IF NOT EXISTS cells (
 
 -- Files beside this database, by digest: chunks of trajectories, manifests of checkpoints.
 CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, k INTEGER, bytes INTEGER, sha256 TEXT) WITHOUT ROWID;
--- The digest of all rows of an iteration (`k12`) or of an evaluation (`evaluation before`).
+-- The digest of all rows of an iteration (`k12`) or of an evaluation (`evaluation before`), and apart from these, since no
+-- replay repeats them, of an iteration's clock time and costs (`costs k12`), of a session and of a fact in `meta`.
 CREATE TABLE IF NOT EXISTS seals (name TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID;
--- What an iteration cost: `seconds.rollouts`, `peak_mib`, ...
+-- What an iteration cost: `seconds.rollouts`, `peak_mib`, `judge.seconds`, ..., and calls up to its end: `spent.judge.usd`, ...
 CREATE TABLE IF NOT EXISTS vitals (k INTEGER, name TEXT, value REAL, PRIMARY KEY (k, name)) WITHOUT ROWID;

@@ -1,22 +1,26 @@
 """Is a run what was written, and can it be? Digests of every file and row, then the invariants of the method.
 
-Clock times and costs are not sealed: they are the only things that a replay does not repeat.
+Clock times, costs and sessions have seals of their own: they are the only things that a replay does not repeat.
 Reads only, and may run while the run is being written.
 """
 
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from arise.models.store import damage
+from arise.seals import as_seal, row_digest
 from arise.store import schema
 from arise.store.chunks import unpack_group
 from arise.store.files import MANIFEST, checkpoint_damage, sha256_of
 from arise.store.invariants import INVARIANTS, Audited, Look
-from arise.store.record import ITERATION_OF, row_digest
+from arise.store.record import COMMITTED, COSTS, FACT, ITERATION_OF, SESSION, repeatable
 from arise.store.snapshot import FORMAT
+
+UNREPEATED = (COSTS, SESSION, FACT)
 
 
 @dataclass(frozen=True)
@@ -63,14 +67,35 @@ def _sealed(run: Audited) -> Iterator[str]:
     found: dict[str, int] = defaultdict(int)
     for table, iteration in ITERATION_OF.items():
         for k, *row in run.db.execute(f"SELECT {iteration}, * FROM {table}"):  # noqa: S608 - own table names
-            found[f"k{k}"] += row_digest((table, tuple(row)))
+            found[f"k{k}"] += row_digest(repeatable((table, tuple(row))))
     for k, *row in run.db.execute("SELECT g.k, t.* FROM groups g JOIN tasks t ON t.id = g.task_id"):
         found[f"k{k}"] += row_digest(("tasks", tuple(row)))
     for row in run.db.execute("SELECT * FROM attempts"):
         found[f"evaluation {row[0]}"] += row_digest(("attempts", row))
-    seals = dict(run.db.execute("SELECT name, seal FROM seals"))
+    yield from _broken({name: seal for name, seal in _seals(run) if not name.startswith(UNREPEATED)}, found)
+
+
+def _clock_and_costs(run: Audited) -> Iterator[str]:
+    found: dict[str, int] = defaultdict(int)
+    for row in run.db.execute("SELECT k, at FROM iterations"):
+        found[f"{COSTS}{row[0]}"] += row_digest((COMMITTED, row))
+    for table, prefix in (("vitals", COSTS), ("sessions", SESSION), ("meta", FACT)):
+        for row in run.db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - own table names
+            found[f"{prefix}{row[0]}"] += row_digest((table, row))
+    yield from _broken({name: seal for name, seal in _seals(run) if name.startswith(UNREPEATED)}, found)
+    for calls in sorted(run.folder.glob("*calls.db")):
+        yield from damage(calls)
+
+
+def _seals(run: Audited) -> Iterator[tuple[str, str]]:
+    yield from run.db.execute("SELECT name, seal FROM seals")
+
+
+def _broken(seals: Mapping[str, str], found: Mapping[str, int]) -> Iterator[str]:
     for name in sorted(found.keys() | seals.keys()):
-        if seals.get(name) != f"{found[name] % 2**128:032x}":
+        if name not in seals:
+            yield f"{name}: rows without a seal"
+        elif seals[name] != as_seal(found.get(name, 0)):
             yield f"{name}: rows were changed, added or lost since they were committed"
 
 
@@ -127,6 +152,7 @@ DIGESTS: dict[str, tuple[str, Look]] = {
     "database": ("run.db is sound and of this format", _database),
     "iterations": ("iterations follow each other, each with its rollouts", _iterations),
     "rows": ("the rows of every iteration and evaluation are as they were committed", _sealed),
+    "costs": ("clock times, costs, sessions and paid calls are as they were recorded", _clock_and_costs),
     "trajectories": ("every chunk has its digest and every rollout its place", _files),
     "journal": ("finished groups that a resume may need can be read", _journal),
     "checkpoints": ("the kept checkpoints are whole", _checkpoints),

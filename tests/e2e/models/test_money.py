@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from arise.models.client import Reply
 from arise.models.prompt import Prompt, Template
 from arise.models.spend import Purse, cost
 from arise.models.stops import BudgetExhausted, StoreUnusable
-from arise.models.store import Recorded, Store, Usage
+from arise.models.store import Recorded, Store, Usage, damage
 from arise.testing import FakeLLM, Say, always
 from tests.unit.models.builders import client
 
@@ -154,6 +155,22 @@ def test_f34_a_new_contract_uses_no_old_reply(tmp_path: Path) -> None:
     assert record(path, 50, contract=1) == 50
     assert record(path, 50, contract=2) == 50
     assert record(path, 50, contract=1) == 0
+
+
+def test_a_file_from_before_costs_were_sealed_is_sealed_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "calls.db"
+    assert record(path, 5) == 5
+    with closing(Store(path)) as store:
+        totals = store.totals()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("DROP TABLE seals; DROP TABLE totals; PRAGMA user_version=1")
+    with closing(Store(path)) as store:
+        assert store.totals() == totals
+    assert list(damage(path)) == []
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE totals SET nano_usd = nano_usd + 1")
+        db.commit()
+    assert list(damage(path)) == ["calls.db: the sums are not those of the calls"]
 
 
 def test_a_file_that_is_no_store_is_a_clean_stop(tmp_path: Path) -> None:

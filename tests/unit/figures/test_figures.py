@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from arise.cli import app
+from arise.cli_app import app
 from arise.comparison.measures import read_study
 from arise.figures.draw import FIGURES, draw
 from tests.synthetic_runs import write_run
@@ -93,7 +93,7 @@ def test_what_is_wrong_is_one_message(arguments: list[str], code: int, message: 
 
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['matplotlib'] = None; from arise.cli import app; app(['figures', 'x'])"
+    code = "import sys; sys.modules['matplotlib'] = None; from arise.cli_app import app; app(['figures', 'x'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert "pip install 'arise-rl[figures]'" in done.stderr

@@ -9,18 +9,11 @@ from arise.dashboard.charts.bars import short
 from arise.dashboard.charts.lines import mark
 from arise.dashboard.charts.palette import RED, viridis
 from arise.dashboard.charts.svg import Scale, drawing, element, text
+from arise.store.rows import EVENTS
 
 LANE, BAR, GUTTER, RIGHT, HEAD = 32.0, 12.0, 430.0, 34.0, 26.0
 BELOW = 7.0
 """Where a bar ends above the lane's lower edge: signs stand in the room above it, the under-line below."""
-EVENTS = {
-    "born": "born",
-    "activate": "skill shown",
-    "refine": "skill rewritten",
-    "hide": "skill hidden",
-    "retire": "retired",
-    "imported": "given at the start",
-}
 BIRTHS = ("born", "imported")
 
 

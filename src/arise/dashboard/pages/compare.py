@@ -62,8 +62,8 @@ def _read(asked: Asked, by: str) -> Compared:
             rollouts[group.k] += group.rollouts
         clock = list(accumulate(rollouts))
     elif by == "cost":
-        spending = Spending.of(run.folder, run.iterations(), config).by_iteration
-        clock = list(accumulate(map(sum, zip(*spending.values(), strict=True)))) if spending else [0.0] * committed
+        dollars = Spending.of(run).so_far.values()
+        clock = list(map(sum, zip(*dollars, strict=True))) if dollars else [0.0] * committed
     else:
         clock = [k + 1.0 for k in range(committed)]
     attempts = {}

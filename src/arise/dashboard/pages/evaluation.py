@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import stdev
 
-from arise.dashboard.charts import Figure, Table
+from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import Dot, dot_chart
 from arise.dashboard.charts.palette import SERIES
 from arise.dashboard.pages.page import Asked, Fact, Page, interval, percent, rate
+from arise.evaluation.score import score
 from arise.store.rows import AttemptRow
+from arise.types import Tally
 
 ALL = "all tasks"
+TASKS_ON_PAGE = 400
 
 
 def build(asked: Asked) -> Page:
@@ -24,8 +27,11 @@ def build(asked: Asked) -> Page:
     figures = [
         _rates("domains", "Pass rate by domain", attempts, "domain"),
         _rates("types", "Pass rate by task type", attempts, "task_type"),
+        *_behaviours(asked, labels),
     ]
-    tasks = [(task_id, [_marks(attempts[label], task_id) for label in labels]) for task_id in _tasks(attempts)]
+    signs = {label: _signs(attempts[label]) for label in labels}
+    shown = sorted({task_id for found in signs.values() for task_id in found})[:TASKS_ON_PAGE]
+    tasks = [(task_id, [" ".join(signs[label][task_id]) for label in labels]) for task_id in shown]
     content = {"labels": labels, "tasks": tasks, "scores": [_score(label, attempts[label]) for label in labels]}
     return Page("evaluation.html", "Evaluation", "evaluation", facts, figures, content)
 
@@ -94,11 +100,39 @@ def _rates(figure_id: str, title: str, attempts: dict[str, list[AttemptRow]], fi
     return Figure(figure_id, title, dot_chart(title, lines, colours), Table(columns, table), "", tuple(colours.items()))
 
 
-def _tasks(attempts: dict[str, list[AttemptRow]]) -> list[str]:
-    return sorted({attempt.task_id for rows in attempts.values() for attempt in rows})[:400]
+def _behaviours(asked: Asked, labels: Sequence[str]) -> list[Figure]:
+    """What the rubrics found in the same attempts; nothing where no attempt was judged."""
+    tallies = {label: score(label, asked.run.query).behaviours for label in labels}
+    tallies = {label: found for label, found in tallies.items() if found}
+    colours = {label: SERIES[labels.index(label) % len(SERIES)] for label in tallies}
+    lines, rows = [], []
+    for pair in asked.run.pairs():
+        dots = []
+        for label, (passes, tried) in ((label, found.get(pair.rubric.id, Tally())) for label, found in tallies.items()):
+            found = interval(passes, tried)
+            if found:
+                said = f"{100 * passes / tried:.1f} % ({passes} of {tried})"
+                dots.append(Dot(label, passes / tried, *found, said))
+                link = Link(pair.rubric.id, asked.links.rubric(pair.rubric.id))
+                rows.append((link, pair.rubric.criteria_text, label, passes, tried, passes / tried, *found))
+        if dots:
+            lines.append((f"{pair.rubric.id} {pair.rubric.criteria_text.removeprefix('The agent ')}", dots))
+    columns = ("rubric", "behaviour", "evaluation", "passes", "verdicts", "rate", "low 95 %", "high 95 %")
+    figure = Figure(
+        "behaviours",
+        "Behaviours, no skills shown",
+        dot_chart("pass rate of every rubric by evaluation", lines, colours, 1140.0),
+        Table(columns, rows),
+        "What the judge found in the same attempts: a behaviour that rose here is the policy's own.",
+        tuple(colours.items()),
+        wide=True,
+    )
+    return [figure] if lines else []
 
 
-def _marks(attempts: Sequence[AttemptRow], task_id: str) -> str:
-    """One sign an attempt: a check, a cross, or a question mark for a fault."""
-    signs = {None: "?", 0: "✗", 1: "✓"}
-    return " ".join(signs[attempt.success] for attempt in attempts if attempt.task_id == task_id)
+def _signs(attempts: Sequence[AttemptRow]) -> dict[str, list[str]]:
+    """By task one sign an attempt: a check, a cross, or a question mark for a fault."""
+    signs: dict[str, list[str]] = defaultdict(list)
+    for attempt in attempts:
+        signs[attempt.task_id].append({None: "?", 0: "✗", 1: "✓"}[attempt.success])
+    return signs

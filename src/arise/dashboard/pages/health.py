@@ -59,7 +59,7 @@ def build(asked: Asked) -> Page:
 
 def _time(asked: Asked) -> list[Figure]:
     """Where the seconds of an iteration went, if anybody measured."""
-    found = asked.run.seconds()
+    found = asked.run.vitals("seconds.")
     if not found:
         return []
     ks, parts = sorted({k for k, _, _ in found}), sorted({part for _, part, _ in found})

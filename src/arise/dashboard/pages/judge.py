@@ -7,17 +7,16 @@ from arise.dashboard.charts.bars import stacked_bars
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import BLUE, GREEN, GREY, RED, SERIES
 from arise.dashboard.pages.page import Asked, Fact, Page, amount, percent, rate
-from arise.dashboard.spend import Spending, call_events
+from arise.dashboard.spend import Spending, answer_figures, call_events
 from arise.store.rows import VerdictSums
 
 
 def build(asked: Asked) -> Page:
     """The judge of a run."""
     run = asked.run
-    iterations, sums, config = run.iterations(), run.verdict_sums(), run.config()
-    spending = Spending.of(run.folder, iterations, config)
+    sums, config, spending = run.verdict_sums(), run.config(), Spending.of(run)
     events, last = call_events(run.folder)
-    figures = [_valid(sums), _kinds(sums), *_reasons(asked)]
+    figures = [_valid(sums), _kinds(sums), *_reasons(asked), *answer_figures(run)]
     cost = spending.figure()
     if cost:
         figures.append(cost)

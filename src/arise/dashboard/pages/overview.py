@@ -11,7 +11,10 @@ from arise.dashboard.charts.palette import BLUE, GREEN, ORANGE, OUTCOME, RED
 from arise.dashboard.pages.page import Asked, Fact, Page, amount, interval, percent
 from arise.dashboard.spend import Spending
 from arise.dashboard.windows import Window, counts_by_rubric, pair_windows, summed
+from arise.evaluation.score import score
+from arise.method.pass_rate import pass_rate
 from arise.store.rows import GroupSums, Iteration, PairLife, VerdictCount
+from arise.types import Tally
 
 MOVERS = 6
 
@@ -23,7 +26,7 @@ def build(asked: Asked) -> Page:
     pairs, committed, config = run.pairs(), run.committed(), run.config()
     success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
     rubrics = summed(((v.k, v.passes, v.evaluations) for v in run.verdict_sums()), size, committed)
-    spending = Spending.of(run.folder, iterations, config)
+    spending = Spending.of(run)
     figures = [
         _rates(success, rubrics),
         _outcomes(groups),
@@ -149,28 +152,34 @@ def _pace(iterations: Sequence[Iteration]) -> Figure:
 def _movers(
     pairs: Sequence[PairLife], counts: Sequence[VerdictCount], size: int, committed: int, asked: Asked
 ) -> Table:
-    """Rubrics whose pass rate rose most from their first window to their last."""
+    """Behaviours by how far they rose: on held-out tasks, where no skill helps, or in training where none was held."""
     by_rubric, found = counts_by_rubric(counts), []
+    before, after = (score(label, asked.run.query).behaviours for label in ("before", "after"))
     for pair in pairs:
-        windows = [w for w in pair_windows(pair, by_rubric[pair.rubric.id], size, committed) if w.evaluations]
-        if len(windows) > 1:
-            first, last = windows[0], windows[-1]
-            assert first.rate is not None
-            assert last.rate is not None
-            found.append((last.rate - first.rate, pair, first.rate, last.rate))
+        name = pair.rubric.id
+        windows = [w for w in pair_windows(pair, by_rubric[name], size, committed) if w.evaluations]
+        trained = (windows[0].rate, windows[-1].rate) if len(windows) > 1 else (None, None)
+        alone = pass_rate(before.get(name, Tally())), pass_rate(after.get(name, Tally()))
+        rises = [last - first for first, last in (alone, trained) if first is not None and last is not None]
+        if rises:
+            found.append((rises[0], pair, alone, trained))
     found.sort(key=lambda item: -item[0])
     rows = [
         (
             Link(pair.rubric.id, asked.links.rubric(pair.rubric.id)),
             pair.rubric.criteria_text,
+            _from_to(*alone),
+            _from_to(*trained),
             pair.rubric.capability.value,
-            f"{100 * first:.0f} % → {100 * last:.0f} %",
-            f"{100 * rise:+.0f} points",
             pair.status,
         )
-        for rise, pair, first, last in found[:MOVERS]
+        for _, pair, alone, trained in found[:MOVERS]
     ]
-    return Table(("rubric", "behaviour", "capability", "first → last window", "change", "now"), rows)
+    return Table(("rubric", "behaviour", "held out, no skill", "in training", "capability", "skill now"), rows)
+
+
+def _from_to(first: float | None, last: float | None) -> str:
+    return "–" if first is None or last is None else f"{100 * first:.0f} % → {100 * last:.0f} %"
 
 
 def _evaluations(asked: Asked) -> list[tuple[str, int, int, str]]:

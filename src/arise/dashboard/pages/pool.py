@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.axes import Axes
-from arise.dashboard.charts.lanes import BIRTHS, EVENTS, Lane, legend_sign, scale_bar, swimlanes
+from arise.dashboard.charts.lanes import BIRTHS, Lane, legend_sign, scale_bar, swimlanes
 from arise.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.dashboard.charts.svg import drawing, element, polyline
 from arise.dashboard.pages.page import Asked, Fact, Page, percent
 from arise.dashboard.windows import Window, counts_by_rubric, pair_windows
-from arise.store.rows import Event, PairLife
+from arise.store.rows import EVENTS, Event, PairLife, ProposalRow
 from arise.types import Capability
 
 LANES_ON_PAGE = 80
@@ -26,6 +26,8 @@ COLUMNS = (
     "verdicts",
     "skill revision",
 )
+USUAL = ("born", "activate", "refine", "hide", "retire")
+REJECTED = 12
 STATUSES = ("", "shown", "hidden", "retired")
 
 
@@ -49,13 +51,20 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
         "capability": capability,
         "status": status,
         "statuses": STATUSES,
-        "signs": [(legend_sign(kind), words) for kind, words in EVENTS.items() if kind != "imported"],
+        "signs": [(legend_sign(kind), words) for kind, words in EVENTS.items() if kind in USUAL],
         "scale": scale_bar(),
         "page_number": page,
         "pages": pages,
-        "rejected": [proposal for proposal in run.proposals() if not proposal.accepted][-12:],
+        "rejected": _not_taken(run.proposals())[-REJECTED:],
     }
     return Page("pool.html", "Pool", "pool", _facts(asked, pairs, events), figures, content)
+
+
+def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
+    """Each behaviour once an update, and none that was taken in another round of it."""
+    known = {(proposal.k, proposal.text) for proposal in proposals if proposal.accepted}
+    found = {(p.k, p.text): p for p in proposals if (p.k, p.text) not in known}
+    return list(found.values())
 
 
 def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> list[Fact]:

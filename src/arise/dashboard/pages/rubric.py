@@ -11,8 +11,8 @@ from arise.dashboard.charts.palette import BLUE, CAPABILITY, RED
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, percent
 from arise.dashboard.pages.pool import label
 from arise.dashboard.windows import Window, pair_windows
-from arise.store.rows import PairLife, VerdictCount
-from arise.types import EvidenceRecord, Verdict
+from arise.store.rows import EVENTS, PairLife, VerdictCount
+from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Verdict
 
 VERDICTS_ON_PAGE, SOURCES = 40, 6
 VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
@@ -44,8 +44,15 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
         "label": label(pair.rubric.criteria_text),
         "colour": CAPABILITY[pair.rubric.capability],
         "revisions": _revisions(pair, windows),
-        "issues": [_source(asked, record) for record in run.evidence(pair.rubric.issue_refs[:SOURCES])],
-        "contrasts": [_source(asked, record) for record in run.evidence(pair.rubric.contrast_refs[:SOURCES])],
+        "events": EVENTS,
+        "issues": [
+            _source(asked, record, _about(pair.rubric, record.view.uncovered_issues))
+            for record in run.evidence(pair.rubric.issue_refs[:SOURCES])
+        ],
+        "contrasts": [
+            _source(asked, record, _about(pair.rubric, record.view.positive_uncovered_strategies))
+            for record in run.evidence(pair.rubric.contrast_refs[:SOURCES])
+        ],
         "verdicts": run.verdicts(rubric_id, verdict, limit=VERDICTS_ON_PAGE),
         "verdict": verdict,
         "kinds": VERDICT_KINDS,
@@ -142,14 +149,17 @@ def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
             yield "added", "".join(b[b1:b2])
 
 
-def _source(asked: Asked, record: EvidenceRecord) -> dict[str, object]:
-    view = record.view
-    items = [*view.uncovered_issues, *view.positive_uncovered_strategies]
+def _about(rubric: Rubric, items: Sequence[DiagnosticItem]) -> Sequence[DiagnosticItem]:
+    """What a record says of this behaviour: a rollout shows several, and a rubric comes from one."""
+    return [item for item in items if item.issue_tag == rubric.issue_tag] or items
+
+
+def _source(asked: Asked, record: EvidenceRecord, items: Sequence[DiagnosticItem]) -> dict[str, object]:
     return {
-        "id": view.evidence_id,
+        "id": record.view.evidence_id,
         "href": asked.links.trajectory(record.trajectory_id),
         "task": record.task_id,
-        "items": items,
+        "items": items[:2],
         "outcome": record.outcome,
     }
 
@@ -163,5 +173,5 @@ def _retention(asked: Asked, rubric_id: str) -> Table:
         passes = sum(v == Verdict.PASS for v in judged)
         if judged:
             low, high = interval(passes, len(judged)) or (0.0, 0.0)
-            rows.append((name, passes, len(judged), passes / len(judged), low, high))
-    return Table(("evaluation", "passes", "evaluations", "rate", "low 95 %", "high 95 %"), rows)
+            rows.append((name, percent(passes / len(judged)), f"{percent(low)} – {percent(high)}", passes, len(judged)))
+    return Table(("evaluation", "pass rate", "95 % interval", "passes", "verdicts where it applied"), rows)

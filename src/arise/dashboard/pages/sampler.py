@@ -10,9 +10,9 @@ from arise.dashboard.charts.heatmap import heatmaps
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import BLUE, CAPABILITY, ORANGE, PATH
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, percent
-from arise.dashboard.why import why
 from arise.store.rows import CellRow, Iteration
 from arise.types import Capability
+from arise.why import why
 
 COLUMNS = tuple(capability.value for capability in Capability)
 WEAKEST = 20
@@ -28,7 +28,7 @@ def build(asked: Asked, iteration: int | None = None) -> Page:
     iterations = run.iterations()
     cells = run.cells(number - 1) if committed else []
     figures = [*_stages(asked, committed), *_live(cells, number), *_curves(asked, iterations)]
-    slots = [(slot, asked.links.task(slot.draw.task_id), why(slot.draw)) for slot in run.slots(number - 1)]
+    slots = [(slot, asked.links.task(slot.draw.task_id), why(slot.draw, slot.mass)) for slot in run.slots(number - 1)]
     outcomes = {group.slot: group for group in run.groups(k=number - 1)}
     content = {"number": number, "committed": committed, "slots": slots, "outcomes": outcomes, "colours": PATH}
     return Page("sampler.html", "Sampler", "sampler", _facts(asked, number, iterations, cells), figures, content)

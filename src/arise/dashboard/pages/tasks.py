@@ -1,6 +1,7 @@
 """Tasks: what was drawn how often, and whether it is being solved."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from arise.dashboard.charts import Figure, Table
 from arise.dashboard.charts.bars import share_rows
@@ -8,7 +9,8 @@ from arise.dashboard.charts.lines import Line, line_chart, sparkline
 from arise.dashboard.charts.palette import BLUE, OUTCOME
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, amount, percent, rate
 from arise.dashboard.pages.sampler import slot_link
-from arise.dashboard.why import why
+from arise.store.rows import TaskRow
+from arise.why import why
 
 TASKS_ON_PAGE = 60
 ORDERS = ("name", "groups", "rate")
@@ -26,12 +28,10 @@ def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1)
     pages = max(1, -(-len(chosen) // TASKS_ON_PAGE))
     page = min(page, pages)
     visible = chosen[(page - 1) * TASKS_ON_PAGE : page * TASKS_ON_PAGE]
-    history: dict[str, list[float | None]] = defaultdict(list)
-    names = {task.id for task in visible}
-    for group in asked.run.groups():
-        if group.task_id in names:
-            history[group.task_id].append(rate(group.successes, group.rewarded))
-    lines = [(task, sparkline(f"pass rate of {task.id}", history[task.id][-30:], BLUE)) for task in visible]
+    lines = []
+    for task in visible:
+        rates = [rate(group.successes, group.rewarded) for group in asked.run.groups(task_id=task.id, last=30)]
+        lines.append((task, sparkline(f"pass rate of {task.id}", rates, BLUE)))
     outcomes = {
         "never solved": sum(not task.successes for task in found),
         "solved at times": sum(0 < task.successes < task.rewarded for task in found),
@@ -47,13 +47,13 @@ def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1)
         "page_number": page,
         "pages": pages,
     }
-    return Page("tasks.html", "Tasks", "tasks", facts, [_table(asked)], content)
+    return Page("tasks.html", "Tasks", "tasks", facts, [_by_type(found)], content)
 
 
-def _table(asked: Asked) -> Figure:
+def _by_type(tasks: Sequence[TaskRow]) -> Figure:
     """Pass rates by task type, as a chart."""
     tried: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for task in asked.run.tasks():
+    for task in tasks:
         for kind in task.task_types:
             tally = tried[kind]
             tally[0] += task.successes
@@ -82,9 +82,7 @@ def build_one(asked: Asked, task_id: str) -> Page:
         raise NotFound(f"no task {task_id!r} was drawn in this run")
     groups = asked.run.groups(task_id=task_id)
     recent = groups[-25:]
-    reasons = {}
-    for group in recent:
-        reasons[group.k] = next((why(s.draw) for s in asked.run.slots(group.k) if s.slot == group.slot), "")
+    reasons = {g.k: " ".join(why(s.draw, s.mass) for s in asked.run.slots(g.k, g.slot)) for g in recent}
     rows = [
         (slot_link(asked, g.k, g.slot), g.outcome, g.successes, g.rewarded, g.size, g.reward, reasons.get(g.k))
         for g in groups

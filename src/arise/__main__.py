@@ -1,0 +1,5 @@
+"""`python -m arise`."""
+
+from arise.cli import main
+
+main()

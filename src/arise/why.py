@@ -1,0 +1,71 @@
+"""Why a slot of a batch holds its task, in one sentence of plain words and the numbers that decided."""
+
+from typing import NamedTuple
+
+from arise.types import Draw, Path
+
+
+class Mass(NamedTuple):
+    """What the ledger held of a cell when the batch was drawn."""
+
+    passes: float
+    fails: float
+
+
+def why(draw: Draw, mass: Mass | None = None) -> str:
+    """`Adaptive: Verification in unit harmonization looked improvable ...`; `mass` is that of the draw's cell."""
+    if draw.path is Path.ADAPTIVE:
+        return _adaptive(draw, mass)
+    return _REASONS[draw.path](draw)
+
+
+def _adaptive(draw: Draw, mass: Mass | None) -> str:
+    task_type, capability = draw.cell or ("?", "?")
+    counts = "" if mass is None else f" ({mass.passes:.1f} passes and {mass.fails:.1f} fails, older ones counting less)"
+    return (
+        f"Adaptive: {capability} in {task_type.replace('-', ' ')} looked improvable. A draw from its pass "
+        f"record{counts} gave {_percent(draw.estimate)}, weight {_number(draw.weight)} (largest at 33 %, neither "
+        f"hopeless nor mastered). Slots of this batch it may still get: {draw.quota_left}; "
+        f"chance of this task {_percent(draw.probability)}."
+    )
+
+
+def _discovery(draw: Draw) -> str:
+    return (
+        f"Discovery: with chance ρ = {_number(draw.rho)} a slot goes to a task that some rubric was not yet "
+        f"judged on. Tasks tried less often come first: this one was {_tried(draw.attempts)}; "
+        f"chance {_percent(draw.probability)}."
+    )
+
+
+def _fallback(draw: Draw) -> str:
+    return (
+        "Fallback: no cell had both evidence and quota left, so the slot went to a task tried rarely "
+        f"(this one was {_tried(draw.attempts)}); chance {_percent(draw.probability)}."
+    )
+
+
+def _uniform(draw: Draw) -> str:
+    return f"Uniform: every task comes once an epoch, in shuffled order; chance {_percent(draw.probability)}."
+
+
+def _vade(draw: Draw) -> str:
+    return (
+        f"VADE: a draw from the task's verified outcomes gave {_percent(draw.estimate)}, which promises most to learn "
+        f"(weight {_number(draw.weight)})."
+    )
+
+
+_REASONS = {Path.DISCOVERY: _discovery, Path.FALLBACK: _fallback, Path.UNIFORM: _uniform, Path.VADE: _vade}
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "?" if value is None else f"{100 * value:.1f} %"
+
+
+def _tried(count: int | None) -> str:
+    return {None: "tried before", 0: "never tried before", 1: "tried once"}.get(count, f"tried {count} times")
