@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from arise.config import SmallModel
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import load
+from arise.engines.models import LoadedModel, load
 from arise.engines.pretrained import available
 from arise.engines.small_model import small_model
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Tokens
@@ -38,9 +39,15 @@ Prompts = Sequence[list[int]]
 Lengths = Sequence[Sequence[int]]
 
 
+def fresh_model() -> LoadedModel:
+    """The small model of `make train`."""
+    shape = SmallModel()
+    return small_model(CORPUS, hidden=shape.hidden, layers=shape.layers)
+
+
 def small_engine(**options: Any) -> EmbeddedEngine:
-    """The default small model under the engine."""
-    loaded = small_model(CORPUS)
+    """The small model under the engine."""
+    loaded = fresh_model()
     return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, **options)
 
 
@@ -113,7 +120,7 @@ def run_generate(
 def sampling() -> None:
     """64 concurrent conversations of four turns, all turns equally long or of mixed length."""
     engine = small_engine()
-    model = small_model(CORPUS).model
+    model = fresh_model().model
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     rounds = cold_rounds(engine, 64, 8, 200)
     random = np.random.default_rng(0)
@@ -146,7 +153,7 @@ def synthetic_batch(rows: int, length: int, vocabulary: int, behaviour: float = 
 def update() -> None:
     """One update of 64 trajectories x 500 tokens, and the bare forward and backward of the same tokens."""
     engine, rows, length = small_engine(), 64, 500
-    model = small_model(CORPUS).model
+    model = fresh_model().model
     batch = synthetic_batch(rows, length, len(engine.tokenizer))
     ids = torch.from_numpy(np.stack([example.rows[0].ids_U for example in batch]))
 
@@ -188,7 +195,7 @@ def trl() -> None:
     for turns, length, prompt_tokens in ((1, 128, 100), (4, 48, 200)):
         prompts = conversations(engine, 64, 8, prompt_tokens)
         lengths = [[length] * turns for _ in prompts]
-        loaded = small_model(CORPUS)
+        loaded = fresh_model()
 
         texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
         several = (prompts, partial(run_generate, rounds=[prompts], lengths=lengths, observation=observation))

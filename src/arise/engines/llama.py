@@ -13,9 +13,9 @@ from torch.nn.functional import pad, rms_norm, scaled_dot_product_attention, sil
 from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
-KEY_BLOCK, NEAR, FAR_BLOCK, QUERY_BLOCK, MAX_QUERIES = 64, 384, 512, 4, 512
+KEY_BLOCK, NEAR, FAR_BLOCK, MAX_QUERIES = 64, 384, 512, 512
 """Measured: attention is bit-equal over any masked keys in blocks of 64 up to 384 keys, in blocks of 512 beyond (a BLAS
-sums more than 384 in parts), and over other queries in blocks of 4, to 512."""
+sums more than 384 in parts), and over other queries in blocks of 4, for heads of up to 32 of 2, to 512."""
 
 
 def supports(config: Any) -> bool:
@@ -63,6 +63,7 @@ class LlamaDecoder:
     def __init__(self, config: Any, rotary: Any, context_length: int, dtype: torch.dtype, device: torch.device) -> None:
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._head = getattr(config, "head_dim", None) or config.hidden_size // self._heads
+        self._query_block = 2 if self._head <= 32 else 4
         self.prefill_chunk = MAX_QUERIES * self._kv_heads // self._heads
         self._eps = config.rms_norm_eps
         self._tied = config.tie_word_embeddings
@@ -135,7 +136,7 @@ class LlamaDecoder:
         query_RQ = position_RT
         if length > 1:
             query_RQ = query_RQ.repeat_interleave(self._heads // self._kv_heads, dim=1)
-            query_RQ = pad(query_RQ, (0, -query_RQ.shape[1] % QUERY_BLOCK))
+            query_RQ = pad(query_RQ, (0, -query_RQ.shape[1] % self._query_block))
         return _Placement(
             rows=slice(first, first + rows),
             slot_NH=(position_RT[:, :, None] + head_RH[:, None]).flatten(0, 1),
@@ -164,7 +165,7 @@ class LlamaDecoder:
         rows = len(batch.near)
         q = q.reshape(rows, -1, kv_heads, group, head).transpose(1, 2).reshape(rows, kv_heads, -1, head)
         queries = q.shape[2]
-        q = pad(q, (0, 0, 0, -queries % QUERY_BLOCK)) if queries % QUERY_BLOCK else q
+        q = pad(q, (0, 0, 0, -queries % self._query_block))
         found = [self._attention(q, cache[batch.rows, :, : mask.shape[-1]], mask) for mask in batch.masks]
         attended = (found[0] if len(found) == 1 else torch.where(batch.near, found[0], found[1]))[:, :, :queries]
         attended = attended.reshape(rows, kv_heads, -1, group, head).transpose(1, 2).reshape(tokens, -1)
