@@ -21,6 +21,7 @@ from arise.config_base import Section
 from arise.config_file import load_config
 from arise.config_models import ModelJudge
 from arise.display import Display, JsonDisplay
+from arise.engines.faults import EngineFault
 from arise.errors import AriseError, Exit
 from arise.evaluation.internalisation import behaviours, facts, table
 from arise.evaluation.score import Evaluation
@@ -140,6 +141,14 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
             f"stopped at your word in {store.folder}",
             "the last committed iteration and every finished group are kept",
             f"arise resume {store.folder}",
+        ) from None
+    except EngineFault as fault:
+        raise AriseError(
+            "numeric",
+            Exit.NUMERIC,
+            str(fault),
+            "the run has ended; every committed iteration is kept",
+            "start a new run with a lower optimizer.learning_rate, or in fp32",
         ) from None
     except OSError as error:
         if error.errno not in FULL:

@@ -45,10 +45,12 @@ async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> 
     if config.model.kind == "pretrained" and config.model.lora_rank:
         lora = LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
     if config.model.kind == "pretrained" and not config.model.demonstrations:
-        found = load(config.model.name, lora=lora is not None)
+        found = _pretrained(config.model.name, lora is not None)
         return LoadedModel(found.name, found.model, found.tokenizer, lora)
     folder = cache_root() / "starts" / _key(config)
     if not (folder / "config.json").is_file():
+        if config.model.kind == "pretrained":
+            _pretrained(config.model.name, lora is not None)  # before a sandbox is used: it may not be there
         demonstrations = await _demonstrations(config, sandboxes, tell)
         stop = Event()
         try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
@@ -73,6 +75,19 @@ def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:
         end_ids=ChatFormat(loaded.tokenizer).end_ids,
         seed=config.train.seed,
     )
+
+
+def _pretrained(name: str, lora: bool) -> LoadedModel:
+    try:
+        return load(name, lora=lora)
+    except ValueError as error:
+        raise AriseError(
+            "model",
+            Exit.CONFIG,
+            str(error),
+            "nothing was trained",
+            "mend model.name in the configuration, or the model",
+        ) from None
 
 
 async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) -> list[Demonstration]:

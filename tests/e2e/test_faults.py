@@ -155,3 +155,23 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(
     code_, heavy, seconds = json.loads(done.stdout)
     assert (code_, heavy) == (6, [])
     assert seconds < 2.0 / 19 * 2, "nineteen of these on two cores within two seconds"
+
+
+def test_a_policy_that_diverges_ends_the_run_with_8(cache: Path, tmp_path: Path) -> None:
+    done = call(
+        cache, "train", "--run-dir", str(tmp_path / "run"), *settings(), "--set", "optimizer.learning_rate=1e18"
+    )
+    assert done.returncode == 8, done.stderr
+    assert "error[numeric]" in done.stderr
+    assert "learning_rate" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m", "/etc", "no-such-folder"])
+def test_a_model_that_is_not_there_is_named_before_anything_starts(tmp_path: Path, name: str) -> None:
+    empty = tmp_path / "cache"
+    chosen = ["--set", "model.kind=pretrained", "--set", f"model.name={name}", "--set", "model.demonstrations=4"]
+    done = call(empty, "train", "--run-dir", str(tmp_path / "run"), *chosen)
+    assert done.returncode == 2, done.stderr
+    assert f"error[model]  {name}" in done.stderr
+    assert "demonstrations" not in done.stdout

@@ -3,6 +3,7 @@
 Must never let one row's tokens depend on another row: see `invariance` and `sampling`.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from arise.engines.cache import IdArray, Prefix, PrefixStore, shared_length
+from arise.engines.faults import EngineFault
 from arise.engines.sampling import choose, stream_key, uniforms
 from arise.engines.stopping import StopRules
 from arise.types import SamplingParams, Segment
@@ -218,6 +220,8 @@ class Generator:
         """Draw each row's next token; rows that end with it leave the batch."""
         uniform_R = uniforms([row.key for row in rows], [len(row.ids) for row in rows])
         ids, logprobs = choose(logits_RV, uniform_R, [row.params for row in rows])
+        if not all(map(math.isfinite, logprobs)):
+            raise EngineFault(f"the policy of version {self.version} gives no probabilities any more: it has diverged")
         for row, token, logprob in zip(rows, ids, logprobs, strict=True):
             row.ids.append(token)
             row.logprobs.append(logprob)

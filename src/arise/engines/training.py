@@ -135,7 +135,7 @@ class Trainer:
         if self.failures >= MAX_FAILURES:
             raise EngineFault(
                 f"three updates in a row were skipped because {skipped}; the weights are still those of update "
-                f"{self.updates}: resume from the last checkpoint with a lower learning rate, or in fp32"
+                f"{self.updates}"
             )
 
 
