@@ -58,7 +58,7 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python benchmarks/iteration.py
-	$(BIN)/python benchmarks/engine.py sampling update growth memory
+	$(BIN)/python -m benchmarks.engine sampling update growth memory
 	$(BIN)/python -m benchmarks.dashboard
 
 mutation: $(STAMP)

@@ -1,7 +1,7 @@
 """The embedded engine beside transformers.generate, a plain PyTorch loop and TRL: same model, prompts and token counts.
 
-    python benchmarks/engine.py                       every part that can run here
-    python benchmarks/engine.py sampling update       only some: sampling update trl growth memory smollm2
+    python -m benchmarks.engine                       every part that can run here
+    python -m benchmarks.engine sampling update       only some: sampling update trl growth memory smollm2
 
 TRL is compared where it is installed (`pip install trl==1.16.0`), SmolLM2 where it was pulled (`arise models pull`).
 Contenders alternate within each round, so that a busy machine slows both; the table shows the median of the rounds.
@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,48 +22,33 @@ from typing import Any
 import numpy as np
 import torch
 
+from arise.config import SmallModel
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import load
+from arise.engines.models import LoadedModel, load
 from arise.engines.pretrained import available
 from arise.engines.small_model import small_model
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Tokens
+from benchmarks.side_by_side import ROUNDS, side_by_side
 
 CORPUS = Path(__file__).resolve().parents[1].joinpath("README.md").read_text().split("\n") + Path(
     __file__
 ).read_text().split("\n")
 NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
-ROUNDS = 3
 Prompts = Sequence[list[int]]
 Lengths = Sequence[Sequence[int]]
 
 
+def fresh_model() -> LoadedModel:
+    """The small model of `make train`."""
+    shape = SmallModel()
+    return small_model(CORPUS, hidden=shape.hidden, layers=shape.layers)
+
+
 def small_engine(**options: Any) -> EmbeddedEngine:
-    """The default small model under the engine."""
-    loaded = small_model(CORPUS)
+    """The small model under the engine."""
+    loaded = fresh_model()
     return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, **options)
-
-
-def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int, title: str) -> None:
-    """Alternate the contenders, print tokens a second of each and how much faster the first one is."""
-    wall: dict[str, list[float]] = {name: [] for name in contenders}
-    cpu: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in range(ROUNDS + 1):
-        for name, run in contenders.items():
-            begin, cpu_begin = time.perf_counter(), time.process_time()
-            run(turn)
-            if turn:  # the first round warms up
-                wall[name].append(time.perf_counter() - begin)
-                cpu[name].append(time.process_time() - cpu_begin)
-    first = next(iter(contenders))
-    print(f"\n{title}\n{'':26}{'tokens/s':>9}{'seconds':>9}{'cpu s':>8}   times the {first}: wall (rounds), cpu")
-    for name in contenders:
-        seconds = statistics.median(wall[name])
-        ratios = [other / own for other, own in zip(wall[name], wall[first], strict=True)]
-        shown = f"{statistics.median(ratios):.2f} ({', '.join(f'{r:.2f}' for r in ratios)})"
-        cpu_ratio = statistics.median(cpu[name]) / statistics.median(cpu[first])
-        row = f"{name:26}{tokens / seconds:>9.0f}{seconds:>9.2f}{statistics.median(cpu[name]):>8.2f}"
-        print(row + ("" if name == first else f"   {shown}, {cpu_ratio:.2f}"), flush=True)
 
 
 def conversations(
@@ -135,7 +120,7 @@ def run_generate(
 def sampling() -> None:
     """64 concurrent conversations of four turns, all turns equally long or of mixed length."""
     engine = small_engine()
-    model = small_model(CORPUS).model
+    model = fresh_model().model
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     rounds = cold_rounds(engine, 64, 8, 200)
     random = np.random.default_rng(0)
@@ -168,7 +153,7 @@ def synthetic_batch(rows: int, length: int, vocabulary: int, behaviour: float = 
 def update() -> None:
     """One update of 64 trajectories x 500 tokens, and the bare forward and backward of the same tokens."""
     engine, rows, length = small_engine(), 64, 500
-    model = small_model(CORPUS).model
+    model = fresh_model().model
     batch = synthetic_batch(rows, length, len(engine.tokenizer))
     ids = torch.from_numpy(np.stack([example.rows[0].ids_U for example in batch]))
 
@@ -201,7 +186,7 @@ def iteration(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: 
 def trl() -> None:
     """Sample and update beside TRL's GRPOTrainer: one turn by its own means, four by a rollout function."""
     try:
-        TrlGrpo = import_module("trl_grpo").TrlGrpo
+        TrlGrpo = import_module("benchmarks.trl_grpo").TrlGrpo
     except ImportError as error:
         print(f"\nTRL: not compared, {error}; `pip install trl==1.16.0` in an environment of its own")
         return
@@ -210,7 +195,7 @@ def trl() -> None:
     for turns, length, prompt_tokens in ((1, 128, 100), (4, 48, 200)):
         prompts = conversations(engine, 64, 8, prompt_tokens)
         lengths = [[length] * turns for _ in prompts]
-        loaded = small_model(CORPUS)
+        loaded = fresh_model()
 
         texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
         several = (prompts, partial(run_generate, rounds=[prompts], lengths=lengths, observation=observation))
@@ -250,7 +235,7 @@ def memory() -> None:
         f"\nPeak memory of an update of n x 500 tokens\n{'trajectories':>14}{'token budget':>14}{'MiB over start':>16}"
     )
     for rows, budget in ((64, 2048), (64, 4096), (64, 8192), (64, 16384), (16, 4096), (256, 4096)):
-        command = [sys.executable, __file__, "memory-of", str(rows), str(budget)]
+        command = [sys.executable, "-m", "benchmarks.engine", "memory-of", str(rows), str(budget)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         print(f"{rows:>14}{budget:>14}{json.loads(done.stdout):>16.0f}", flush=True)
 

@@ -98,7 +98,8 @@ def require_sound(config: Config) -> None:
 @asynccontextmanager
 async def shelter(config: Config) -> AsyncIterator[tuple[BubblewrapPool, Verifier]]:
     """Sandboxes for as many attempts as run together, and the verifier's own."""
-    ready = min(32, config.train.tasks_per_iteration * config.train.group_size)
+    batches = 1 + config.train.max_staleness
+    ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
     try:
         async with BubblewrapPool(ready) as sandboxes, Verifier(min(8, ready)) as verifier:
             yield sandboxes, verifier

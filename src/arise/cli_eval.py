@@ -1,11 +1,15 @@
-"""`arise eval` and `arise retention`: a run's policy, its base model or any endpoint on the same tasks."""
+"""`arise eval`, `arise guidance` and `arise retention`: a run's policy, its base model or an endpoint on its tasks."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from arise.cli_output import AsJson, RunFolder, one_message, say, say_json
+from arise.cli_output import AsJson, RunFolder, one_message, say, say_json, table
 from arise.cli_session import OPENAI, BaseUrl, KeyEnv
+
+if TYPE_CHECKING:
+    from arise.evaluating import Policy
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
 Base = Annotated[bool, typer.Option("--base", help="The model that the run started from.")]
@@ -18,6 +22,7 @@ Label = Annotated[str | None, typer.Option("--label", help="A name for this eval
 def register(app: typer.Typer) -> None:
     """Add the commands to the `arise` command."""
     app.command("eval", epilog="Example: arise eval runs/first --at 20 --attempts 3")(evaluate)
+    app.command(epilog="Example: arise guidance runs/first --base --attempts 4")(guidance)
     app.command(epilog="Example: arise retention runs/first")(retention)
 
 
@@ -34,8 +39,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Try the held-out tasks, no evolved skill shown, with a checkpoint, the base model, or a model at an endpoint."""
-    if sum([at is not None, base, model is not None]) > 1:
-        raise typer.BadParameter("--at, --base and --model name different policies: give one of them")
+    _require_one(at, base, model)
     with one_message():
         from arise.run_folder import claim, require_run
 
@@ -43,13 +47,82 @@ def evaluate(
         lock = claim(run)
         from arise import evaluating
 
-        last = evaluating.last_iteration(run)
-        policy = evaluating.Policy(0 if base else at or last)
-        if model is not None:
-            policy = evaluating.Policy(endpoint=evaluating.endpoint_of(run, model, base_url, key_env))
+        policy = _policy(run, at, base, model, base_url, key_env)
         wanted = evaluating.Wanted(label or policy.label, tasks, attempts)
         found = evaluating.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
         say_json(found.facts()) if as_json else say(found.table())
+
+
+def guidance(
+    run: RunFolder,
+    at: At = None,
+    base: Base = False,
+    model: Model = None,
+    base_url: BaseUrl = OPENAI,
+    key_env: KeyEnv = "OPENAI_API_KEY",
+    tasks: Tasks = None,
+    attempts: Attempts = None,
+    everything: Annotated[bool, typer.Option("--all", help="Retired skills too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what each skill of the pool does to its behaviour on held-out tasks: without any, with it, with all."""
+    _require_one(at, base, model)
+    with one_message():
+        from arise.run_folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
+        from arise import evaluating
+
+        policy = _policy(run, at, base, model, base_url, key_env)
+        wanted = evaluating.Wanted(policy.label, tasks, attempts)
+        found = evaluating.guidance(run, lock, policy, wanted, everything, lambda message: say(message, err=as_json))
+        say_json(found) if as_json else say(_guidance_table(found))
+
+
+def _guidance_table(found: dict[str, Any]) -> str:
+    head = ["rubric", "without", "with its skill", "difference", "with all", "tasks passed with it", "criterion"]
+    rows = [
+        [
+            row["rubric"],
+            *(_rate(row[name]) for name in ("without", "with_skill")),
+            _difference(row["difference"]),
+            *(_rate(row[name]) for name in ("with_all", "passed_with_skill")),
+            row["criterion"],
+        ]
+        for row in found["behaviours"]
+    ]
+    passed = f"without skills {_rate(found['passed_without'])}, with all {_rate(found['passed_with_all'])}"
+    notes = f"tasks passed: {passed}; {found['faults']} infrastructure faults left out"
+    return f"{table([head, *rows])}\n{notes}\nrates in %, (95 % interval), of applicable attempts"
+
+
+def _rate(facts: dict[str, Any]) -> str:
+    if facts["rate"] is None:
+        return "-- of 0"
+    low, high = facts["interval"]
+    return f"{facts['rate']:.1f} ({low:.1f}-{high:.1f}) of {facts['evaluations']}"
+
+
+def _difference(facts: dict[str, Any] | None) -> str:
+    if facts is None:
+        return "--"
+    low, high = facts["interval"]
+    return f"{facts['points']:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+def _require_one(at: int | None, base: bool, model: str | None) -> None:
+    if sum([at is not None, base, model is not None]) > 1:
+        raise typer.BadParameter("--at, --base and --model name different policies: give one of them")
+
+
+def _policy(run: Path, at: int | None, base: bool, model: str | None, base_url: str, key_env: str) -> "Policy":
+    """Whom the options name; the last checkpoint where they name nobody."""
+    from arise import evaluating
+
+    if model is not None:
+        return evaluating.Policy(endpoint=evaluating.endpoint_of(run, model, base_url, key_env))
+    return evaluating.Policy(0 if base else at or evaluating.last_iteration(run))
 
 
 def retention(run: RunFolder, attempts: Attempts = None, as_json: AsJson = False) -> None:

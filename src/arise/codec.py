@@ -7,12 +7,13 @@ import base64
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 _PLAIN = {str, int, float, bool, type(None)}
@@ -20,21 +21,33 @@ _PLAIN = {str, int, float, bool, type(None)}
 
 def to_json(value: Any) -> Any:
     """A dataclass, enum, tuple, mapping or array as JSON values."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.ndarray):
-        return {"dtype": value.dtype.str, "data": base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()}
-    if dataclasses.is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(to_json(key)): to_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [to_json(item) for item in value]
-    raise TypeError(f"cannot store a {type(value).__name__}")
+    kind: Any = type(value)
+    return value if kind in _PLAIN else _writer(kind)(value)
+
+
+@cache
+def _writer(kind: type) -> Callable[[Any], Any]:
+    """How values of one type are written; looked up once a type, since a commit writes tens of thousands of values."""
+    if issubclass(kind, Enum):
+        return lambda value: value.value
+    if issubclass(kind, bool | int | float | str):
+        return lambda value: value
+    if issubclass(kind, np.ndarray):
+        return _array_to_json
+    if dataclasses.is_dataclass(kind):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+        return lambda value: {
+            name: item if type(item := getattr(value, name)) in _PLAIN else to_json(item) for name in names
+        }
+    if issubclass(kind, Mapping):
+        return lambda value: {str(to_json(key)): to_json(item) for key, item in value.items()}
+    if issubclass(kind, list | tuple | set | frozenset):
+        return lambda value: [item if type(item) in _PLAIN else to_json(item) for item in value]
+    raise TypeError(f"cannot store a {kind.__name__}")
+
+
+def _array_to_json(value: NDArray[Any]) -> dict[str, str]:
+    return {"dtype": value.dtype.str, "data": base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()}
 
 
 def from_json(kind: type[T], value: Any) -> T:

@@ -11,6 +11,7 @@ from arise.config_base import Count, Fraction, Positive, Section
 from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.config_evaluation import Evaluation
 from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
+from arise.config_records import Storage, Trackers
 
 
 class Train(Section):
@@ -20,6 +21,17 @@ class Train(Section):
     tasks_per_iteration: Count = 32
     group_size: Annotated[int, Field(ge=2)] = 8
     seed: Annotated[int, Field(ge=0)] = 0
+    max_staleness: Annotated[int, Field(ge=0)] = 0
+    """How many iterations ahead rollouts may start, and so how many policy versions old a token may be; 0 waits."""
+
+    @model_validator(mode="after")
+    def _learns_in_between(self) -> Self:
+        if self.max_staleness >= self.iterations:
+            raise ValueError(
+                f"max_staleness ({self.max_staleness}) must be below iterations ({self.iterations}): "
+                "all rollouts would start before anything is learnt"
+            )
+        return self
 
 
 class Sampling(Section):
@@ -212,30 +224,6 @@ class Watch(Section):
     min_evaluations: Count = 8
 
 
-class Storage(Section):
-    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
-
-    `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
-    """
-
-    checkpoint_every: Count = 1
-    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
-    keep_every: Annotated[int, Field(ge=0)] = 0
-    """Checkpoints of iterations that are multiples of this are kept for good; 0: only the newest ones are."""
-    secrets: Literal["redact", "keep"] = "redact"
-
-
-TrackerName = Literal["tensorboard", "wandb", "trackio", "mlflow"]
-
-
-class Trackers(Section):
-    """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
-
-    use: list[TrackerName] = Field(default_factory=list)
-    project: str = "arise"
-    online: bool = False
-
-
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
 CreditChoice = Annotated[Credit | ResponseCredit, Field(discriminator="kind")]
 CriteriaChoice = Annotated[PoolCriteria | ElicitedCriteria, Field(discriminator="kind")]
@@ -277,6 +265,15 @@ class Config(Section):
             raise ValueError(
                 f"evidence.window ({self.evidence.window}) must be at least pool.update_every "
                 f"({self.pool.update_every}): pass rates count every verdict since the previous update"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _scored_as_sampled(self) -> Self:
+        if self.train.max_staleness and isinstance(self.guidance, Scaffold) and not self.guidance.trained_with:
+            raise ValueError(
+                f"train.max_staleness ({self.train.max_staleness}) must be 0 with guidance.trained_with = false: "
+                "bare prompts are scored by the weights in training, which move while later rollouts run"
             )
         return self
 

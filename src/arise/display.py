@@ -5,6 +5,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from arise.codec import to_json
 from arise.evaluation.internalisation import by_guidance
 from arise.method.sampler import CapabilitySampler
@@ -36,8 +38,8 @@ class Display:
             self._iteration_seconds[self._part] += now - self._since
         self._part, self._since = name, now
 
-    def metrics(self, groups: Sequence[Group], update: StepStats, state: State) -> dict[str, float]:
-        """The numbers of an iteration that its record keeps."""
+    def metrics(self, groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]:
+        """The numbers of an iteration that its record keeps; `version` is the policy that was updated."""
         complete = [group for group in groups if group.complete]
         outcomes = [bool(rollout.success) for group in complete for rollout in group.rollouts]
         verdicts = [v for g in groups for r in g.rollouts if r.judgment for v in r.judgment.verdicts.values()]
@@ -46,6 +48,7 @@ class Display:
         sampler = state.sampler
         return (
             by_guidance(groups)
+            | _staleness(complete, version)
             | {
                 "pass_rate": _mean(outcomes),
                 "rubric_reward": _mean([v is Verdict.PASS for v in applicable]),
@@ -115,6 +118,13 @@ class JsonDisplay(Display):
         events = record.update.evolution.events if record.update else ()
         facts = {"iteration": record.k + 1, "seconds": spent, "metrics": dict(record.metrics)}
         self._write(json.dumps(facts | {"events": [to_json(event) for event in events]}))
+
+
+def _staleness(groups: Sequence[Group], version: int) -> dict[str, float]:
+    """How many versions before `version` the tokens that were learned from had been sampled."""
+    rows = [row for group in groups for rollout in group.rollouts for row in rollout.trajectory.rows]
+    ages = np.concatenate([np.zeros(0), *(version - row.version_U[row.generated_U] for row in rows)])
+    return {"staleness": _mean(ages.tolist()), "max_staleness": float(ages.max(initial=0.0))}
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from arise.build import Corpus, discreet, evaluation_agent, shelter, tasks_of
-from arise.config import Config
+from arise.config import Config, NoJudging
 from arise.config_file import load_config
 from arise.config_models import Endpoint
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Exam, require_label
+from arise.evaluation.guidance import measure, report
 from arise.evaluation.retention import Retired, as_pool, curves, label_of, retired, rubrics_before
-from arise.evaluation.rubrics import every_pair
+from arise.evaluation.rubrics import every_pair, last_pool
 from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.judging import judging
 from arise.models.agent import endpoint_agent
@@ -30,6 +31,7 @@ from arise.rollouts.collect import Agent, Collector
 from arise.run_folder import CONFIG_FILE, RunLock
 from arise.store import RunStore
 from arise.tasks import BUILD_FILES
+from arise.types import Pair, Pool
 
 Write = Callable[[str], None]
 
@@ -78,6 +80,35 @@ def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write:
 
     with closing(RunStore.open(folder, lock)) as store:
         return asyncio.run(whole(load_config(folder / CONFIG_FILE), store))
+
+
+def guidance(
+    folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, everything: bool, write: Write
+) -> dict[str, Any]:
+    """Each behaviour of the run's last pool without skills and with them; `everything` means retired ones too."""
+
+    async def whole(config: Config, store: RunStore, pairs: Sequence[Pair]) -> dict[str, Any]:
+        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+            exam = replace(
+                found.exam,
+                tasks=found.exam.tasks[: wanted.tasks],
+                attempts=wanted.attempts or found.exam.attempts,
+                rubrics=Pool(tuple(pairs), version=1),
+            )
+            return report(pairs, await measure(exam, pairs, wanted.label, policy.iteration, write))
+
+    with closing(RunStore.open(folder, lock)) as store:
+        config, pool = load_config(folder / CONFIG_FILE), last_pool(store.query)
+        pairs = (*pool.pairs, *pool.retired) if everything else pool.pairs
+        if not pairs or isinstance(config.judge, NoJudging):
+            raise AriseError(
+                "config",
+                Exit.CONFIG,
+                f"{folder}: " + ("there is no skill in its pool" if not pairs else "it was made without a judge"),
+                "nothing was tried",
+                "retired skills: --all" if pool.retired else "name a run with a judge and at least one pool update",
+            )
+        return asyncio.run(whole(config, store, pairs))
 
 
 def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[dict[str, Any]]:

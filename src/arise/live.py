@@ -124,7 +124,9 @@ class LiveDisplay(Display):
     def _update(self) -> str:
         m = self._history[-1]
         lost = f"   groups left out for infrastructure {m['incomplete']:.0f}" if m.get("incomplete") else ""
-        return f"tokens kept {100 * m['kept_share']:.1f} %, gradient {m['grad_norm']:.2f}{lost}"
+        ahead = self._config.train.max_staleness
+        old = f", {m['staleness']:.1f} of at most {ahead} versions old" if ahead else ""
+        return f"tokens kept {100 * m['kept_share']:.1f} %{old}, gradient {m['grad_norm']:.2f}{lost}"
 
     def _screen(self) -> Panel:
         rows = Table.grid(padding=(0, 2))

@@ -8,19 +8,23 @@ from arise.codec import from_json, to_json
 from arise.method.evidence import records_of, within_window
 from arise.method.ledger import require_format
 from arise.ports import Sampler
-from arise.types import EvidenceRecord, Group, Pool
+from arise.types import Batch, EvidenceRecord, Group, Pool
 
 FORMAT = 1
 
 
 @dataclass
 class State:
-    """The loop's own state; `evidence` is B_k with the verdicts that pass rates are counted from."""
+    """The loop's own state; `evidence` is B_k with the verdicts that pass rates are counted from.
+
+    `drawn` are the batches of coming iterations that are being rolled out already, the next one first.
+    """
 
     sampler: Sampler
     iteration: int = 0
     pool: Pool = field(default_factory=Pool)
     evidence: list[EvidenceRecord] = field(default_factory=list)
+    drawn: list[Batch] = field(default_factory=list)
 
     def add_evidence(self, iteration: int, groups: list[Group], window: int) -> None:
         """Alg. 1, line 13 — take in an iteration's records and let go of those that left the window."""
@@ -34,6 +38,7 @@ class State:
             "pool": to_json(self.pool),
             "evidence": to_json(self.evidence),
             "sampler": self.sampler.to_dict(),
+            **({"drawn": to_json(self.drawn)} if self.drawn else {}),
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -43,3 +48,4 @@ class State:
         self.pool = from_json(Pool, saved["pool"])
         self.evidence = [from_json(EvidenceRecord, record) for record in saved["evidence"]]
         self.sampler.restore(saved["sampler"])
+        self.drawn = [from_json(Batch, batch) for batch in saved.get("drawn", ())]

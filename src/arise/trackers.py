@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from arise.config import Config, TrackerName, Trackers
+from arise.config import Config
+from arise.config_records import TrackerName, Trackers
 
 WAITING = 256
 """Iterations that may wait for a tracker before it counts as hanging."""

@@ -7,13 +7,13 @@ from typing import Protocol
 
 from arise.coevolution import Reflection, Update
 from arise.config import Config
-from arise.method.credit import CreditRule
+from arise.method.credit import Advantages, CreditRule
 from arise.method.evidence import records_of
 from arise.ports import Assessor, Engine, Guidance
-from arise.rollouts.collect import Collector
+from arise.rollouts.collect import Collector, InFlight, in_flight
 from arise.state import State
 from arise.store import IterationRecord, RunStore
-from arise.types import Example, Group, LossSpec, OptimSpec, Pool, StepStats
+from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepStats
 
 
 class Watch(Protocol):
@@ -21,7 +21,7 @@ class Watch(Protocol):
 
     def part(self, name: str) -> None: ...
     def finished(self, record: IterationRecord) -> None: ...
-    def metrics(self, groups: Sequence[Group], update: StepStats, state: State) -> dict[str, float]: ...
+    def metrics(self, groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -51,44 +51,65 @@ class Run:
 async def train(run: Run, state: State) -> Engine:
     """Algorithm 1. The numbers on the right are the paper's lines."""
     train, pool_limits = run.config.train, run.config.pool
-    while state.iteration < train.iterations:  # 3
-        k, pool = state.iteration, state.pool
-        run.watch.part("sampler")
-        draws = state.sampler.draw(train.tasks_per_iteration, run.engine.version)  # 4-5: Eqs. 11-14
-        run.watch.part("rollouts")
-        shown = [run.guidance.shown(pool, k, draw.task_id, train.group_size) for draw in draws]
-        pending = run.rollouts.collect(k, draws, shown)  # 6-7: G each, verified
-        groups = await assess(run.assessor, pending, pool)  # 8-12: diagnostics only while the pool is empty
-        run.watch.part("method")
-        state.add_evidence(k, groups, run.config.evidence.window)  # 13: B_k
-        advantages = [run.credit(group, pool) for group in groups]  # 14: Eqs. 15-17
-        batch = [
-            Example(rollout.trajectory.rows, float(advantage))
-            for group, parts in zip(groups, advantages, strict=True)
-            if parts is not None
-            for rollout, advantage in zip(group.rollouts, parts.combined_J, strict=True)
-        ]
-        run.watch.part("update")
-        update = await run.engine.train_step(batch, run.loss, run.optim)  # 15: Eqs. 18-19
-        await run.engine.publish()
-        run.watch.part("method")
-        state.sampler.observe(groups, pool, run.engine.version)  # 16: Eqs. 9-10, 20
-        evolved: Update | None = None  # 17
-        if run.evolution and (k + 1) % pool_limits.update_every == 0:  # 18
-            evolved = await run.evolution.update(state, k + 1)  # 19-25
-            state.pool = evolved.evolution.pool
-            state.sampler.keep_only(state.pool)  # 26
-        state.iteration = k + 1
-        run.watch.part("store")
-        checkpoint = await save_policy(run, state.iteration)
-        metrics = run.watch.metrics(groups, update, state)
-        evidence = records_of(k, groups)
-        record = IterationRecord(
-            k, draws, groups, advantages, evidence, pool, evolved, metrics, state.to_dict(), checkpoint
-        )
-        run.store.commit(record, run.config.storage.keep_checkpoints, run.config.storage.keep_every)
-        run.watch.finished(record)
+    async with in_flight() as rollouts:
+        while state.iteration < train.iterations:  # 3
+            k, pool, version = state.iteration, state.pool, run.engine.version
+            run.watch.part("sampler")
+            draw(run, state)  # 4-5: Eqs. 11-14
+            run.watch.part("rollouts")
+            begin(run, state, rollouts)  # 6-7: G each, verified
+            batch = state.drawn.pop(0)
+            groups = await assess(run.assessor, rollouts.pop(k), pool)  # 8-12: only diagnostics while the pool is empty
+            run.watch.part("method")
+            state.add_evidence(k, groups, run.config.evidence.window)  # 13: B_k
+            advantages = [run.credit(group, pool) for group in groups]  # 14: Eqs. 15-17
+            run.watch.part("update")
+            update = await run.engine.train_step(examples(groups, advantages), run.loss, run.optim)  # 15: Eqs. 18-19
+            run.watch.part("method")
+            state.sampler.observe(groups, pool, version + 1)  # 16: Eqs. 9-10, 20
+            evolved: Update | None = None  # 17
+            if run.evolution and (k + 1) % pool_limits.update_every == 0:  # 18
+                evolved = await run.evolution.update(state, k + 1)  # 19-25
+                state.pool = evolved.evolution.pool
+                state.sampler.keep_only(state.pool)  # 26
+            state.iteration = k + 1
+            run.watch.part("rollouts")
+            await asyncio.gather(*rollouts.get(k + 1, ()))  # the next batch is whole before the policy changes
+            run.watch.part("update")
+            await run.engine.publish()
+            run.watch.part("store")
+            checkpoint = await save_policy(run, state.iteration)
+            metrics = run.watch.metrics(groups, update, state, version)
+            evidence = records_of(k, groups)
+            record = IterationRecord(
+                k, batch.draws, groups, advantages, evidence, pool, evolved, metrics, state.to_dict(), checkpoint
+            )
+            run.store.commit(record, run.config.storage.keep_checkpoints, run.config.storage.keep_every)
+            run.watch.finished(record)
     return run.engine  # 29
+
+
+def draw(run: Run, state: State) -> None:
+    """Alg. 1, lines 4-5 — the batch of this iteration and of those that may start with it.
+
+    A batch is drawn at most `max_staleness` updates before its own, so none of its tokens can be older than that.
+    """
+    train = run.config.train
+    end = min(state.iteration + train.max_staleness + 1, train.iterations)
+    for k in range(state.iteration + len(state.drawn), end):
+        draws = state.sampler.draw(train.tasks_per_iteration, run.engine.version)
+        state.drawn.append(Batch(k, tuple(draws), state.pool))
+
+
+def begin(run: Run, state: State, rollouts: InFlight) -> None:
+    """Alg. 1, lines 6-7 — start whatever is drawn and not running, after a resume too."""
+    for batch in state.drawn:
+        if batch.iteration not in rollouts:
+            shown = [
+                run.guidance.shown(batch.pool, batch.iteration, draw.task_id, run.config.train.group_size)
+                for draw in batch.draws
+            ]
+            rollouts[batch.iteration] = run.rollouts.collect(batch.iteration, batch.draws, shown)
 
 
 async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group]], pool: Pool) -> list[Group]:
@@ -104,6 +125,16 @@ async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -> list[Example]:
+    """What the update learns from: every trajectory of a group that has advantages."""
+    return [
+        Example(rollout.trajectory.rows, float(advantage))
+        for group, parts in zip(groups, advantages, strict=True)
+        if parts is not None
+        for rollout, advantage in zip(group.rollouts, parts.combined_J, strict=True)
+    ]
 
 
 async def save_policy(run: Run, iteration: int) -> str | None:

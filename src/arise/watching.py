@@ -20,9 +20,9 @@ class Watching:
         """The loop goes on to another part of its work."""
         self.display.part(name)
 
-    def metrics(self, groups: Sequence[Group], update: StepStats, state: State) -> dict[str, float]:
+    def metrics(self, groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]:
         """The numbers of an iteration that its record keeps."""
-        return self.display.metrics(groups, update, state)
+        return self.display.metrics(groups, update, state, version)
 
     def finished(self, record: IterationRecord) -> None:
         """Show the committed iteration, keep its cost, mirror it."""

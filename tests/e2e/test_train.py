@@ -1,6 +1,8 @@
 """The whole loop through the command line: a short run, interrupted ones, and what a person sees when it goes wrong."""
 
+import json
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -86,6 +88,34 @@ def test_kills_at_random_moments_change_nothing(
     assert digest(tmp_path / "killed") == digest(run)
 
 
+AHEAD = ("train.max_staleness=1", "agent.max_turns=4", "agent.max_tokens=24")
+
+
+def kill_after(cache: Path, line: str, *arguments: str) -> None:
+    """Kill the command a moment after it printed a line, when the rollouts of coming iterations are under way."""
+    process = subprocess.Popen(
+        arise(cache, *arguments), env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    assert any(shown.startswith(line) for shown in process.stdout), f"it never said {line}"
+    time.sleep(0.2)
+    process.kill()
+    process.communicate()
+
+
+def test_kills_change_nothing_where_rollouts_run_ahead_of_the_update(cache: Path, tmp_path: Path) -> None:
+    assert call(cache, "train", "--run-dir", str(tmp_path / "whole"), *settings(AHEAD)).returncode == 0
+    killed = tmp_path / "killed"
+    kill_after(cache, "   1/4", "train", "--run-dir", str(killed), *settings(AHEAD))
+    kill_after(cache, "   3/4", "resume", str(killed))
+    assert call(cache, "resume", str(killed)).returncode == 0
+    assert digest(killed) == digest(tmp_path / "whole")
+    with sqlite3.connect(killed / "run.db") as db:
+        ages = db.execute("SELECT json_extract(metrics, '$.staleness') FROM iterations ORDER BY k").fetchall()
+    assert ages == [(0.0,), (1.0,), (1.0,), (1.0,)]
+    assert call(cache, "verify", str(killed)).returncode == 0
+
+
 def test_ctrl_c_leaves_a_run_that_resumes(finished: tuple[Path, str], cache: Path, tmp_path: Path) -> None:
     run, _ = finished
     stopped = tmp_path / "stopped"
@@ -115,6 +145,27 @@ def test_evaluation_of_a_checkpoint_shows_no_skill(finished: tuple[Path, str], c
     assert done.returncode == 0, done.stderr
     assert "later:" in done.stdout
     assert "0 evolved-skill bytes in 2 prompts" in done.stdout
+
+
+def test_guidance_is_measured_skill_by_skill_and_never_counts_as_an_evaluation(
+    finished: tuple[Path, str], cache: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished[0], run)
+    done = call(cache, "guidance", str(run), "--base", "--attempts", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    names = [row["rubric"] for row in found["behaviours"]]
+    assert names == [row["rubric"] for row in json.loads(call(cache, "pool", "ls", str(run), "--json").stdout)]
+    assert found["passed_without"]["evaluations"] + found["faults"] == 2 * 2
+    for name in ("none", *names, "all"):
+        attempts = (run / "evaluations" / "guidance" / "base" / f"{name}.jsonl").read_text().splitlines()
+        shown = [
+            [skill["rubric_id"] for skill in json.loads(attempt)["rollout"]["trajectory"]["shown_skills"]]
+            for attempt in attempts
+        ]
+        assert shown == [{"none": [], "all": names}.get(name, [name])] * (2 * 2)
+    assert call(cache, "verify", str(run)).returncode == 0, "no evaluation has seen a skill"
 
 
 def test_a_second_process_on_the_same_run_is_turned_away(finished: tuple[Path, str], cache: Path) -> None:

@@ -50,3 +50,25 @@ def test_ratio_bounds_are_ordered() -> None:
 def test_not_a_table() -> None:
     with pytest.raises(ValidationError):
         Config.model_validate(3)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"train": {"max_staleness": -1}}, "greater than or equal to 0"),
+        ({"train": {"max_staleness": 0.5}}, "valid integer"),
+        ({"train": {"max_staleness": 4, "iterations": 4}}, r"max_staleness \(4\) must be below iterations \(4\)"),
+        (
+            {"train": {"max_staleness": 1}, "guidance": {"kind": "scaffold"}},
+            r"train.max_staleness \(1\) must be 0 with guidance.trained_with = false",
+        ),
+    ],
+)
+def test_a_staleness_that_cannot_be_kept_is_refused(values: dict[str, object], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        Config.model_validate(values)
+
+
+def test_a_scaffold_that_is_trained_with_may_run_ahead() -> None:
+    values = {"train": {"max_staleness": 2}, "guidance": {"kind": "scaffold", "trained_with": True}}
+    assert Config.model_validate(values).train.max_staleness == 2

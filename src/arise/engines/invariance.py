@@ -1,9 +1,8 @@
 """Matrix products whose rows do not depend on what else is in the batch.
 
-A BLAS picks its kernel, and with it the order of summation, by the number of rows. Here every product runs in blocks
-whose row counts were measured to agree bit by bit with blocks of ROW_BLOCK rows, so that a conversation samples the
-same tokens alone or among others: exact resume rests on it. Weights are kept transposed: a BLAS then need not repack
-them for a handful of rows, which halves the time of decoding, and nearly all row counts agree.
+A BLAS orders its sums by the number of rows. Here products run in blocks whose row counts were measured to agree bit by
+bit with blocks of ROW_BLOCK, so that a conversation samples the same tokens in any company: exact resume rests on it.
+Weights are kept transposed: nearly all row counts then agree, and few rows cost up to half as much.
 """
 
 import torch

@@ -13,8 +13,9 @@ from torch.nn.functional import pad, rms_norm, scaled_dot_product_attention, sil
 from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
-KEY_BLOCK, QUERY_BLOCK, MAX_QUERIES = 64, 4, 512
-"""Measured: attention is bit-equal over any masked keys in blocks of 64 and other queries in blocks of 4, to 512."""
+KEY_BLOCK, NEAR, FAR_BLOCK, MAX_QUERIES = 64, 384, 512, 512
+"""Measured: attention is bit-equal over any masked keys in blocks of 64 up to 384 keys, in blocks of 512 beyond (a BLAS
+sums more than 384 in parts), and over other queries in blocks of 4, for heads of up to 32 of 2, to 512."""
 
 
 def supports(config: Any) -> bool:
@@ -49,7 +50,9 @@ class _Placement:
     rows: slice
     slot_NH: Tensor
     rotation_N: Tensor
-    mask: Tensor
+    near: Tensor
+    masks: tuple[Tensor, ...]
+    """For the near tokens, then for the others, where there are any: which of a number of keys each may see."""
 
 
 class LlamaDecoder:
@@ -60,6 +63,7 @@ class LlamaDecoder:
     def __init__(self, config: Any, rotary: Any, context_length: int, dtype: torch.dtype, device: torch.device) -> None:
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._head = getattr(config, "head_dim", None) or config.hidden_size // self._heads
+        self._query_block = 2 if self._head <= 32 else 4
         self.prefill_chunk = MAX_QUERIES * self._kv_heads // self._heads
         self._eps = config.rms_norm_eps
         self._tied = config.tie_word_embeddings
@@ -121,22 +125,30 @@ class LlamaDecoder:
 
     def _place(self, first: int, rows: int, length: int, start_R: Tensor) -> _Placement:
         position_RT = start_R[:, None] + torch.arange(length, device=self._device)
-        seen = _rounded(int(start_R.max()) + length, KEY_BLOCK)
-        self._grow(first + rows, seen)
+        nearest, furthest = int(start_R.min()), int(start_R.max()) + length - 1
+        reaches = [min(_rounded(furthest + 1, KEY_BLOCK), NEAR)] if nearest < NEAR else []
+        if furthest >= NEAR:
+            reaches.append(_rounded(furthest + 1, FAR_BLOCK))
+        self._grow(first + rows, reaches[-1])
         row_R = first + torch.arange(rows, device=self._device)
-        hidden = position_RT[:, :, None] < torch.arange(seen, device=self._device)
-        mask = torch.zeros(hidden.shape, dtype=self._dtype, device=self._device).masked_fill_(hidden, -torch.inf)
+        _, _, heads, kept, _ = self._cache.shape
+        head_RH = (row_R[:, None] * heads + torch.arange(heads, device=self._device)) * kept
+        query_RQ = position_RT
         if length > 1:
-            mask = mask.repeat_interleave(self._heads // self._kv_heads, dim=1)
-            mask = pad(mask, (0, 0, 0, -mask.shape[1] % QUERY_BLOCK))
-        _, _, heads, length_kept, _ = self._cache.shape
-        head_RH = (row_R[:, None] * heads + torch.arange(heads, device=self._device)) * length_kept
+            query_RQ = query_RQ.repeat_interleave(self._heads // self._kv_heads, dim=1)
+            query_RQ = pad(query_RQ, (0, -query_RQ.shape[1] % self._query_block))
         return _Placement(
             rows=slice(first, first + rows),
             slot_NH=(position_RT[:, :, None] + head_RH[:, None]).flatten(0, 1),
             rotation_N=self._rotation[position_RT.flatten()].unsqueeze(1),
-            mask=mask.unsqueeze(1),
+            near=(query_RQ < NEAR)[:, None, :, None],
+            masks=tuple(self._mask(query_RQ, reach) for reach in reaches),
         )
+
+    def _mask(self, query_RQ: Tensor, reach: int) -> Tensor:
+        hidden = query_RQ[:, :, None] < torch.arange(reach, device=self._device)
+        mask = torch.zeros(hidden.shape, dtype=self._dtype, device=self._device).masked_fill_(hidden, -torch.inf)
+        return mask.unsqueeze(1)
 
     def _attend(self, layer: _Layer, cache: Tensor, x: Tensor, batch: _Placement) -> Tensor:
         kv_heads, head, group, tokens = self._kv_heads, self._head, self._heads // self._kv_heads, len(batch.slot_NH)
@@ -150,14 +162,18 @@ class LlamaDecoder:
         q, k = qk.split((q_width, kv_width), dim=-1)
         cache.view(-1, head).index_copy_(0, batch.slot_NH.flatten(), torch.cat([k, v], dim=-1).view(-1, head))
 
-        rows = len(batch.mask)
-        keys, values = cache[batch.rows, :, : batch.mask.shape[-1]].split(kv_heads, dim=1)
+        rows = len(batch.near)
         q = q.reshape(rows, -1, kv_heads, group, head).transpose(1, 2).reshape(rows, kv_heads, -1, head)
         queries = q.shape[2]
-        q = pad(q, (0, 0, 0, -queries % QUERY_BLOCK)) if queries % QUERY_BLOCK else q
-        attended = scaled_dot_product_attention(q, keys, values, attn_mask=batch.mask)[:, :, :queries]
+        q = pad(q, (0, 0, 0, -queries % self._query_block))
+        found = [self._attention(q, cache[batch.rows, :, : mask.shape[-1]], mask) for mask in batch.masks]
+        attended = (found[0] if len(found) == 1 else torch.where(batch.near, found[0], found[1]))[:, :, :queries]
         attended = attended.reshape(rows, kv_heads, -1, group, head).transpose(1, 2).reshape(tokens, -1)
         return pad(attended, (0, 0, 0, len(x) - tokens)) if len(x) > tokens else attended
+
+    def _attention(self, q: Tensor, kept: Tensor, mask: Tensor) -> Tensor:
+        keys, values = kept.split(self._kv_heads, dim=1)
+        return scaled_dot_product_attention(q, keys, values, attn_mask=mask)
 
     def logits(self, hidden_RD: Tensor) -> Tensor:
         """Next-token logits in float32 of hidden states that `forward` gave."""

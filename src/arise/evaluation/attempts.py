@@ -1,4 +1,4 @@
-"""Held-out attempts: every task M times, never with an evolved skill, infrastructure failures beside the score."""
+"""Held-out attempts: every task M times, infrastructure failures beside the score; an evaluation shows no skill."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector, TaskFiles
 from arise.store import RunStore
-from arise.types import Pool, Rollout, Task
+from arise.types import Pair, Pool, Rollout, Task
 
 RAW_FOLDER = "evaluations"
 _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
@@ -33,29 +33,39 @@ class Exam:
 
     async def take(self, label: str, iteration: int) -> Evaluation:
         """Run and record N x M attempts: rows for the score, and a file with all that was said and done."""
+        return await self.judge_again(label, await self._try(label, iteration, ()))
+
+    async def take_guided(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[dict[str, Any]]:
+        """The same attempts with skills in the prompt, judged and kept as a file: they are no evaluation."""
+        records = await self._judge(await self._try(label, iteration, shown))
+        write_raw(self.store.folder, label, records)
+        return records
+
+    async def _try(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[dict[str, Any]]:
         tries = [(task, files, number) for task, files in self.tasks for number in range(self.attempts)]
         names = [f"eval/{label}/{task.id}/{number}" for task, _, number in tries]
         rollouts = await asyncio.gather(
             *(
-                self.collector.attempt(task, files, (), name)
+                self.collector.attempt(task, files, shown, name)
                 for (task, files, _), name in zip(tries, names, strict=True)
             )
         )
         leaks = self._leaked_bytes(rollouts)
-        records = [
+        return [
             _record(label, iteration, task, number, rollout, leak)
             for (task, _, number), rollout, leak in zip(tries, rollouts, leaks, strict=True)
         ]
-        return await self.judge_again(label, records)
 
     async def judge_again(self, label: str, records: Sequence[dict[str, Any]] | None = None) -> Evaluation:
         """Judge recorded attempts by all rubrics that are known now; nothing is tried again."""
-        records = list(records if records is not None else read_raw(self.store.folder, label))
-        known = {task.id: task for task, _ in self.tasks}
-        judged = await asyncio.gather(*(self._judged(known[record["task_id"]], record) for record in records))
+        judged = await self._judge(records if records is not None else read_raw(self.store.folder, label))
         write_raw(self.store.folder, label, judged)
         self.store.save_attempts([_row(record) for record in judged])
         return score(label, self.store.query)
+
+    async def _judge(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        known = {task.id: task for task, _ in self.tasks}
+        return await asyncio.gather(*(self._judged(known[record["task_id"]], record) for record in records))
 
     async def _judged(self, task: Task, record: dict[str, Any]) -> dict[str, Any]:
         if self.judge is None or not self.rubrics.pairs or record["fault"]:

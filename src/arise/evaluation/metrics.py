@@ -7,6 +7,8 @@ from statistics import mean, stdev
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arise.types import Tally
+
 
 def pass_rate(success_NM: ArrayLike) -> float:
     """Eq. 21 — percentage of verifier-confirmed successes over N tasks x M attempts."""
@@ -49,3 +51,10 @@ def wilson_interval(successes: int, attempts: int, z: float = 1.959963984540054)
     half = z * sqrt(rate * (1.0 - rate) / attempts + z * z / (4 * attempts * attempts))
     scale = 1.0 + z * z / attempts
     return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def difference_interval(first: Tally, second: Tally) -> tuple[float, float]:
+    """Newcombe's 95 % interval of the second proportion minus the first, from their Wilson intervals, as fractions."""
+    p, q = (tally.passes / tally.evaluations for tally in (first, second))
+    (p_low, p_high), (q_low, q_high) = wilson_interval(*first), wilson_interval(*second)
+    return q - p - sqrt((q - q_low) ** 2 + (p_high - p) ** 2), q - p + sqrt((q_high - q) ** 2 + (p - p_low) ** 2)

@@ -1,7 +1,8 @@
 """B x G concurrent attempts: each in its own sandbox, verified after its processes are dead, grouped by task."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -11,6 +12,22 @@ from arise.rollouts.guidance import shown_skills, system_prompt
 from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.verifier import Verifier
 from arise.types import Draw, Group, Pair, Rollout, ShownSkill, StopReason, Task, Trajectory
+
+InFlight = dict[int, list[asyncio.Task[Group]]]
+"""The groups that are being rolled out, by iteration."""
+
+
+@asynccontextmanager
+async def in_flight() -> AsyncIterator[InFlight]:
+    """A place for running rollouts; whatever still runs at the end is ended, before its sandbox goes."""
+    running: InFlight = {}
+    try:
+        yield running
+    finally:
+        left = [task for tasks in running.values() for task in tasks]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 class TaskFiles(NamedTuple):

@@ -7,6 +7,7 @@ a zstandard frame of its own.
 import json
 import os
 import struct
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from arise.errors import AriseError, Exit
 from arise.types import Group, Rollout, Tokens, Turn
 
 PAGE_TURNS, PAGE_CHARS = 40, 200_000
+_own = threading.local()
 _HEAD_LENGTH = struct.Struct("<I")
 
 
@@ -171,7 +173,10 @@ def _mask(row: Tokens) -> Mask:
 
 def compress(text: str) -> bytes:
     """Text as one frame with a checksum; lone surrogates survive."""
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode("utf-8", "surrogatepass"))
+    if not hasattr(_own, "compressor"):  # making one takes as long as using it, and threads must not share
+        _own.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
+    content: bytes = _own.compressor.compress(text.encode("utf-8", "surrogatepass"))
+    return content
 
 
 def decompress(content: bytes) -> Any:

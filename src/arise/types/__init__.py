@@ -14,6 +14,7 @@ from arise.types.policy import (
     StepStats,
 )
 from arise.types.pool import (
+    Batch,
     Cell,
     Draw,
     EvidenceRecord,
@@ -55,6 +56,7 @@ from arise.types.rollout import (
 )
 
 __all__ = [
+    "Batch",
     "Capabilities",
     "Capability",
     "Cell",

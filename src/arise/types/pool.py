@@ -150,6 +150,15 @@ class Draw:
     attempts: int | None = None
 
 
+@dataclass(frozen=True)
+class Batch:
+    """The tasks of an iteration — `Batch(4, draws, pool)`: its rollouts see the skills of this very pool."""
+
+    iteration: int
+    draws: tuple[Draw, ...]
+    pool: Pool
+
+
 class Outcome(NamedTuple):
     """Verifier context of a rollout; refinement may see it, generation never does."""
 

@@ -3,12 +3,14 @@ import pytest
 from scipy.stats import binomtest
 
 from arise.evaluation.metrics import (
+    difference_interval,
     domain_pass_rates,
     mean_and_deviation,
     pass_rate,
     pooled_pass_rate,
     wilson_interval,
 )
+from arise.types import Tally
 from tests.builders import NAN, close
 
 
@@ -66,3 +68,10 @@ def test_domains_must_name_every_task() -> None:
 def test_one_run_has_no_deviation(rates: list[float]) -> None:
     with pytest.raises(ValueError, match=rf"^{len(rates)} run: a sample standard deviation needs at least two$"):
         mean_and_deviation(rates)
+
+
+def test_the_interval_of_a_difference_is_newcombes() -> None:
+    """His example (1998, method 10): 56 of 70 against 48 of 80."""
+    close(difference_interval(Tally(48, 80), Tally(56, 70)), (0.0524, 0.3339), tolerance=2e-4)
+    low, high = difference_interval(Tally(56, 70), Tally(48, 80))
+    close((-high, -low), difference_interval(Tally(48, 80), Tally(56, 70)))

@@ -119,14 +119,18 @@ def _outcomes(groups: Sequence[GroupSums]) -> Figure:
 
 
 def _signal(iterations: Sequence[Iteration]) -> Figure:
-    names = (("gradient norm", "grad_norm", ORANGE), ("share of tokens kept", "kept_share", GREEN))
+    names = (
+        ("gradient norm", "grad_norm", ORANGE),
+        ("share of tokens kept", "kept_share", GREEN),
+        ("age of tokens in versions", "staleness", BLUE),
+    )
     lines = [Line(name, colour, [(i.number, i.metrics.get(key)) for i in iterations]) for name, key, colour in names]
     rows = [(i.number, i.metrics.get("loss"), *(i.metrics.get(key) for _, key, _ in names)) for i in iterations]
     return Figure(
         "update",
         "Policy update",
-        line_chart("gradient norm and share of tokens kept", lines),
-        Table(("iteration", "loss", "gradient norm", "share of tokens kept"), rows),
+        line_chart("gradient norm, share of tokens kept and their age", lines),
+        Table(("iteration", "loss", *(name for name, _, _ in names)), rows),
         "",
         tuple((line.name, line.colour) for line in lines),
     )

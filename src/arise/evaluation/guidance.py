@@ -1,0 +1,78 @@
+"""What each skill does to its behaviour: the same tasks without any skill, with one at a time, and with all of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arise.evaluation.attempts import Exam
+from arise.evaluation.metrics import difference_interval, wilson_interval
+from arise.evaluation.score import tallies
+from arise.method.pass_rate import pass_rate
+from arise.types import Pair, Tally, Verdict
+
+NONE, ALL = "none", "all"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Attempts that saw the same skills — `Arm(Tally(3, 12), 0, {"r001": Tally(7, 9)})`; faults are not counted."""
+
+    outcomes: Tally
+    faults: int
+    behaviours: Mapping[str, Tally]
+
+
+async def measure(
+    exam: Exam, pairs: Sequence[Pair], label: str, iteration: int, tell: Callable[[str], None]
+) -> dict[str, Arm]:
+    """An arm without guidance, one for each skill by its rubric's id, and one with all skills together."""
+    shown: dict[str, Sequence[Pair]] = {NONE: (), **{pair.rubric.id: (pair,) for pair in pairs}, ALL: pairs}
+    arms: dict[str, Arm] = {}
+    for name, skills in shown.items():
+        tell(f"skills shown: {name} ({len(arms) + 1} of {len(shown)}, {len(exam.tasks) * exam.attempts} attempts)")
+        arms[name] = arm_of(await exam.take_guided(f"guidance/{label}/{name}", iteration, skills))
+    return arms
+
+
+def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
+    """The counts of judged attempts."""
+    outcomes = [record["success"] for record in records if record["success"] is not None]
+    verdicts = [item for record in records for item in record["verdicts"].items()]
+    applicable = [(name, verdict == Verdict.PASS) for name, verdict in verdicts if verdict != Verdict.NOT_APPLICABLE]
+    return Arm(Tally(sum(outcomes), len(outcomes)), len(records) - len(outcomes), tallies(applicable))
+
+
+def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:
+    """Every rate with its counts and 95 % interval in percent, as JSON values."""
+    rows = []
+    for pair in pairs:
+        name = pair.rubric.id
+        without, guided, with_all = (arms[arm].behaviours.get(name, Tally()) for arm in (NONE, name, ALL))
+        rows.append(
+            {
+                "rubric": name,
+                "criterion": pair.rubric.criteria_text,
+                "skill": pair.skill.text,
+                "without": _rate(without),
+                "with_skill": _rate(guided),
+                "difference": _difference(without, guided),
+                "with_all": _rate(with_all),
+                "passed_with_skill": _rate(arms[name].outcomes),
+            }
+        )
+    passed = {"passed_without": _rate(arms[NONE].outcomes), "passed_with_all": _rate(arms[ALL].outcomes)}
+    return passed | {"faults": sum(arm.faults for arm in arms.values()), "behaviours": rows}
+
+
+def _rate(tally: Tally) -> dict[str, Any]:
+    rate = pass_rate(tally)
+    interval = None if rate is None else [100.0 * bound for bound in wilson_interval(*tally)]
+    return {**tally._asdict(), "rate": None if rate is None else 100.0 * rate, "interval": interval}
+
+
+def _difference(without: Tally, guided: Tally) -> dict[str, Any] | None:
+    before, after = pass_rate(without), pass_rate(guided)
+    if before is None or after is None:
+        return None
+    points = [100.0 * bound for bound in difference_interval(without, guided)]
+    return {"points": 100.0 * (after - before), "interval": points}
