@@ -50,6 +50,8 @@ def test_from_the_first_page_to_the_reason_of_a_draw(browser: Browser, address: 
         expect(page).to_have_url(f"{address}/runs/embedded")
         expect(page.get_by_role("status")).to_contain_text("finished 4/4")
         expect(page.get_by_text("Held-out tasks, no skills shown")).to_be_visible()
+        expect(page.get_by_role("heading", name="Which behaviours improved")).to_be_visible()
+        expect(page.locator("#improved tbody tr").first).to_contain_text(re.compile("\\d+ % → \\d+ %"))
         page.get_by_role("link", name="Pool", exact=True).click()
         with RunReader.open(run) as reader:
             pairs = reader.pairs()
