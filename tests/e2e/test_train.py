@@ -79,7 +79,7 @@ def kill_and_resume(cache: Path, run: Path, kills: int, seed: int) -> None:
             assert process.returncode == 0, errors
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 def test_kills_at_random_moments_change_nothing(
     finished: tuple[Path, str], cache: Path, tmp_path: Path, kills: int
 ) -> None:
