@@ -13,7 +13,7 @@ from arise.run_folder import CONFIG_FILE, claim_early, give_back
 from arise.visible import visible
 
 HELP = {"-h", "--help"}
-OF_A_RUN = {"resume", "eval", "retention"}
+OF_A_RUN = {"resume", "eval", "guidance", "retention"}
 
 
 def main() -> None:

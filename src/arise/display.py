@@ -124,7 +124,7 @@ def _staleness(groups: Sequence[Group], version: int) -> dict[str, float]:
     """How many versions before `version` the tokens that were learned from had been sampled."""
     rows = [row for group in groups for rollout in group.rollouts for row in rollout.trajectory.rows]
     ages = np.concatenate([np.zeros(0), *(version - row.version_U[row.generated_U] for row in rows)])
-    return {"staleness": _mean(ages.tolist()), "max_staleness": float(ages.max(initial=0.0))}
+    return {"staleness": float(ages.mean()) if len(ages) else 0.0, "max_staleness": float(ages.max(initial=0.0))}
 
 
 def _mean(values: Sequence[float]) -> float:

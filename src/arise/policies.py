@@ -12,7 +12,7 @@ from threading import Event
 
 import numpy as np
 
-from arise.config import Config, SmallModel, WorldTasks
+from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
 from arise.engines.cloning import CloneSpec, clone
 from arise.engines.embedded import EmbeddedEngine
@@ -45,16 +45,16 @@ async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> 
     if config.model.kind == "pretrained" and config.model.lora_rank:
         lora = LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
     if config.model.kind == "pretrained" and not config.model.demonstrations:
-        found = _pretrained(config.model.name, lora is not None)
+        found = _pretrained(config.model, lora is not None)
         return LoadedModel(found.name, found.model, found.tokenizer, lora)
     folder = cache_root() / "starts" / _key(config)
     if not (folder / "config.json").is_file():
-        if config.model.kind == "pretrained":
-            _pretrained(config.model.name, lora is not None)  # before a sandbox is used: it may not be there
+        # Before a sandbox is used: the model may not be there.
+        base = None if isinstance(config.model, SmallModel) else _pretrained(config.model, lora is not None)
         demonstrations = await _demonstrations(config, sandboxes, tell)
         stop = Event()
         try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
-            await asyncio.to_thread(_clone_into, folder, config, demonstrations, tell, stop)
+            await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, tell, stop)
         finally:
             stop.set()
     found = load(str(folder), lora=lora is not None)
@@ -77,9 +77,9 @@ def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:
     )
 
 
-def _pretrained(name: str, lora: bool) -> LoadedModel:
+def _pretrained(model: PretrainedModel, lora: bool) -> LoadedModel:
     try:
-        return load(name, lora=lora)
+        return load(model.name, lora=lora)
     except ValueError as error:
         raise AriseError(
             "model",
@@ -110,14 +110,22 @@ async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) ->
     )
 
 
-def _clone_into(folder: Path, config: Config, demonstrations: Sequence[Demonstration], tell: Tell, stop: Event) -> None:
+def _clone_into(
+    folder: Path,
+    config: Config,
+    base: LoadedModel | None,
+    demonstrations: Sequence[Demonstration],
+    tell: Tell,
+    stop: Event,
+) -> None:
+    """Clone demonstrations into `base`, or into a small model made for them, until `stop` is set."""
     if isinstance(config.model, SmallModel):
         corpus = [SYSTEM, *(text for d in demonstrations for text in _texts(d)), *10 * vocabulary()]
         loaded = small_model(corpus, hidden=config.model.hidden, layers=config.model.layers)
         model, spec = loaded.model, SMALL_CLONING
     else:
-        loaded = load(config.model.name)
-        spec = PRETRAINED_CLONING
+        assert base is not None
+        loaded, spec = base, PRETRAINED_CLONING
         model = with_adapters(loaded.model, LoraSpec(), 0) if config.model.lora_rank else loaded.model
     chat = ChatFormat(loaded.tokenizer)
 

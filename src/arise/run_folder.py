@@ -3,8 +3,8 @@
 import fcntl
 import os
 import platform
-import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from arise.errors import AriseError, Exit
@@ -45,7 +45,10 @@ def give_back() -> None:
     while _early:
         folder, (lock, new) = _early.popitem()
         if new:
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # whatever else came to lie there stays
+                (folder / OWNER_FILE).unlink()
+                (folder / LOCK_FILE).unlink()
+                folder.rmdir()
         lock.release()
 
 

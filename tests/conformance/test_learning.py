@@ -11,16 +11,18 @@ from arise.engines.embedded import EmbeddedEngine
 from arise.engines.small_model import small_model
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams
 
-CONTEXTS = ("red", "blue", "green", "white")
+CONTEXTS = ("red", "blue", "green", "white", "black", "brown", "pink", "gold")
+PAYS = 4
+"""One token in four pays: noise alone lets each context drift to some token, seldom to one that pays."""
 GROUP = 16
 
 
 async def mean_rewards(seed: int, shuffled: bool, updates: int = 60) -> list[float]:
-    """In each context half of the tokens pay, another half in each: the policy must read its prompt."""
-    loaded = small_model(["red blue green white"], vocabulary=270, hidden=64, layers=2, context_length=64, seed=seed)
+    """In each context other tokens pay: the policy must read its prompt."""
+    loaded = small_model([" ".join(CONTEXTS)], vocabulary=270, hidden=64, layers=2, context_length=64, seed=seed)
     engine = EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=[0])
     chat, random = ChatFormat(loaded.tokenizer), np.random.default_rng(seed)
-    pays = {context: random.permutation(len(loaded.tokenizer)) % 2 == 0 for context in CONTEXTS}
+    pays = {context: random.permutation(len(loaded.tokenizer)) % PAYS == 0 for context in CONTEXTS}
     means = []
     for update in range(updates):
         batch, rewards = list[Example](), list[float]()
@@ -40,18 +42,9 @@ async def mean_rewards(seed: int, shuffled: bool, updates: int = 60) -> list[flo
     return means
 
 
-SEEDS = range(5)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_policy_learns_from_true_advantages(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_the_policy_learns_from_true_advantages_only(seed: int) -> None:
     learned = asyncio.run(mean_rewards(seed, shuffled=False))
-    assert learned[0] < 0.65
+    assert learned[0] < 0.4
     assert np.mean(learned[-3:]) >= 0.95
-
-
-def test_the_policy_does_not_learn_from_shuffled_advantages() -> None:
-    # Noise alone lets each context drift to some word, which pays half of the time: one seed says little, five do.
-    ends = [np.mean(asyncio.run(mean_rewards(seed, shuffled=True))[-3:]) for seed in SEEDS]
-    assert np.mean(ends) < 0.75
-    assert sum(end >= 0.95 for end in ends) <= 1
+    assert max(asyncio.run(mean_rewards(seed, shuffled=True))) < 0.6

@@ -98,6 +98,7 @@ def test_a_command_line_that_is_wrong_leaves_no_folder(tmp_path: Path, there: bo
         ("train a.toml --run-dir", None),
         ("train a.toml --run-dir there --help", None),
         ("resume nowhere", None),
+        ("guidance nowhere --base", None),
         ("config a.toml --run-dir there", None),
         ("", None),
     ],

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from arise.engines.cache import IdArray
 from arise.types import Tokens
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,25 +33,22 @@ class Packed:
 def pack(rows: Sequence[Tokens], device: torch.device) -> Packed:
     """Lay rows side by side; rows of one prompt share all of it but its last token, which predicts their own first."""
     longest = max(map(len, rows))
-    spread_BT: IntArray = np.zeros((len(rows), longest), dtype=np.int64)
-    homes, picked = list[IntArray](), list[IntArray]()
-    prompts: dict[bytes, IntArray] = {}
-    nothing: IntArray = np.zeros(0, dtype=np.int64)
+    spread_BT: IdArray = np.zeros((len(rows), longest), dtype=np.int64)
+    ids, homes, picked, targets = list[IdArray](), list[IdArray](), list[IdArray](), list[IdArray]()
+    prompts: dict[bytes, IdArray] = {}
     count = 0
     for number, (row_T, tokens) in enumerate(zip(spread_BT, rows, strict=True)):
         opening = tokens.ids_U[: max(0, int(tokens.generated_U.argmax()) - 1)]
-        known = prompts.get(opening.tobytes(), nothing)
+        known = prompts.get(opening.tobytes(), row_T[:0])
         first = len(known)
         row_T[:first] = known
         row_T[first : len(tokens)] = np.arange(count, count + len(tokens) - first)
+        prompts[opening.tobytes()] = row_T[: len(opening)]
         count += len(tokens) - first
-        prompts.setdefault(opening.tobytes(), row_T[: len(opening)])
+        ids.append(tokens.ids_U[first:])
         homes.append(np.arange(first, len(tokens)) + number * longest)
         picked.append(row_T[: len(tokens) - 1][tokens.generated_U[1:]])
+        targets.append(tokens.ids_U[tokens.generated_U])
     home_N = np.concatenate(homes)
-    ids_BT: IntArray = np.zeros(spread_BT.shape, dtype=np.int64)
-    for ids_T, tokens in zip(ids_BT, rows, strict=True):
-        ids_T[: len(tokens)] = tokens.ids_U
-    target_M = np.concatenate([tokens.ids_U[tokens.generated_U] for tokens in rows])
-    flat = (ids_BT.ravel()[home_N], home_N % longest, spread_BT, home_N, np.concatenate(picked), target_M)
-    return Packed(*(torch.from_numpy(array).to(device) for array in flat))
+    joined = np.concatenate(ids), home_N % longest, spread_BT, home_N, np.concatenate(picked), np.concatenate(targets)
+    return Packed(*(torch.from_numpy(array).to(device) for array in joined))
