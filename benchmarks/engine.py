@@ -5,6 +5,8 @@
 
 TRL is compared where it is installed (`pip install trl==1.16.0`), SmolLM2 where it was pulled (`arise models pull`).
 Contenders alternate within each round, so that a busy machine slows both; the table shows the median of the rounds.
+All but TRL, which keeps a thread, compute on the engine's: a second computing thread brings helpers of its own, more
+than there are cores, and both sides are slower.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -28,15 +30,22 @@ from arise.engines.embedded import EmbeddedEngine
 from arise.engines.models import LoadedModel, load
 from arise.engines.pretrained import available
 from arise.engines.small_model import small_model
-from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Tokens
+from arise.types import Example, LossSpec, OptimSpec, Tokens
+from benchmarks.conversations import (
+    CORPUS,
+    OBSERVATION,
+    Lengths,
+    Prompts,
+    all_conversations,
+    cold_rounds,
+    conversations,
+    run_generate,
+    run_ours,
+)
 from benchmarks.side_by_side import ROUNDS, side_by_side
 
-CORPUS = Path(__file__).resolve().parents[1].joinpath("README.md").read_text().split("\n") + Path(
-    __file__
-).read_text().split("\n")
+THREADS = torch.get_num_threads()
 NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
-Prompts = Sequence[list[int]]
-Lengths = Sequence[Sequence[int]]
 
 
 def fresh_model() -> LoadedModel:
@@ -48,73 +57,12 @@ def fresh_model() -> LoadedModel:
 def small_engine(**options: Any) -> EmbeddedEngine:
     """The small model under the engine."""
     loaded = fresh_model()
-    return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, **options)
+    return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, threads=THREADS, **options)
 
 
-def conversations(
-    engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int, first_word: str = "work"
-) -> list[list[int]]:
-    """Opening prompts: a shared system text, then one task a group; another first word shares nothing."""
-    chat, text = ChatFormat(engine.tokenizer), "\n".join(CORPUS)
-    system = engine.tokenizer.decode(engine.tokenizer(text)["input_ids"][: prompt_tokens - 31])
-    system = f"{first_word} {system}"
-    tasks = [{"role": "user", "content": f"task {group}: count the lines"} for group in range(groups)]
-    prompts = [chat.prompt([{"role": "system", "content": system}, task]) for task in tasks]
-    return [prompts[i * groups // count] for i in range(count)]
-
-
-OBSERVATION = "exit code 0, 3 lines of output were written to out.txt"
-
-
-async def converse(engine: EmbeddedEngine, name: str, ids: list[int], lengths: Sequence[int], seed: int) -> Tokens:
-    """Take turns of the given lengths as fast as the engine answers."""
-    chat = ChatFormat(engine.tokenizer)
-    generated, logprob = [False] * len(ids), [0.0] * len(ids)
-    for length in lengths:
-        (segment,) = await engine.sample(ids, SamplingParams(length, seed=seed, conversation=name))
-        generated, logprob = generated + [True] * length, [*logprob, *segment.logprobs]
-        so_far = [*ids, *segment.ids]
-        ids = chat.extend(so_far, OBSERVATION)
-        generated, logprob = generated + [False] * (len(ids) - len(so_far)), logprob + [0.0] * (len(ids) - len(so_far))
-    end = len(so_far)
-    mask = np.array(generated[:end])
-    return Tokens(np.array(so_far), mask, np.array(logprob[:end]), mask - 1)
-
-
-async def all_conversations(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> list[Tokens]:
-    """All conversations at once."""
-    work = [converse(engine, f"{seed}/{i}", ids, lengths[i], seed) for i, ids in enumerate(prompts)]
-    return await asyncio.gather(*work)
-
-
-def cold_rounds(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[list[int]]]:
-    """Prompts for each round that no cache of an earlier round covers."""
-    words = ("work", "shell", "answer", "task")
-    return [conversations(engine, count, groups, prompt_tokens, words[i]) for i in range(ROUNDS + 1)]
-
-
-def run_ours(engine: EmbeddedEngine, rounds: Sequence[Prompts], lengths: Lengths, seed: int) -> None:
-    """Sample on cold caches."""
-    asyncio.run(all_conversations(engine, rounds[seed], lengths, seed))
-
-
-def run_generate(
-    model: Any, rounds: Sequence[Prompts], lengths: Lengths, observation: list[int], seed: int = 0
-) -> list[list[int]]:
-    """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs."""
-    rows = [list(prompt) for prompt in rounds[seed]]
-    for turn in range(len(lengths[0])):
-        wanted = [length[turn] for length in lengths]
-        longest = max(map(len, rows))
-        ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
-        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
-        with torch.inference_mode():
-            options = {"do_sample": True, "top_k": 0, "pad_token_id": 0, "eos_token_id": None}
-            out = model.generate(ids, attention_mask=mask, max_new_tokens=max(wanted), **options)
-        fresh = out[:, longest:].tolist()
-        after = [] if turn == len(lengths[0]) - 1 else observation
-        rows = [row + new[:count] + after for row, new, count in zip(rows, fresh, wanted, strict=True)]
-    return rows
+def beside(engine: EmbeddedEngine, work: Callable[[int], object]) -> Callable[[int], object]:
+    """The same work, done on the engine's thread."""
+    return lambda turn: engine._scheduler.run_now(partial(work, turn))
 
 
 def sampling() -> None:
@@ -131,7 +79,7 @@ def sampling() -> None:
         side_by_side(
             {
                 "engine": partial(run_ours, engine, rounds, lengths),
-                "transformers.generate": partial(run_generate, model, rounds, lengths, observation),
+                "transformers.generate": beside(engine, partial(run_generate, model, rounds, lengths, observation)),
             },
             sum(map(sum, lengths)),
             f"Sampling: small model, 64 conversations x 4 turns, {name}",
@@ -167,7 +115,9 @@ def update() -> None:
         asyncio.run(engine.train_step(batch, LossSpec(0.0, 1e9), OptimSpec(learning_rate=1e-9)))
 
     side_by_side(
-        {"bare forward + backward": bare, "engine": ours}, rows * length, "Update: 64 trajectories x 500 tokens"
+        {"bare forward + backward": beside(engine, bare), "engine": ours},
+        rows * length,
+        "Update: 64 trajectories x 500 tokens",
     )
 
 
@@ -199,7 +149,8 @@ def trl() -> None:
 
         texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
         several = (prompts, partial(run_generate, rounds=[prompts], lengths=lengths, observation=observation))
-        grpo = TrlGrpo(loaded.model, loaded.tokenizer, texts, 8, length, ROUNDS + 1, several if turns > 1 else None)
+        settings = (texts, 8, length, ROUNDS + 1, several if turns > 1 else None)
+        grpo = TrlGrpo(loaded.model, loaded.tokenizer, THREADS, *settings)
         side_by_side(
             {
                 "engine": partial(iteration, engine, prompts, lengths),
@@ -263,7 +214,7 @@ def smollm2() -> None:
         print("\nSmolLM2: not compared, run `arise models pull smollm2-135m` first")
         return
     loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
-    engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER)
+    engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER, threads=THREADS)
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     for turns, length in ((1, 32), (4, 32)):
         asyncio.run(engine.publish())  # forgets the rounds before
@@ -272,7 +223,7 @@ def smollm2() -> None:
         side_by_side(
             {
                 "engine": partial(run_ours, engine, rounds, lengths),
-                "transformers.generate": partial(run_generate, plain, rounds, lengths, observation),
+                "transformers.generate": beside(engine, partial(run_generate, plain, rounds, lengths, observation)),
             },
             8 * turns * length,
             f"Sampling: SmolLM2-135M, 8 conversations of {turns} x {length} tokens, a prompt of {len(rounds[0][0])}",
@@ -288,6 +239,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["memory-of"]:
         memory_of(int(sys.argv[2]), int(sys.argv[3]))
     else:
-        print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+        print(f"torch {torch.__version__}, {THREADS} threads")
+        torch.set_num_threads(1)  # this thread only waits
         for part in sys.argv[1:] or PARTS:
             PARTS[part]()

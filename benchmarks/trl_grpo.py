@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from tempfile import mkdtemp
 from typing import Any
 
+import torch
 from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -29,6 +30,7 @@ class TrlGrpo(TrainerCallback):
         self,
         model: Any,
         tokenizer: Any,
+        threads: int,
         texts: Sequence[str],
         group: int,
         new_tokens: int,
@@ -65,8 +67,12 @@ class TrlGrpo(TrainerCallback):
             callbacks=[self],
             rollout_func=_rollout_func(*several_turns) if several_turns else None,
         )
-        self._thread = threading.Thread(target=self._trainer.train, daemon=True)
+        self._thread = threading.Thread(target=self._train, args=(threads,), daemon=True)
         self._thread.start()
+
+    def _train(self, threads: int) -> None:
+        torch.set_num_threads(threads)  # every thread has a number of its own
+        self._trainer.train()
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:
         """Wait for the next `iterate`."""

@@ -4,6 +4,7 @@ A command that would write to a run takes hold of it here, before the command li
 that start at once all but one are turned away at once, and only one pays for the parser.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ OF_A_RUN = {"resume", "eval", "guidance", "retention"}
 
 def main() -> None:
     """Entry point of the console script."""
+    # Between two products OpenMP's threads would spin on cores that the sandboxes need.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     folder = written_by(sys.argv[1:])
     try:
         if folder is not None:

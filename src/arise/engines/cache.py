@@ -22,8 +22,8 @@ class Prefix:
 class PrefixStore:
     """Least-recently-used prefixes: one for each conversation, one for each opening prompt."""
 
-    def __init__(self, max_bytes: int, exact_only: bool) -> None:
-        self._max_bytes, self._exact_only = max_bytes, exact_only
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._prefixes: OrderedDict[str | bytes, Prefix] = OrderedDict()
         self._nbytes = 0
 
@@ -35,28 +35,25 @@ class PrefixStore:
         while self._nbytes > self._max_bytes:
             self._drop(next(iter(self._prefixes)))
 
-    def longest(self, conversation: str, ids: IdArray) -> tuple[Prefix | None, int]:
-        """The saved prefix that covers most of `ids`, and how many tokens; the last token is never covered."""
-        own = self._prefixes.get(conversation) if conversation else None
-        if own is not None and (shared := shared_length(own.ids, ids[:-1])) == len(own.ids):
-            self._prefixes.move_to_end(conversation)
-            return own, shared
-        best_key, best = None, 0
+    def find(self, key: str | bytes) -> Prefix | None:
+        """What is kept under this key."""
+        found = self._prefixes.get(key)
+        if found is not None:
+            self._prefixes.move_to_end(key)
+        return found
+
+    def continued(self, conversation: str, ids: IdArray) -> Prefix | None:
+        """What is kept of a conversation, if `ids` continue it."""
+        found = self.find(conversation) if conversation else None
+        return found if found is not None and shared_length(found.ids, ids[:-1]) == len(found.ids) else None
+
+    def longest(self, ids: IdArray) -> tuple[Prefix | None, int]:
+        """The saved prompt that covers most of `ids`, and how many tokens."""
+        best, covered = None, 0
         for key, prefix in self._prefixes.items():
-            if isinstance(key, bytes) and (shared := self._usable(prefix, ids)) > best:
-                best_key, best = key, shared
-        if best_key is None:
-            return None, 0
-        self._prefixes.move_to_end(best_key)
-        return self._prefixes[best_key], best
-
-    def _usable(self, prefix: Prefix, ids: IdArray) -> int:
-        shared = shared_length(prefix.ids, ids[:-1])
-        return 0 if self._exact_only and not shared == len(prefix.ids) == len(ids) - 1 else shared
-
-    def holds(self, key: str | bytes) -> bool:
-        """Whether a prefix is kept under this key."""
-        return key in self._prefixes
+            if isinstance(key, bytes) and (shared := shared_length(prefix.ids, ids)) > covered:
+                best, covered = key, shared
+        return (self.find(best), covered) if best is not None else (None, 0)
 
     def clear(self) -> None:
         """Forget everything: the weights changed."""

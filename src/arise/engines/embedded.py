@@ -11,8 +11,9 @@ import torch
 
 from arise.engines import llama
 from arise.engines.checkpoint import read_state, write_state
+from arise.engines.decoding import Decoder, Row
 from arise.engines.folders import draft_beside, swap_in
-from arise.engines.generation import Decoder, Generator, Row
+from arise.engines.generation import Generator
 from arise.engines.generic import GenericDecoder
 from arise.engines.scheduler import Scheduler
 from arise.engines.stopping import StopRules

@@ -5,71 +5,29 @@ Must never let one row's tokens depend on another row: see `invariance` and `sam
 
 import math
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from arise.engines.cache import IdArray, Prefix, PrefixStore, shared_length
+from arise.engines.decoding import Decoder, Opening, Row
 from arise.engines.faults import EngineFault
-from arise.engines.sampling import choose, stream_key, uniforms
+from arise.engines.sampling import choose, uniforms
 from arise.engines.stopping import StopRules
-from arise.types import SamplingParams, Segment
 
 MIN_SHARED = 16
 PREFILL_TOKENS = 2048
 PATIENCE = 8
 """Prefixes shorter than MIN_SHARED are not worth waiting for; a newcomer waits up to PATIENCE tokens for company."""
+CONVERSATIONS = 65_536
+"""For how many conversations it is known where they opened."""
 
 
-class Decoder(Protocol):
-    """Forwards rows of tokens and keeps their keys and values."""
-
-    exact_prefix_only: bool
-    prefill_chunk: int
-
-    def load_weights(self, weights: Mapping[str, Tensor]) -> None: ...
-    def forward(self, first: int, ids_RT: Tensor, start_R: Tensor, last_R: Tensor) -> Tensor: ...
-    def logits(self, hidden_RD: Tensor) -> Tensor: ...
-    def restore_row(self, row: int, saved: Any, length: int) -> None: ...
-    def save_row(self, row: int, length: int) -> Any: ...
-    def move_row(self, source: int, target: int, length: int) -> None: ...
-    def saved_bytes(self, saved: Any) -> int: ...
-
-
-@dataclass(eq=False)
-class Row:
-    """One turn being sampled; `cached` counts the leading tokens whose keys and values the decoder holds."""
-
-    prompt: IdArray
-    params: SamplingParams
-    index: int
-    ids: list[int] = field(init=False)
-    logprobs: list[float] = field(default_factory=list)
-    versions: list[int] = field(default_factory=list)
-    finish: str = ""
-    cached: int = 0
-    cancelled: bool = False
-    prefix: Prefix | None = None
-
-    def __post_init__(self) -> None:
-        self.ids = self.prompt.tolist()
-        self.key = stream_key(self.params.seed, self.params.conversation, self.index)
-        self.conversation = f"{self.params.conversation}#{self.index}" if self.params.conversation else ""
-
-    @property
-    def generated(self) -> list[int]:
-        """The tokens sampled so far."""
-        return self.ids[len(self.prompt) :]
-
-    def segment(self, rules: StopRules) -> Segment:
-        """What the caller of `sample` gets."""
-        ids = tuple(self.generated)
-        return Segment(ids, tuple(self.logprobs), tuple(self.versions), rules.text(ids), self.finish)
+SpanT = TypeVar("SpanT", Opening, Row)
 
 
 class Generator:
@@ -86,7 +44,8 @@ class Generator:
     ) -> None:
         self._decoder, self.rules, self._device = decoder, rules, device
         self._context_length, self._batch_rows = context_length, batch_rows
-        self._store = PrefixStore(cache_bytes, decoder.exact_prefix_only)
+        self._store = PrefixStore(cache_bytes)
+        self._opened: OrderedDict[str, int] = OrderedDict()
         self._waiting: deque[Row] = deque()
         self._active: list[Row] = []
         self._waited = 0
@@ -136,76 +95,110 @@ class Generator:
         return len(self._waiting) >= enough or self._waited >= PATIENCE
 
     def _admit(self) -> list[Row]:
-        """Prefill waiting rows in waves: a row that can share more with this wave than with the store waits for it."""
+        """Start waiting rows: what opens several of them is computed once, then each computes what is its own."""
         self._waited = 0
         newcomers: list[Row] = []
         while self._waiting and len(newcomers) + len(self._active) < self._batch_rows:
             row = self._waiting.popleft()
             if not row.cancelled:
                 newcomers.append(row)
-        finished: list[Row] = []
-        while newcomers:
-            wave: list[Row] = []
-            later: list[Row] = []
-            for row in newcomers:
-                row.prefix, row.cached = self._store.longest(row.conversation, np.array(row.ids))
-                gain = max((self._sharable(other, row) for other in wave), default=0)
-                (later if gain > row.cached + MIN_SHARED else wave).append(row)
-            finished += self._prefill(wave)
-            newcomers = later
-        return finished
+        return self._start(newcomers) if newcomers else []
 
-    def _sharable(self, leader: Row, row: Row) -> int:
-        """How many tokens `row` could take over once `leader` is prefilled."""
-        shared = shared_length(leader.prompt[:-1], row.prompt[:-1])
-        same = len(leader.prompt) == len(row.prompt) == shared + 1
-        return shared if same or not self._decoder.exact_prefix_only else 0
+    def _start(self, rows: list[Row]) -> list[Row]:
+        own: dict[Row, Prefix] = {}
+        openings: dict[bytes, Prefix] = {}
+        missing: dict[bytes, IdArray] = {}
+        for row in rows:
+            row.opening, row.cached = self._opening(row), 0
+            if known := self._store.continued(row.conversation, np.array(row.ids)):
+                own[row] = known
+            elif len(row.opening):
+                key = row.opening.tobytes()
+                if key not in openings and (known := self._store.find(key)):
+                    openings[key] = known
+                elif key not in openings:
+                    missing[key] = row.opening
+        openings |= self._build(list(missing.values()))
+        known_of = {row: own.get(row) or openings.get(row.opening.tobytes()) for row in rows}
+        for row, known in known_of.items():
+            row.cached = len(known.ids) if known else 0
+        # Longest first, so that the rows still at work stay neighbours.
+        rows.sort(key=lambda row: row.cached - len(row.ids))
+        for place, row in enumerate(rows, len(self._active)):
+            if row in own:
+                self._decoder.restore_row(place, own[row].saved)
+            elif known := known_of[row]:
+                self._decoder.share_row(place, known.saved)
+            else:
+                self._decoder.start_row(place, None, 0)
+        hidden = self._compute(rows)
+        self._active += rows
+        return self._accept(rows, self._decoder.logits(torch.stack([hidden[row] for row in rows])))
 
-    def _prefill(self, wave: list[Row]) -> list[Row]:
-        """Compute what no prefix covers, longest first so that the rows still at work stay neighbours."""
-        wave.sort(key=lambda row: row.cached - len(row.ids))
-        first = len(self._active)
-        for place, row in enumerate(wave, first):
-            if row.prefix is not None:
-                self._decoder.restore_row(place, row.prefix.saved, row.cached)
-                row.prefix = None
-        hidden: dict[int, Tensor] = {}
-        while unfinished := [row for row in wave if row.cached < len(row.ids)]:
-            longest = min(self._decoder.prefill_chunk, max(len(row.ids) - row.cached for row in unfinished))
-            rows_at_once = max(1, PREFILL_TOKENS // longest)
-            for begin in range(0, len(unfinished), rows_at_once):
-                part = unfinished[begin : begin + rows_at_once]
-                for row, state in zip(part, self._forward_chunk(first + begin, part), strict=True):
-                    hidden[id(row)] = state
-        self._active += wave
-        for place, row in enumerate(wave, first):
-            self._keep_prompt(place, row)
-        logits = self._decoder.logits(torch.stack([hidden[id(row)] for row in wave]))
-        return self._accept(wave, logits)
+    def _opening(self, row: Row) -> IdArray:
+        """What a row shares with others: its conversation's first prompt, so that a later turn is computed alike."""
+        length = len(row.prompt) - 1
+        if row.conversation:
+            length = min(self._opened.setdefault(row.conversation, length), length)
+            self._opened.move_to_end(row.conversation)
+            if len(self._opened) > CONVERSATIONS:
+                self._opened.popitem(last=False)
+        return row.prompt[:length]
 
-    def _forward_chunk(self, first: int, rows: Sequence[Row]) -> Tensor:
-        chunks = [row.ids[row.cached : row.cached + self._decoder.prefill_chunk] for row in rows]
-        ids_RT = torch.zeros(len(rows), max(map(len, chunks)), dtype=torch.long)
+    def _build(self, missing: list[IdArray]) -> dict[bytes, Prefix]:
+        """Compute openings in waves: one that can take over more of this wave than of the store waits for it."""
+        built: dict[bytes, Prefix] = {}
+        while missing:
+            wave: list[tuple[Opening, Prefix | None]] = []
+            later: list[IdArray] = []
+            for ids in missing:
+                known, covered = (None, 0) if self._decoder.exact_prefix_only else self._store.longest(ids)
+                gain = (
+                    0
+                    if self._decoder.exact_prefix_only
+                    else max((shared_length(other.ids, ids) for other, _ in wave), default=0)
+                )
+                if gain > covered + MIN_SHARED:
+                    later.append(ids)
+                else:
+                    wave.append((Opening(ids, covered), known))
+            wave.sort(key=lambda item: item[0].cached - len(item[0].ids))
+            for place, (opening, known) in enumerate(wave, len(self._active)):
+                self._decoder.start_row(place, known.saved if known else None, opening.cached)
+            self._compute([opening for opening, _ in wave])
+            for place, (opening, _) in enumerate(wave, len(self._active)):
+                key = opening.ids.tobytes()
+                built[key] = self._keep(key, place, opening.ids)
+            missing = later
+        return built
+
+    def _compute(self, spans: Sequence[SpanT]) -> dict[SpanT, Tensor]:
+        """Compute what is not cached, in the places after the active rows; gives each one's last hidden state."""
+        hidden: dict[SpanT, Tensor] = {}
+        while unfinished := [span for span in spans if span.cached < len(span.ids)]:
+            longest = min(self._decoder.prefill_chunk, max(len(span.ids) - span.cached for span in unfinished))
+            at_once = max(1, PREFILL_TOKENS // longest)
+            for begin in range(0, len(unfinished), at_once):
+                part = unfinished[begin : begin + at_once]
+                hidden.update(zip(part, self._forward_chunk(len(self._active) + begin, part), strict=True))
+        return hidden
+
+    def _forward_chunk(self, first: int, spans: Sequence[Opening | Row]) -> Tensor:
+        chunks = [span.ids[span.cached : span.cached + self._decoder.prefill_chunk] for span in spans]
+        ids_RT = torch.zeros(len(spans), max(map(len, chunks)), dtype=torch.long)
         for target, chunk in zip(ids_RT, chunks, strict=True):
-            target[: len(chunk)] = torch.tensor(chunk)
-        start_R = torch.tensor([row.cached for row in rows])
+            target[: len(chunk)] = torch.as_tensor(chunk)
+        start_R = torch.tensor([span.cached for span in spans])
         last_R = torch.tensor([len(chunk) - 1 for chunk in chunks])
-        for row, chunk in zip(rows, chunks, strict=True):
-            row.cached += len(chunk)
+        for span, chunk in zip(spans, chunks, strict=True):
+            span.cached += len(chunk)
         return self._decoder.forward(first, ids_RT.to(self._device), start_R.to(self._device), last_R.to(self._device))
 
-    def _keep_prompt(self, place: int, row: Row) -> None:
-        """Only an opening prompt is likely to be shared: a later turn's is covered by its own conversation."""
-        ids = row.prompt[:-1]
-        key = ids.tobytes()
-        opening = not (row.conversation and self._store.holds(row.conversation))
-        if opening and len(ids) and not self._store.holds(key):
-            self._keep(key, place, ids)
-
-    def _keep(self, key: str | bytes, place: int, ids: IdArray) -> None:
+    def _keep(self, key: str | bytes, place: int, ids: IdArray) -> Prefix:
         saved = self._decoder.save_row(place, len(ids))
-        if saved is not None:
-            self._store.keep(key, Prefix(ids, saved, self._decoder.saved_bytes(saved)))
+        prefix = Prefix(ids, saved, self._decoder.saved_bytes(saved))
+        self._store.keep(key, prefix)
+        return prefix
 
     def _decode(self) -> list[Row]:
         rows = self._active
@@ -246,6 +239,7 @@ class Generator:
             place = self._active.index(row)
             if row.conversation and not row.cancelled:
                 self._keep(row.conversation, place, np.array(row.ids[: row.cached]))
+            self._decoder.drop_row(place)
             last = self._active.pop()
             if last is not row:
                 self._decoder.move_row(len(self._active), place, last.cached)

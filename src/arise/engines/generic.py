@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer
 
 
 class GenericDecoder:
@@ -50,25 +49,30 @@ class GenericDecoder:
         """Next-token logits in float32."""
         return hidden_RD.float()
 
-    def restore_row(self, row: int, saved: Any, length: int) -> None:
-        """Fill a row with a saved prefix."""
-        assert saved.get_seq_length() == length, "only whole prefixes are shared"
+    def start_row(self, row: int, known: Any, length: int) -> None:  # noqa: ARG002 - prompts are shared whole or not
+        """Begin a row with nothing."""
+        self._rows.pop(row, None)
+
+    def share_row(self, row: int, prefix: Any) -> None:
+        """Let a row go on from a saved one."""
+        self.restore_row(row, prefix)
+
+    def restore_row(self, row: int, saved: Any) -> None:
+        """Continue a saved row."""
         self._rows[row] = copy.deepcopy(saved)
 
     def save_row(self, row: int, length: int) -> Any:
-        """A copy of a row's cache, or None where it cannot be cut to `length` (recurrent and sliding-window layers)."""
-        cache = self._rows[row]
-        surplus = cache.get_seq_length() - length
-        if surplus and not all(type(layer) is DynamicLayer for layer in cache.layers):
-            return None
-        saved = copy.deepcopy(cache)
-        if surplus:
-            saved.crop(-surplus)
-        return saved
+        """A copy of a row's cache."""
+        assert self._rows[row].get_seq_length() == length, "only whole rows are saved"
+        return copy.deepcopy(self._rows[row])
 
     def move_row(self, source: int, target: int, length: int) -> None:  # noqa: ARG002 - a cache knows its own length
         """Close a gap that a finished row left."""
         self._rows[target] = self._rows.pop(source)
+
+    def drop_row(self, row: int) -> None:
+        """Forget a row that is finished."""
+        self._rows.pop(row, None)
 
     def saved_bytes(self, saved: Any) -> int:
         """Memory of a saved prefix."""

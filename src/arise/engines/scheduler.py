@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import torch
 
-from arise.engines.generation import Generator, Row
+from arise.engines.decoding import Row
+from arise.engines.generation import Generator
 from arise.types import Segment
 
 Result = TypeVar("Result")

@@ -67,28 +67,30 @@ def prefix(*ids: int, nbytes: int = 10) -> Prefix:
     return Prefix(np.array(ids), f"saved {ids}", nbytes)
 
 
-def test_a_conversation_finds_its_own_prefix_first_and_prompts_are_shared() -> None:
-    store = PrefixStore(1000, exact_only=False)
+def test_a_conversation_is_found_only_where_it_is_continued() -> None:
+    store = PrefixStore(1000)
+    store.keep("a", kept := prefix(1, 2, 3, 4))
+    assert store.continued("a", np.array([1, 2, 3, 4, 5])) is kept
+    for other in ([1, 2, 3, 4], [1, 2, 9, 4, 5], [1, 2]):
+        assert store.continued("a", np.array(other)) is None
+    assert store.continued("b", np.array([1, 2, 3, 4, 5])) is None
+    assert store.continued("", np.array([1, 2, 3, 4, 5])) is None
+
+
+def test_the_prompt_that_covers_most_is_taken_over() -> None:
+    store = PrefixStore(1000)
     store.keep("a", prefix(1, 2, 3, 4))
-    store.keep(b"p", prefix(1, 2, 9))
-    assert store.longest("a", np.array([1, 2, 3, 4, 5])) == (store._prefixes["a"], 4)
-    assert store.longest("b", np.array([1, 2, 3, 4, 5])) == (store._prefixes[b"p"], 2)
-    assert store.longest("a", np.array([1, 2, 9])) == (store._prefixes[b"p"], 2)
-    assert store.longest("", np.array([7, 8])) == (None, 0)
-
-
-def test_only_whole_prefixes_are_shared_where_a_cache_cannot_be_cut() -> None:
-    store = PrefixStore(1000, exact_only=True)
-    store.keep(b"p", prefix(1, 2, 9))
-    assert store.longest("", np.array([1, 2, 9, 4]))[1] == 3
-    assert store.longest("", np.array([1, 2, 9, 4, 5]))[1] == 0
-    assert store.longest("", np.array([1, 2, 3]))[1] == 0
+    store.keep(b"p", short := prefix(1, 2))
+    store.keep(b"q", long := prefix(1, 2, 3, 9))
+    assert store.longest(np.array([1, 2, 3, 4, 5])) == (long, 3)
+    assert store.longest(np.array([1, 2])) == (short, 2)
+    assert store.longest(np.array([7, 8])) == (None, 0)
 
 
 def test_the_least_recently_used_prefix_makes_room() -> None:
-    store = PrefixStore(30, exact_only=False)
+    store = PrefixStore(30)
     for name in "abc":
         store.keep(name, prefix(1, ord(name)))
-    store.longest("a", np.array([1, ord("a"), 3]))
+    store.find("a")
     store.keep("d", prefix(1, 4))
-    assert [store.holds(name) for name in "abcd"] == [True, False, True, True]
+    assert [store.find(name) is not None for name in "abcd"] == [True, False, True, True]
