@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from arise.engines.cache import IdArray
+from arise.engines.cache import IdArray, Prefix
 from arise.engines.sampling import stream_key
 from arise.engines.stopping import StopRules
 from arise.types import SamplingParams, Segment
@@ -15,7 +15,8 @@ from arise.types import SamplingParams, Segment
 class Decoder(Protocol):
     """Forwards rows of tokens and keeps their keys and values."""
 
-    exact_prefix_only: bool
+    cuts_prefixes: bool
+    """Whether a row can begin with a part of a saved one."""
     prefill_chunk: int
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None: ...
@@ -36,6 +37,8 @@ class Opening:
 
     ids: IdArray
     cached: int = 0
+    known: Prefix | None = None
+    """The saved prompt that covers those."""
 
 
 @dataclass(eq=False)
@@ -46,7 +49,6 @@ class Row:
     params: SamplingParams
     index: int
     ids: list[int] = field(init=False)
-    opening: IdArray = field(init=False)
     logprobs: list[float] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
     finish: str = ""

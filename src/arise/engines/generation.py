@@ -105,30 +105,20 @@ class Generator:
         return self._start(newcomers) if newcomers else []
 
     def _start(self, rows: list[Row]) -> list[Row]:
-        own: dict[Row, Prefix] = {}
-        openings: dict[bytes, Prefix] = {}
-        missing: dict[bytes, IdArray] = {}
+        resumed = {row: known for row in rows if (known := self._store.continued(row.conversation, np.array(row.ids)))}
+        opening_of = {row: self._opening(row) for row in rows if row not in resumed}
+        openings = self._openings({ids.tobytes(): ids for ids in opening_of.values() if len(ids)})
+        shared = {row: openings[ids.tobytes()] for row, ids in opening_of.items() if len(ids)}
         for row in rows:
-            row.opening, row.cached = self._opening(row), 0
-            if known := self._store.continued(row.conversation, np.array(row.ids)):
-                own[row] = known
-            elif len(row.opening):
-                key = row.opening.tobytes()
-                if key not in openings and (known := self._store.find(key)):
-                    openings[key] = known
-                elif key not in openings:
-                    missing[key] = row.opening
-        openings |= self._build(list(missing.values()))
-        known_of = {row: own.get(row) or openings.get(row.opening.tobytes()) for row in rows}
-        for row, known in known_of.items():
+            known = resumed.get(row) or shared.get(row)
             row.cached = len(known.ids) if known else 0
         # Longest first, so that the rows still at work stay neighbours.
         rows.sort(key=lambda row: row.cached - len(row.ids))
         for place, row in enumerate(rows, len(self._active)):
-            if row in own:
-                self._decoder.restore_row(place, own[row].saved)
-            elif known := known_of[row]:
-                self._decoder.share_row(place, known.saved)
+            if row in resumed:
+                self._decoder.restore_row(place, resumed[row].saved)
+            elif row in shared:
+                self._decoder.share_row(place, shared[row].saved)
             else:
                 self._decoder.start_row(place, None, 0)
         hidden = self._compute(rows)
@@ -145,32 +135,29 @@ class Generator:
                 self._opened.popitem(last=False)
         return row.prompt[:length]
 
-    def _build(self, missing: list[IdArray]) -> dict[bytes, Prefix]:
-        """Compute openings in waves: one that can take over more of this wave than of the store waits for it."""
-        built: dict[bytes, Prefix] = {}
-        while missing:
-            wave: list[tuple[Opening, Prefix | None]] = []
-            later: list[IdArray] = []
-            for ids in missing:
-                known, covered = (None, 0) if self._decoder.exact_prefix_only else self._store.longest(ids)
-                gain = (
-                    0
-                    if self._decoder.exact_prefix_only
-                    else max((shared_length(other.ids, ids) for other, _ in wave), default=0)
-                )
-                if gain > covered + MIN_SHARED:
-                    later.append(ids)
-                else:
-                    wave.append((Opening(ids, covered), known))
-            wave.sort(key=lambda item: item[0].cached - len(item[0].ids))
-            for place, (opening, known) in enumerate(wave, len(self._active)):
-                self._decoder.start_row(place, known.saved if known else None, opening.cached)
-            self._compute([opening for opening, _ in wave])
-            for place, (opening, _) in enumerate(wave, len(self._active)):
+    def _openings(self, wanted: Mapping[bytes, IdArray]) -> dict[bytes, Prefix]:
+        """The openings that are kept, and the others computed: in waves, since they may begin alike themselves."""
+        found = {key: known for key in wanted if (known := self._store.find(key))}
+        while missing := [Opening(ids) for key, ids in wanted.items() if key not in found]:
+            wave: list[Opening] = []
+            for opening in missing:
+                known, covered = self._store.longest(opening.ids) if self._decoder.cuts_prefixes else (None, 0)
+                if covered + MIN_SHARED >= self._sharable(opening, wave):
+                    opening.cached, opening.known = covered, known
+                    wave.append(opening)
+            wave.sort(key=lambda opening: opening.cached - len(opening.ids))
+            for place, opening in enumerate(wave, len(self._active)):
+                self._decoder.start_row(place, opening.known.saved if opening.known else None, opening.cached)
+            self._compute(wave)
+            for place, opening in enumerate(wave, len(self._active)):
                 key = opening.ids.tobytes()
-                built[key] = self._keep(key, place, opening.ids)
-            missing = later
-        return built
+                found[key] = self._keep(key, place, opening.ids)
+        return found
+
+    def _sharable(self, opening: Opening, wave: Sequence[Opening]) -> int:
+        """How many tokens an opening could take over once a wave is computed."""
+        lengths = (shared_length(other.ids, opening.ids) for other in wave)
+        return max(lengths, default=0) if self._decoder.cuts_prefixes else 0
 
     def _compute(self, spans: Sequence[SpanT]) -> dict[SpanT, Tensor]:
         """Compute what is not cached, in the places after the active rows; gives each one's last hidden state."""

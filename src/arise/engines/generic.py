@@ -15,7 +15,7 @@ from transformers import DynamicCache
 class GenericDecoder:
     """Holds a copy of the model, so that training does not move the weights being sampled before they are published."""
 
-    exact_prefix_only = True
+    cuts_prefixes = False
     prefill_chunk = 512
 
     def __init__(self, model: Any, dtype: torch.dtype) -> None:

@@ -64,7 +64,7 @@ class _Placement:
 class LlamaDecoder:
     """Forwards tokens of rows first, first + 1, ... and keeps their keys and values; a row is one conversation."""
 
-    exact_prefix_only = False
+    cuts_prefixes = True
 
     def __init__(self, config: Any, rotary: Any, context_length: int, dtype: torch.dtype, device: torch.device) -> None:
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
