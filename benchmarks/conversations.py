@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from arise.config import SmallModel
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
+from arise.engines.models import LoadedModel
+from arise.engines.small_model import small_model
 from arise.types import SamplingParams, Tokens
 from benchmarks.side_by_side import ROUNDS
 
@@ -20,12 +23,18 @@ Prompts = Sequence[list[int]]
 Lengths = Sequence[Sequence[int]]
 
 
+def fresh_model() -> LoadedModel:
+    """The small model of `make train`."""
+    shape = SmallModel()
+    return small_model(CORPUS, hidden=shape.hidden, layers=shape.layers)
+
+
 def conversations(
-    engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int, first_word: str = "work"
+    tokenizer: Any, count: int, groups: int, prompt_tokens: int, first_word: str = "work"
 ) -> list[list[int]]:
     """Opening prompts: a shared system text, then one task a group; another first word shares nothing."""
-    chat, text = ChatFormat(engine.tokenizer), "\n".join(CORPUS)
-    system = engine.tokenizer.decode(engine.tokenizer(text)["input_ids"][: prompt_tokens - 31])
+    chat, text = ChatFormat(tokenizer), "\n".join(CORPUS)
+    system = tokenizer.decode(tokenizer(text)["input_ids"][: prompt_tokens - 31])
     system = f"{first_word} {system}"
     tasks = [{"role": "user", "content": f"task {group}: count the lines"} for group in range(groups)]
     prompts = [chat.prompt([{"role": "system", "content": system}, task]) for task in tasks]
@@ -59,7 +68,7 @@ async def all_conversations(engine: EmbeddedEngine, prompts: Prompts, lengths: L
 def cold_rounds(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[list[int]]]:
     """Prompts for each round that no cache of an earlier round covers."""
     words = ("work", "shell", "answer", "task")
-    return [conversations(engine, count, groups, prompt_tokens, words[i]) for i in range(ROUNDS + 1)]
+    return [conversations(engine.tokenizer, count, groups, prompt_tokens, words[i]) for i in range(ROUNDS + 1)]
 
 
 def run_ours(engine: EmbeddedEngine, rounds: Sequence[Prompts], lengths: Lengths, seed: int) -> None:

@@ -5,8 +5,8 @@
 
 TRL is compared where it is installed (`pip install trl==1.16.0`), SmolLM2 where it was pulled (`arise models pull`).
 Contenders alternate within each round, so that a busy machine slows both; the table shows the median of the rounds.
-All but TRL, which keeps a thread, compute on the engine's: a second computing thread brings helpers of its own, more
-than there are cores, and both sides are slower.
+Contenders compute on the engine's thread, TRL in a process of its own: a second computing thread in one process brings
+helpers of its own, more than there are cores, and both sides are slower.
 """
 
 import asyncio
@@ -17,28 +17,26 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from arise.config import SmallModel
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import LoadedModel, load
+from arise.engines.models import load
 from arise.engines.pretrained import available
-from arise.engines.small_model import small_model
 from arise.types import Example, LossSpec, OptimSpec, Tokens
 from benchmarks.conversations import (
-    CORPUS,
     OBSERVATION,
     Lengths,
     Prompts,
     all_conversations,
     cold_rounds,
     conversations,
+    fresh_model,
     run_generate,
     run_ours,
 )
@@ -46,12 +44,6 @@ from benchmarks.side_by_side import ROUNDS, side_by_side
 
 THREADS = torch.get_num_threads()
 NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
-
-
-def fresh_model() -> LoadedModel:
-    """The small model of `make train`."""
-    shape = SmallModel()
-    return small_model(CORPUS, hidden=shape.hidden, layers=shape.layers)
 
 
 def small_engine(**options: Any) -> EmbeddedEngine:
@@ -135,31 +127,29 @@ def iteration(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: 
 
 def trl() -> None:
     """Sample and update beside TRL's GRPOTrainer: one turn by its own means, four by a rollout function."""
-    try:
-        TrlGrpo = import_module("benchmarks.trl_grpo").TrlGrpo
-    except ImportError as error:
-        print(f"\nTRL: not compared, {error}; `pip install trl==1.16.0` in an environment of its own")
+    if find_spec("trl") is None:
+        print("\nTRL: not compared; `pip install trl==1.16.0` in an environment of its own")
         return
     engine = small_engine()
-    observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     for turns, length, prompt_tokens in ((1, 128, 100), (4, 48, 200)):
-        prompts = conversations(engine, 64, 8, prompt_tokens)
+        prompts = conversations(engine.tokenizer, 64, 8, prompt_tokens)
         lengths = [[length] * turns for _ in prompts]
-        loaded = fresh_model()
+        command = [sys.executable, "-m", "benchmarks.trl_grpo", str(turns), str(length), str(prompt_tokens)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            side_by_side(
+                {"engine": partial(iteration, engine, prompts, lengths), "TRL GRPOTrainer": partial(take_turn, other)},
+                64 * turns * length,
+                f"End to end: sample and update, 64 conversations of {turns} x {length} tokens",
+            )
 
-        texts = [engine.tokenizer.decode(prompt) for prompt in prompts[::8]]
-        several = (prompts, partial(run_generate, rounds=[prompts], lengths=lengths, observation=observation))
-        settings = (texts, 8, length, ROUNDS + 1, several if turns > 1 else None)
-        grpo = TrlGrpo(loaded.model, loaded.tokenizer, THREADS, *settings)
-        side_by_side(
-            {
-                "engine": partial(iteration, engine, prompts, lengths),
-                "TRL GRPOTrainer": grpo.iterate,
-            },
-            64 * turns * length,
-            f"End to end: sample and update, 64 conversations of {turns} x {length} tokens",
-        )
-        grpo.finish()
+
+def take_turn(other: "subprocess.Popen[str]", _: int) -> None:
+    """Let another process work until it answers."""
+    assert other.stdin is not None
+    assert other.stdout is not None
+    print("go", file=other.stdin, flush=True)
+    if other.stdout.readline() != "done\n":
+        raise RuntimeError(f"{other.args!r} ended")
 
 
 def growth() -> None:
@@ -170,7 +160,7 @@ def growth() -> None:
         f"{'trajectories':>14}{'seconds':>10}{'us/token':>10}"
     )
     for count in (16, 32, 64, 128):
-        prompts = conversations(engine, count, count // 8, 100)
+        prompts = conversations(engine.tokenizer, count, count // 8, 100)
         seconds = []
         for seed in range(ROUNDS + 1):
             begin = time.perf_counter()
