@@ -33,5 +33,5 @@ def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int,
 
 def _cpu_seconds() -> float:
     """Of this process and of those it started."""
-    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-    return time.process_time() + sum(spent.user + spent.system for spent in times)
+    children = (child.cpu_times() for child in psutil.Process().children(recursive=True))
+    return time.process_time() + float(sum(spent.user + spent.system for spent in children))
