@@ -98,7 +98,8 @@ def test_f5_a_judge_that_changes_stops_the_run_until_it_is_allowed_by_name(cache
     provider, run = Provider(), tmp_path / "run"
     provider.swap_after = 20
     with in_thread(FakeLLM(provider)) as fake:
-        stopped = call(cache, *train_command(fake, run))
+        one_after_another = "judge.calls.concurrency=1"  # else the first answer to arrive may be the other judge's
+        stopped = call(cache, *train_command(fake, run, one_after_another))
         assert stopped.returncode == 7, stopped.stdout + stopped.stderr
         assert "was 'judge-1' and is now 'judge-1-0202'" in stopped.stderr
         assert "arise resume RUN --allow-judge-change judge-1-0202" in stopped.stderr
