@@ -44,6 +44,11 @@ async def _dead(pidfd: int) -> None:
         loop.remove_reader(pidfd)
 
 
+def _remove(folders: Collection[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def send_kill(pidfd: int) -> None:
     """Sends SIGKILL to the process behind a descriptor, if it is still there."""
     with contextlib.suppress(OSError):
@@ -186,9 +191,8 @@ class BubblewrapSandbox:
         self._closed = True
         for fd in (*self.pidfds, *self.folders.values()):
             os.close(fd)
-        for path in self.shown.values():
-            shutil.rmtree(path, ignore_errors=True)
         if self.group is not None:
             self.group.remove()
         if self.on_close is not None:
             self.on_close(self)
+        await asyncio.to_thread(_remove, self.shown.values())  # some disks take milliseconds over it

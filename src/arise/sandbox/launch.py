@@ -16,7 +16,7 @@ from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, Group
 from arise.sandbox.layout import SERVER, Layout, SandboxUnavailable, inner_python
 from arise.sandbox.limits import Limits
-from arise.sandbox.owner import new_name
+from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.seccomp import open_filter
 from arise.sandbox.tree import FOLDER
 
@@ -51,7 +51,7 @@ def _spawn(
         passed.append(rules)
     try:
         return subprocess.Popen(
-            [*line, inner_python()[0], "-I", "-S", SERVER, str(control.fileno())],
+            [*line, inner_python()[0], "-I", "-S", SERVER, str(control.fileno()), owner_mark()],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,

@@ -1,9 +1,12 @@
 """Sandboxes started ahead of need, so that opening one costs a copy of the task's files and no process start."""
 
 import asyncio
+import contextlib
+import os
 import platform
 import resource
 import shutil
+import signal
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
@@ -16,7 +19,7 @@ from arise.sandbox.cgroup import find_cgroups
 from arise.sandbox.launch import start
 from arise.sandbox.layout import Layout
 from arise.sandbox.limits import Limits
-from arise.sandbox.owner import orphans
+from arise.sandbox.owner import orphan_processes, orphans
 from arise.sandbox.seccomp import filter_program
 
 STARTING_AT_ONCE = 2
@@ -67,6 +70,9 @@ class BubblewrapPool:
     async def start(self) -> None:
         """Removes what dead runs left behind and starts the pool, or raises SandboxUnavailable with the remedy."""
         _raise_open_files()
+        for pid in orphan_processes():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
         if self.cgroups is not None:
             self.cgroups.sweep()
         for path in orphans(Path(tempfile.gettempdir())):
