@@ -99,7 +99,11 @@ def _verdicts(query: Query) -> dict[str, list[dict[str, Any]]]:
 
 
 def starting_pool(path: Path) -> Pool:
-    """The pool that holds every pair of an exported life, with its last skill, hidden."""
+    """The pool that holds every criterion of an exported life once, with its last skill, hidden.
+
+    What is mastered, lost and found again is born under a new id with the same words; counted again, it would weigh
+    as often in every reward and be shown as often.
+    """
     remedy = f"arise pool export RUN --out {path}, or --set pool.lifecycle=FILE with a file it made"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -112,7 +116,8 @@ def starting_pool(path: Path) -> Pool:
         raise _unusable(path, f"is not usable: {error}", remedy) from None
     if not pairs:
         raise _unusable(path, "holds no pair: that run made none", "export a longer ARISE run")
-    return Pool(pairs, version=1, born=len(pairs))
+    last = {" ".join(pair.rubric.criteria_text.casefold().split()): pair for pair in pairs}
+    return Pool(tuple(pair for pair in pairs if pair in last.values()), version=1, born=len(pairs))
 
 
 def _pair(item: dict[str, Any]) -> Pair:

@@ -1,4 +1,4 @@
-"""The nine methods of the paper as overlays: all load over any base, and none touches what must be the same for all."""
+"""The nine methods of the paper, and two variants, as overlays: all load over any base, and none touches what must be the same for all."""
 
 from pathlib import Path
 
@@ -12,11 +12,12 @@ OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
 BASES = sorted((ROOT / "configs").glob("*.toml"))
 ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
 NAMES = f"arise {ABLATIONS} online-rubrics ruscarl vade"
+VARIANTS = "all-guided ruscarl-advice"
 CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit"}
 
 
-def test_there_are_nine() -> None:
-    assert {path.stem for path in OVERLAYS} == set(NAMES.split())
+def test_there_are_nine_and_two_variants() -> None:
+    assert {path.stem for path in OVERLAYS} == {*NAMES.split(), *VARIANTS.split()}
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda path: path.stem)
@@ -24,12 +25,13 @@ def test_there_are_nine() -> None:
 def test_a_method_changes_only_the_seams(base: Path, overlay: Path) -> None:
     changed = differences(load_config([base, overlay]), load_config(base))
     assert set(changed) <= CHANGES
-    assert bool(changed) == (overlay.stem != "arise")
+    as_the_paper = ("arise", "all-guided") if load_config(base).guidance.share == 1.0 else ("arise",)
+    assert bool(changed) == (overlay.stem not in as_the_paper)
 
 
 def test_every_method_has_its_row_in_the_docs() -> None:
     page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
-    assert [name for name in NAMES.split() if f"`{name}`" not in page] == []
+    assert [name for name in f"{NAMES} {VARIANTS}".split() if f"`{name}`" not in page] == []
 
 
 def written(folder: Path, *texts: str) -> list[Path]:

@@ -19,6 +19,8 @@ LABELS = {
     "vade": "VADE",
     "online-rubrics": "OnlineRubrics",
     "ruscarl": "RuscaRL",
+    "all-guided": "ARISE, all guided",
+    "ruscarl-advice": "RuscaRL, advice",
 }
 BASE = "Start (no training)"
 

@@ -22,6 +22,8 @@ COLOURS = {
     "vade": "#117733",
     "online-rubrics": "#E69F00",
     "ruscarl": "#882255",
+    "all-guided": "#A63603",
+    "ruscarl-advice": "#AA4499",
 }
 """Okabe and Ito's palette, filled up from Tol's; a method keeps its colour in every figure."""
 
