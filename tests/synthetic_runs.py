@@ -11,6 +11,7 @@ import tomli_w
 
 from arise.codec import to_json
 from arise.config import Config
+from arise.evaluation.attempts import write_raw
 from arise.store import RunStore
 from arise.types import Capability, Rubric
 
@@ -56,6 +57,7 @@ def write_run(
             times = attempts if label in ("before", "after") else 1
             rows = [_attempt(label, n, a, k, success) for n in range(tasks) for a in range(times)]
             db.executemany(f"INSERT INTO attempts VALUES ({', '.join('?' * 12)})", rows)  # noqa: S608
+            write_raw(folder, label, [_raw(row) for row in rows])
         _lives(db, events, retention or {})
     return folder
 
@@ -87,6 +89,17 @@ def _attempt(label: str, task: int, attempt: int, k: int, success: Success) -> t
     return label, f"held-{task}", attempt, k, *where, found, found, "finished", fault, 0, "{}"
 
 
+def _raw(row: tuple[Any, ...]) -> dict[str, Any]:
+    """What the raw file keeps of an attempt, as far as scores are made of it."""
+    _, task_id, attempt, _, domain, _, success, *_ = row
+    return {
+        "task_id": task_id,
+        "attempt": attempt,
+        "domain": domain,
+        "success": None if success is None else bool(success),
+    }
+
+
 def _lives(
     db: sqlite3.Connection, events: Sequence[tuple[int, str, str]], retention: Mapping[str, Mapping[int, str]]
 ) -> None:
@@ -95,7 +108,8 @@ def _lives(
         db.execute(
             "INSERT INTO events VALUES (?, ?, ?, ?, ?, 10, 0, '')", (iteration - 1, seq, rubric_id, kind, passes)
         )
-        rubric = Rubric(rubric_id, f"criterion {rubric_id}", "tag", Capability.VERIFICATION, "always", "fail if not")
+        words = f"criterion {rubric_id.partition('-')[0]}"  # r1-again has the words of r1
+        rubric = Rubric(rubric_id, words, "tag", Capability.VERIFICATION, "always", "fail if not")
         db.execute("INSERT OR IGNORE INTO pairs VALUES (?, ?, ?)", (rubric_id, iteration, json.dumps(to_json(rubric))))
     verdicts: dict[tuple[int, int], dict[str, str]] = {}
     for rubric_id, by_iteration in retention.items():

@@ -35,6 +35,10 @@ def one_message() -> Iterator[None]:
     except AriseError as error:
         say(str(error), err=True)
         raise typer.Exit(error.exit_code) from None
+    except (FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        what = f"{error.filename}: {error.strerror}"
+        say(str(AriseError("storage", Exit.STORAGE, what, "the command ended", "name another path")), err=True)
+        raise typer.Exit(Exit.STORAGE) from None
     except ValueError as error:
         from arise.config_file import ConfigError
 

@@ -18,9 +18,9 @@ from arise.config_models import Endpoint
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
-from arise.evaluation.attempts import Exam, require_label
+from arise.evaluation.attempts import Exam, require_own_label
 from arise.evaluation.guidance import measure, report
-from arise.evaluation.retention import Retired, as_pool, curves, label_of, retired, rubrics_before
+from arise.evaluation.retention import Retired, as_pool, away_at, curves, label_of, retired
 from arise.evaluation.rubrics import every_pair, last_pool
 from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.judging import judging
@@ -70,7 +70,7 @@ class Candidate:
 
 def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
     """Held-out attempts of a policy, recorded in the run under a name."""
-    require_label(wanted.label)
+    require_own_label(wanted.label)
 
     async def whole(config: Config, store: RunStore) -> Evaluation:
         async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
@@ -112,7 +112,7 @@ def guidance(
 
 
 def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[dict[str, Any]]:
-    """Every retired rubric at every later checkpoint that was kept, unguided, on its own tasks."""
+    """Every retired rubric at every later checkpoint that was kept, until it returned, unguided, on its own tasks."""
 
     async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:
         display = Display(write, config.train.iterations)
@@ -127,9 +127,8 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
         config = load_config(folder / CONFIG_FILE)
         gone = retired(store.query, config.pool.update_every)
         for iteration in kept_iterations(folder):
-            before = rubrics_before(gone, iteration)
-            if before:
-                asyncio.run(measure(config, store, before, iteration))
+            if away := away_at(gone, iteration):
+                asyncio.run(measure(config, store, away, iteration))
         return curves(gone, store.query)
 
 

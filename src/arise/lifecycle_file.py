@@ -4,7 +4,6 @@
 """
 
 import json
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from arise.codec import from_json
 from arise.errors import AriseError, Exit
+from arise.store import RunReader
 from arise.types import Pair, Pool, Rubric, Skill
 
 FORMAT, VERSION = "arise-lifecycle", 1
@@ -29,21 +29,9 @@ Query = Callable[..., list[tuple[Any, ...]]]
 
 def export(run: Path, out: Path | None = None) -> Path:
     """Write the lifecycle of a run, which may still be going on; gives the file's path."""
-    database = run / "run.db"
-    if not database.is_file():
-        raise AriseError(
-            "storage",
-            Exit.STORAGE,
-            f"{run} holds no run",
-            "nothing was written",
-            "name a folder that `arise train` made",
-        )
     target = out or run / "lifecycle.json"
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    try:
-        found = lifecycle(lambda sql, *values: connection.execute(sql, values).fetchall())
-    finally:
-        connection.close()
+    with RunReader.open(run) as reader:
+        found = lifecycle(reader.query)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps({"format": FORMAT, "version": VERSION, "run": run.name} | found, indent=1) + "\n")
     return target

@@ -160,6 +160,8 @@ def test_guidance_is_measured_skill_by_skill_and_never_counts_as_an_evaluation(
     assert found["passed_without"]["evaluations"] + found["faults"] == 2 * 2
     for name in ("none", *names, "all"):
         attempts = (run / "evaluations" / "guidance" / "base" / f"{name}.jsonl").read_text().splitlines()
+        leaked = [json.loads(line)["skill_bytes"] for line in attempts]
+        assert all(leaked) if name != "none" else not any(leaked), "the proof line counts what is really shown"
         shown = [
             [skill["rubric_id"] for skill in json.loads(attempt)["rollout"]["trajectory"]["shown_skills"]]
             for attempt in attempts

@@ -1,4 +1,4 @@
-"""The nine methods of the paper, and two variants, as overlays: all load over any base, and none touches what must be the same for all."""
+"""The nine methods of the paper, and two variants, as overlays over any base: none touches what all must share."""
 
 from pathlib import Path
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from arise.comparison.measures import STAGES, RunMeasures, Study
 from arise.comparison.statistics import Interval, Outcomes, Reach, compare, reach, student_interval
 from arise.comparison.tables import interval_text, label, p_text
+from arise.types import Tally
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot tell"
 OURS, REFERENCE, WITHOUT_SKILLS = "arise", "outcome-only", "no-skill-injection"
@@ -108,8 +109,7 @@ def _beats_the_others(study: Study) -> Iterator[Claim]:
             yield Claim(
                 f"ARISE's final held-out pass rate is above that of {label(method)}",
                 decide(found.by_seed, 0.0, want_above=True),
-                f"{interval_text(found.by_seed, signed=True)} points; exact p by seed {p_text(found.p_by_seed)}, "
-                f"by task {p_text(found.p_by_task)}",
+                f"{interval_text(found.by_seed, signed=True)} points; exact p by seed {p_text(found.p_by_seed)}",
             )
 
 
@@ -150,24 +150,31 @@ def _fewer_all_failures(study: Study) -> Iterator[Claim]:
 def _turns_over(study: Study) -> Iterator[Claim]:
     runs = study.get(OURS, [])
     if runs:
-        retired = student_interval([float(sum(event.kind == "retire" for event in run.events)) for run in runs])
-        born = fmean(sum(event.kind == "born" for event in run.events) for run in runs)
-        text = "Rubrics are replaced, not only added: some are retired in every run"
-        numbers = f"{born:.1f} born, {interval_text(retired)} retired a run"
-        yield Claim(text, decide(retired, 0.0, want_above=True), numbers)
+        born, retired = ([run.words_of(kind) for run in runs] for kind in ("born", "retire"))
+        again = fmean(len(words) - len(set(words)) for words in born)
+        numbers = (
+            f"{fmean(map(len, born)):.1f} born a run, {again:.1f} of them in the words of one that had gone; "
+            f"{interval_text(student_interval([float(len(words)) for words in retired]))} retired, "
+            f"{fmean(len(set(words)) for words in retired):.1f} different ones"
+        )
+        verdict = UNKNOWN if len(runs) < 2 else HOLDS if all(retired) else FAILS
+        yield Claim("Rubrics are replaced, not only added: some are retired in every run", verdict, numbers)
 
 
 def _retains(study: Study) -> Iterator[Claim]:
-    rates, above, seen = [], 0, 0
-    for run in study.get(OURS, []):
-        later = run.kept()
-        above, seen = above + sum(rate > RETAINED for rate in later), seen + len(later)
-        if later:
-            rates.append(fmean(later))
+    later = [run.later_tallies() for run in study.get(OURS, [])]
+    seen = [tally for tallies in later for tally in tallies if tally.evaluations]
+    totals = [Tally(*map(sum, zip(*tallies, strict=True))) for tallies in later if tallies]
+    rates = [total.passes / total.evaluations for total in totals if total.evaluations]
     if rates:
         interval = student_interval(rates)
         text = "On average, retired behaviours stay above 0.9 at later checkpoints without guidance"
-        numbers = f"{above} of {seen} later evaluations above 0.9; mean over seeds {_share(interval)}"
+        above = sum(tally.passes > RETAINED * tally.evaluations for tally in seen)
+        silent = sum(map(len, later)) - len(seen)
+        numbers = (
+            f"{_share(interval)} of verdicts; {above} of {len(seen)} later evaluations above 0.9, by "
+            f"{median(tally.evaluations for tally in seen):.0f} verdicts in the middle case; {silent} without a verdict"
+        )
         yield Claim(text, decide(interval, RETAINED, want_above=True), numbers)
 
 

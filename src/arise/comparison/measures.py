@@ -11,9 +11,12 @@ from typing import Any
 
 from arise.comparison.plan import read_plan, run_folder
 from arise.errors import AriseError, Exit
+from arise.evaluation.internalisation import contrasts
 from arise.evaluation.retention import curves, retired
+from arise.evaluation.rubrics import every_pair
 from arise.store.reader import RunReader
 from arise.store.rows import AttemptRow, CellDraws, Event, GroupRow
+from arise.types import Tally
 
 STAGES = ("early", "middle", "late")
 ADDING = ("born", "imported", "reopen")
@@ -50,8 +53,12 @@ class RunMeasures:
     """k to (passes, applicable verdicts) of the training rollouts."""
     iteration_seconds: Sequence[float]
     """Time of each iteration, evaluation not included."""
+    contrasts: Mapping[int, tuple[Tally, Tally]]
+    """k to verdicts on rubrics whose skill was shown then: of rollouts that saw it, and of the others."""
+    criteria: Mapping[str, str]
+    """Rubric to its words; what is found again has another id and the same words."""
     retention: Sequence[Mapping[str, Any]]
-    """Each rubric that was retired for good: when, its pass rate then, and at later checkpoints without guidance."""
+    """Each retirement: when, its pass rate then, and at later checkpoints without guidance until it returned."""
 
     @property
     def planned(self) -> int:
@@ -133,9 +140,28 @@ class RunMeasures:
                 found[self.stage(group.k)][group.task_id] = failed + (group.successes == 0), seen + 1
         return found
 
-    def kept(self) -> list[float]:
-        """Pass rates of retired rubrics at later checkpoints, one for each rubric and checkpoint that has verdicts."""
-        return [rate for row in self.retention for rate, _ in row["later"].values() if rate is not None]
+    def contrast_by_stage(self) -> list[tuple[Tally, Tally]]:
+        """For each stage, verdicts with the skill and without it, of the iterations that showed it."""
+        found = [(Tally(), Tally())] * len(STAGES)
+        for k, pair in self.contrasts.items():
+            before = found[self.stage(k)]
+            with_it, without = (Tally(*map(sum, zip(*both, strict=True))) for both in zip(before, pair, strict=True))
+            found[self.stage(k)] = with_it, without
+        return found
+
+    def later_tallies(self) -> list[Tally]:
+        """Verdicts on retired rubrics, one for each rubric and later checkpoint of the schedule; some are empty."""
+        every = int(self.config["storage"]["keep_every"]) or 1
+        return [
+            Tally(round((rate or 0.0) * count), count)
+            for row in self.retention
+            for k, (rate, count) in row["later"].items()
+            if k % every == 0 or k == self.planned
+        ]
+
+    def words_of(self, kind: str) -> list[str]:
+        """The criteria that events of a kind speak of, one for each event."""
+        return [self.criteria[event.rubric_id] for event in self.events if event.kind == kind]
 
     @property
     def skill_bytes(self) -> int:
@@ -172,6 +198,8 @@ def measure(folder: Path, method: str) -> RunMeasures:
             [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
             {k: (passes, evaluations) for k, passes, evaluations in run.query(_VERDICTS)},
             [seconds for (seconds,) in run.query(_SECONDS)],
+            contrasts(run.query),
+            {rubric.id: rubric.criteria_text for rubric in every_pair(run.query).rubrics},
             curves(retired(run.query, int(config["pool"]["update_every"])), run.query),
         )
 
@@ -179,11 +207,19 @@ def measure(folder: Path, method: str) -> RunMeasures:
 def read_study(paths: Sequence[Path]) -> Study:
     """Runs from run folders and comparison folders; a loose run is called by its folder's name."""
     study: Study = {}
-    for path in paths:
-        for method, folder in _runs_of(path):
-            study.setdefault(method, []).append(measure(folder, method))
-    for runs in study.values():
+    for method, folder in dict.fromkeys((m, f.resolve()) for path in paths for m, f in _runs_of(path)):
+        study.setdefault(method, []).append(measure(folder, method))
+    for method, runs in study.items():
         runs.sort(key=lambda run: run.seed)
+        for one, other in pairwise(runs):
+            if one.seed == other.seed:
+                raise AriseError(
+                    "storage",
+                    Exit.STORAGE,
+                    f"{one.folder} and {other.folder} are both called {method!r} and have seed {one.seed}",
+                    "nothing was written",
+                    "name one of them, or give their folders different names",
+                )
     if not study:
         raise AriseError(
             "storage", Exit.STORAGE, "no run was found", "nothing was written", "name run or comparison folders"

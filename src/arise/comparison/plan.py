@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,7 @@ METHODS = (
 """Every method of the paper, in its order."""
 
 MATCHED = ("train", "sampling", "optimizer", "loss", "tasks", "model", "policy", "agent", "evaluation", "budget")
+SCHEDULE = {"pool": "update_every", "evidence": "window"}
 CURVE_POINTS = 8
 
 
@@ -106,7 +108,7 @@ def _resolved(ground: Path, overlays: Mapping[str, Path], method: str, seed: int
             f"{method} starts from the rubrics of the ARISE run of the same seed: arise is not compared",
             "add arise to --methods",
         )
-    return load_config(files, [*own, f"pool.lifecycle={json.dumps(str(lifecycle_file(folder, seed)))}"])
+    return load_config(files, [*own, f"pool.lifecycle={json.dumps(str(lifecycle_file(folder.resolve(), seed)))}"])
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
@@ -145,11 +147,10 @@ def unmatched(members: Sequence[Member]) -> list[str]:
     """Where two methods of the same seed do not share weights, tasks, rollouts, optimiser or judge; one line each."""
     problems = []
     for seed in dict.fromkeys(member.seed for member in members):
-        first, *others = [member for member in members if member.seed == seed]
-        for other in others:
+        for one, other in combinations([member for member in members if member.seed == seed], 2):
             problems += [
-                f"{key}: {other.method} differs from {first.method}; budgets must be the same"
-                for key in _different(first.config, other.config)
+                f"{key}: {other.method} differs from {one.method}; budgets must be the same"
+                for key in _different(one.config, other.config)
             ]
     return list(dict.fromkeys(problems))
 
@@ -159,6 +160,8 @@ def _different(one: Config, other: Config) -> Iterator[str]:
         mine, theirs = getattr(one, section), getattr(other, section)
         if section in MATCHED:
             yield from (f"{section}.{key}" for key in changed if key != "kind" or mine.kind != theirs.kind)
+        elif section in SCHEDULE:
+            yield from (f"{section}.{key}" for key in changed if key == SCHEDULE[section])
         elif section == "credit":
             yield from (f"credit.{key}" for key in changed if key.startswith("length_"))
         elif section == "judge" and "none" not in (mine.kind, theirs.kind):
@@ -189,15 +192,18 @@ def write_plan(comparison: Comparison, facts: Mapping[str, Any]) -> None:
 def read_plan(folder: Path) -> dict[str, Any]:
     """What `write_plan` wrote."""
     try:
-        page: dict[str, Any] = json.loads((folder / "comparison.json").read_text())
+        page = json.loads((folder / "comparison.json").read_text())
     except (OSError, ValueError):
+        page = None
+    kinds = {"base": str, "methods": list, "seeds": list}
+    if not isinstance(page, dict) or not all(isinstance(page.get(key), kind) for key, kind in kinds.items()):
         raise AriseError(
             "storage",
             Exit.STORAGE,
             f"{folder} holds no comparison",
             "nothing was done",
             "name a folder that `arise compare` made",
-        ) from None
+        )
     return page
 
 

@@ -4,15 +4,26 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Protocol
 
 from arise.comparison.claims import OURS, REFERENCE, Claim, claims, outcomes, reaching
 from arise.comparison.document import Block, Heading, Paragraph, Picture, Table, to_html, to_latex, to_markdown
 from arise.comparison.fairness import Check, checks
 from arise.comparison.measures import Study, finished_only, read_study
-from arise.comparison.plan import read_plan
+from arise.comparison.plan import MATCHED, read_plan
 from arise.comparison.statistics import RESAMPLES, compare
-from arise.comparison.tables import interval_text, label, p_text, paper_tables, table_final
+from arise.comparison.tables import (
+    interval_text,
+    label,
+    p_text,
+    paper_tables,
+    table_all_failures,
+    table_final,
+    table_internalisation,
+    table_unseen_types,
+)
+from arise.config import Config
 from arise.config_file import differences, load_config
 
 
@@ -27,8 +38,10 @@ freedom) on one value a seed. Differences between methods are paired: the same s
 both sides, attempts that infrastructure ended on either side left out. The exact test flips the sign of each \
 seed's (or each task's) difference in all possible ways and counts how often the sum is as far from 0; with n \
 seeds its p cannot be below 2 / 2^n. The interval over seeds and tasks draws both anew {RESAMPLES:,} times \
-(percentiles). A claim holds, or does not hold, only when its 95 % interval over seeds lies wholly on one side. \
-Nothing is corrected for the number of comparisons."""
+(percentiles). A claim about a difference holds, or does not hold, only when its 95 % interval over seeds lies wholly \
+on one side. The test by task takes these training runs as given and says nothing about others. Seeds differ in \
+sampling, draws and batches; the tasks are the same for all, and so is the start except where adapters are drawn \
+anew, so the intervals speak for these tasks and this start. Nothing is corrected for the number of comparisons."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ def write_report(folder: Path, draw: Draw | None = None) -> Written:
         *_answer(found),
         *_final(study),
         *_speed(study),
+        *_behaviour(study),
         *_figures(pictures),
         Heading("Tables of the paper"),
         *paper_tables(study),
@@ -87,9 +101,13 @@ def _scope(study: Study, finished: int, planned: int) -> str:
     kind = "the embedded world" if tasks["kind"] == "world" else "tasks of its own"
     size = f"{train['iterations']} iterations of {train['tasks_per_iteration']} tasks x {train['group_size']} rollouts"
     left = "" if finished == planned else f" **{planned - finished} of {planned} runs are not finished and left out.**"
+    share = study[OURS][0].config["guidance"].get("share", 1.0) if OURS in study else 1.0
+    guided = (
+        "" if share == 1.0 else f" ARISE here shows skills to a share of {share:g} of each group; the paper, to all."
+    )
     return (
         f"A small-scale study on {kind} with a {model['kind']} model, {size} a run. It says what these methods do "
-        f"here; it does not reproduce the paper's numbers, which come from a 27-billion-parameter model.{left}"
+        f"here; it does not reproduce the paper's numbers, which come from a 27-billion-parameter model.{guided}{left}"
     )
 
 
@@ -123,27 +141,37 @@ def _final(study: Study) -> list[Block]:
     if rows:
         header = ["Difference", "Points, over seeds", "Over seeds and tasks", "Exact p by seed", "by task", "Pairs"]
         blocks.append(Table("Paired differences of the final held-out pass rate.", header, rows))
-    return [*blocks, Paragraph(STATISTICS)]
+    unseen = table_unseen_types(study)
+    return [*blocks, *([unseen] if unseen else []), Paragraph(STATISTICS)]
 
 
 def _speed(study: Study) -> list[Block]:
     """Iterations to outcome-only's final pass rate."""
     rows = []
+    target_of = {run.seed: run.score("after").rate for run in study.get(REFERENCE, [])}
     for method, runs in study.items():
         found = reaching(study, method)
         if found:
             shown = [f"{k:.0f}" if k is not None else "never" for k in (found.first, found.low, found.high)]
-            interval = f"{shown[1]} to {shown[2]}" if len(runs) > 1 else "one seed: no interval"
-            rows.append([label(method), shown[0], interval])
+            interval = f"{shown[1]} to {shown[2]}" if found.seeds > 1 else "one seed: no interval"
+            target = fmean(target_of[run.seed] for run in runs if run.seed in target_of)
+            rows.append([label(method), shown[0], interval, f"{target:.1f}", str(found.seeds)])
     if not rows:
         return []
-    every = next(iter(study.values()))[0].config["evaluation"]["every"]
-    target = sum(run.score("after").rate for run in study[REFERENCE]) / len(study[REFERENCE])
+    evaluation = study[REFERENCE][0].config["evaluation"]
     caption = (
-        f"First evaluation point at which the mean held-out curve stands at or above outcome-only's final "
-        f"{target:.1f} %; curves are evaluated every {every} iterations, intervals draw seeds anew."
+        "First evaluation point at which the mean held-out curve stands at or above outcome-only's final pass rate, "
+        f"over the seeds that both have; curves are evaluated every {evaluation['every']} iterations with "
+        f"{evaluation['attempts_on_the_way']} attempts a task, their ends with {evaluation['attempts']}; intervals "
+        "draw seeds anew."
     )
-    return [Heading("Iterations to outcome-only's final pass rate"), Table(caption, ["Method", "First", "95 %"], rows)]
+    header = ["Method", "First", "95 %", "Target (%)", "Seeds"]
+    return [Heading("Iterations to outcome-only's final pass rate"), Table(caption, header, rows)]
+
+
+def _behaviour(study: Study) -> list[Block]:
+    tables = [table_all_failures(study), table_internalisation(study)]
+    return [Heading("Behaviour in training"), *(table for table in tables if table)]
 
 
 def _figures(pictures: Sequence[Picture]) -> list[Block]:
@@ -157,22 +185,28 @@ def _fairness(promises: Sequence[Check]) -> list[Block]:
 
 def _how(page: dict[str, Any], study: Study) -> list[Block]:
     machine = "\n".join(f"{key}: {value}" for key, value in page.get("machine", {}).items())
-    first = next(iter(study.values()))[0]
-    reference = load_config(first.folder / "config.toml")
+    reference = Config()
     rows = []
     for method, runs in study.items():
         changed = differences(load_config(runs[0].folder / "config.toml"), reference)
-        shown = "; ".join(f"{section}: {json.dumps(values)}" for section, values in changed.items())
-        rows.append([label(method), f"`{shown}`" if shown else "— (the others are shown against it)"])
+        own = {name: values for name, values in changed.items() if name not in (*MATCHED, "storage", "sandbox")}
+        shown = "; ".join(f"{section}: {json.dumps(values)}" for section, values in own.items())
+        rows.append([label(method), f"`{shown}`" if shown else "nothing"])
+    hours = sum(sum(run.iteration_seconds) for runs in study.values() for run in runs) / 3600
     return [
         Heading("How to run it again"),
         Paragraph(page.get("command", ""), code=True),
         Paragraph(
             f"Seeds {', '.join(map(str, page['seeds']))}; {page.get('jobs')} runs at a time with {page.get('threads')} "
-            "torch threads each, so times are those of a shared machine. Every run's whole configuration is in "
-            "`configs/`, its record in `runs/`."
+            f"torch threads each, so times are those of a shared machine; {hours:.1f} hours of training in all. "
+            "Beside this report, `arise compare` keeps every run's whole configuration in `configs/` and its record in "
+            "`runs/`."
         ),
-        Table("What each method changes.", ["Method", "Configuration"], rows),
+        Table(
+            "What each method changes of the paper's values; budget, optimiser, tasks and model are shared.",
+            ["Method", "Configuration"],
+            rows,
+        ),
         Paragraph(machine, code=True),
     ]
 

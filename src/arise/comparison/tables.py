@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from arise.comparison.document import Table
-from arise.comparison.measures import RunMeasures, Score, Study
+from arise.comparison.measures import STAGES, RunMeasures, Score, Study
 from arise.comparison.statistics import Interval, student_interval
 from arise.evaluation.metrics import mean_and_deviation, wilson_interval
 
@@ -83,7 +83,10 @@ def table_6(study: Study) -> Table:
     rows = [_stability_row(BASE, next(iter(study.values())), "before")]
     rows += [_stability_row(label(method), runs, "after") for method, runs in study.items()]
     width = max(len(row) for row in rows) - 2
-    caption = "Table 6. Held-out pass rate (%) over repeated evaluation runs, with mean and sample standard deviation."
+    caption = (
+        "Table 6. Held-out pass rate (%) over repeated evaluation runs, with mean and sample standard deviation; "
+        "run a pools the a-th attempt of every task over all seeds."
+    )
     shown = [[row[0], *row[1:-1], *["–"] * (width - len(row) + 2), row[-1]] for row in rows]
     return Table(caption, ["Method", *(f"Run {a + 1}" for a in range(width)), "Mean ± Std"], shown)
 
@@ -125,6 +128,60 @@ def table_11(study: Study) -> Table:
         rows.append([label(method), f"{fmean(seconds):.2f}" if seconds else "–", str(len(seconds))])
     caption = "Table 11. Average time of a training iteration; evaluation is not part of it."
     return Table(caption, ["Method", "Seconds an iteration", "Iterations"], rows)
+
+
+def table_unseen_types(study: Study) -> Table | None:
+    """Held-out pass rates on the task types that training never draws; None where there is none."""
+    rows = []
+    for method, runs in study.items():
+        tried = [
+            bool(row.success)
+            for run in runs
+            for row in run.labelled("after")
+            if row.success is not None and row.task_type == run.config["tasks"].get("held_out")
+        ]
+        if tried:
+            low, high = wilson_interval(sum(tried), len(tried))
+            interval = f"{100 * low:.1f} to {100 * high:.1f}"
+            rows.append(
+                [label(method), f"{100.0 * sum(tried) / len(tried):.1f}", f"{sum(tried)}/{len(tried)}", interval]
+            )
+    caption = "Held-out pass rate (%) on the task type that training never draws, attempts of all seeds pooled."
+    return Table(caption, ["Method", "Pass rate", "Successes", "Wilson 95 %"], rows) if rows else None
+
+
+def table_all_failures(study: Study) -> Table:
+    """Groups that give outcome alone nothing to learn from, by third of the run."""
+    rows = []
+    for method, runs in study.items():
+        counts = [
+            [c for run in runs for c in run.all_failure_by_stage()[stage].values()] for stage in range(len(STAGES))
+        ]
+        sums = [(sum(failed for failed, _ in cells), sum(seen for _, seen in cells)) for cells in counts]
+        rows.append([label(method), *map(_rate, sums)])
+    caption = (
+        "Training groups whose rollouts all fail (%), by third of the run, seeds pooled; samplers draw other tasks."
+    )
+    return Table(caption, ["Method", *STAGES], rows)
+
+
+def table_internalisation(study: Study) -> Table | None:
+    """What a shown skill does to its behaviour, and what the same policy does without it, by third of the run."""
+    rows = []
+    for method, runs in study.items():
+        stages = [[run.contrast_by_stage()[stage] for run in runs] for stage in range(len(STAGES))]
+        if any(tally.evaluations for stage in stages for pair in stage for tally in pair):
+            cells = [" / ".join(_rate(_total(side)) for side in zip(*stage, strict=True)) for stage in stages]
+            rows.append([label(method), *cells])
+    caption = (
+        "Behaviours while their skill was shown (pass rate, %): rollouts that saw it / rollouts of the same iterations "
+        "that did not, by third of the run, seeds pooled. Where every rollout sees it, there are no others."
+    )
+    return Table(caption, ["Method", *STAGES], rows) if rows else None
+
+
+def _total(tallies: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(passes for passes, _ in tallies), sum(evaluations for _, evaluations in tallies)
 
 
 def table_final(study: Study) -> Table:

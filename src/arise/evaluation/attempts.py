@@ -18,6 +18,7 @@ from arise.types import Pair, Pool, Rollout, Task
 
 RAW_FOLDER = "evaluations"
 _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+_OF_THE_RUN = re.compile(r"before|after|k\d+|(retention|guidance)/.*")
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,19 @@ def require_label(label: str) -> None:
             f"{label!r} cannot be the name of an evaluation",
             "nothing was tried",
             "use at most 100 letters, digits, dashes and dots, not beginning with a dot",
+        )
+
+
+def require_own_label(label: str) -> None:
+    """Refuse also a name under which a run keeps its own evaluations, which the tables are made of."""
+    require_label(label)
+    if _OF_THE_RUN.fullmatch(label):
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"{label!r} is the name of an evaluation that the run made itself",
+            "nothing was tried, nothing was replaced",
+            "give another name with --label",
         )
 
 

@@ -1,5 +1,6 @@
 """How much of what is learned under guidance survives without it, behaviour by behaviour."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,35 +13,57 @@ from arise.types import Group, Rubric, Tally, Verdict
 
 @dataclass(frozen=True)
 class Behaviour:
-    """One rubric's verdicts: training rollouts that saw its skill and others, held-out attempts before and after."""
+    """One rubric's verdicts on training rollouts and on held-out attempts before and after.
+
+    Training rollouts that saw its skill, others of the same iterations, and those of iterations without the skill.
+    """
 
     rubric: Rubric
     guided: Tally
-    unguided: Tally
+    beside: Tally
+    alone: Tally
     before: Tally
     after: Tally
 
 
-def behaviours(query: Query, first: int = 0, last: int | None = None) -> list[Behaviour]:
-    """Every behaviour of a run, training verdicts counted from iteration `first` on and before iteration `last`."""
-    end = last if last is not None else 1 << 60
-    rows = query(
-        "SELECT rubric_id, shown, SUM(passes), SUM(passes + fails) FROM verdict_counts WHERE k >= ? AND k < ?"
-        " GROUP BY rubric_id, shown",
-        (first, end),
-    )
-    seen = {(rubric_id, bool(shown)): Tally(passes, evaluations) for rubric_id, shown, passes, evaluations in rows}
+def behaviours(query: Query) -> list[Behaviour]:
+    """Every behaviour of a run."""
+    rows = query("SELECT rubric_id, k, shown, passes, passes + fails FROM verdict_counts")
+    shown_in = {(rubric_id, k) for rubric_id, k, shown, _, _ in rows if shown}
+    seen: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    for rubric_id, k, shown, passes, evaluations in rows:
+        name = "guided" if shown else "beside" if (rubric_id, k) in shown_in else "alone"
+        seen[rubric_id, name] = _sum(seen[rubric_id, name], Tally(passes, evaluations))
     before, after = (score(label, query).behaviours for label in ("before", "after"))
     return [
         Behaviour(
             rubric,
-            seen.get((rubric.id, True), Tally()),
-            seen.get((rubric.id, False), Tally()),
+            seen[rubric.id, "guided"],
+            seen[rubric.id, "beside"],
+            seen[rubric.id, "alone"],
             before.get(rubric.id, Tally()),
             after.get(rubric.id, Tally()),
         )
         for rubric in every_pair(query).rubrics
     ]
+
+
+def contrasts(query: Query) -> dict[int, tuple[Tally, Tally]]:
+    """Iteration (from 0) to verdicts on rubrics whose skill was shown in it: of rollouts that saw it, and of others."""
+    rows = query(
+        "SELECT k, shown, passes, passes + fails FROM verdict_counts v WHERE EXISTS"
+        " (SELECT 1 FROM verdict_counts o WHERE o.rubric_id = v.rubric_id AND o.k = v.k AND o.shown)"
+    )
+    found: dict[int, tuple[Tally, Tally]] = defaultdict(lambda: (Tally(), Tally()))
+    for k, shown, passes, evaluations in rows:
+        guided, beside = found[k]
+        more = Tally(passes, evaluations)
+        found[k] = (_sum(guided, more), beside) if shown else (guided, _sum(beside, more))
+    return dict(found)
+
+
+def _sum(one: Tally, other: Tally) -> Tally:
+    return Tally(one.passes + other.passes, one.evaluations + other.evaluations)
 
 
 def by_guidance(groups: Sequence[Group]) -> dict[str, float]:
@@ -59,20 +82,22 @@ def by_guidance(groups: Sequence[Group]) -> dict[str, float]:
 
 def facts(behaviour: Behaviour) -> dict[str, Any]:
     """A behaviour as JSON values: each rate with the number of verdicts behind it."""
-    tallies = {name: getattr(behaviour, name) for name in ("guided", "unguided", "before", "after")}
+    tallies = {name: getattr(behaviour, name) for name in ("guided", "beside", "alone", "before", "after")}
     rates = {name: [pass_rate(tally), tally.evaluations] for name, tally in tallies.items()}
     return {"rubric": behaviour.rubric.id, "criterion": behaviour.rubric.criteria_text} | rates
 
 
 def table(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Lines for a person: in training with and without the skill shown, then on held-out tasks before and after."""
+    """Lines for a person, a behaviour each."""
     lines = [
-        "how often each behaviour was shown, %: in training with its skill and without, held out before and after",
-        "     with  without   before  after",
+        "how often each behaviour was shown, %: in training with its skill, without it in the same iterations, and "
+        "in iterations without it; held out before and after",
+        "     with  without    alone   before  after",
     ]
     for row in found:
-        guided, unguided, before, after = (_percent(row[n][0]) for n in ("guided", "unguided", "before", "after"))
-        lines.append(f"  {guided:>7}  {unguided:>7}  {before:>7}  {after:>5}  {row['rubric']} {row['criterion']}")
+        *training, after = (_percent(row[n][0]) for n in ("guided", "beside", "alone", "before", "after"))
+        rates = "  ".join(f"{rate:>7}" for rate in training)
+        lines.append(f"  {rates}  {after:>5}  {row['rubric']} {row['criterion']}")
     return lines if found else []
 
 

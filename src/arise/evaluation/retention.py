@@ -17,32 +17,47 @@ from arise.types import Pair, Pool, Rubric, Skill, Tally, Verdict
 
 @dataclass(frozen=True)
 class Retired:
-    """A rubric that left the pool after `iteration`, with its pass rate then and its fixed set of tasks."""
+    """A rubric that left the pool after `iteration`, with its pass rate then and its fixed set of tasks.
+
+    After `returned` the same behaviour was in the pool again, reopened or born anew in the same words.
+    """
 
     rubric: Rubric
     iteration: int
     at_retirement: Tally
     task_ids: tuple[str, ...]
+    returned: int | None = None
+
+    def away_at(self, checkpoint: int) -> bool:
+        """Whether a checkpoint was trained without the behaviour's reward since its retirement."""
+        return self.iteration < checkpoint and (self.returned is None or checkpoint <= self.returned)
 
 
 def retired(query: Query, window: int) -> list[Retired]:
-    """The rubrics that a run retired for good, in the order of their retirement."""
+    """Every retirement of a run, in order."""
     rows = query(
-        "SELECT e.k, e.rubric_id, e.passes, e.evaluations, p.rubric FROM events e JOIN pairs p USING (rubric_id)"
-        " WHERE e.kind='retire' AND NOT EXISTS (SELECT 1 FROM events o WHERE o.rubric_id=e.rubric_id AND o.k > e.k)"
-        " ORDER BY e.k, e.seq"
+        "SELECT e.k, e.kind, e.passes, e.evaluations, p.rubric FROM events e JOIN pairs p USING (rubric_id)"
+        " WHERE e.kind IN ('retire', 'reopen', 'born') ORDER BY e.k, e.seq"
     )
+    events = [
+        (k, kind, Tally(passes, tried), from_json(Rubric, json.loads(text))) for k, kind, passes, tried, text in rows
+    ]
     found = []
-    for k, _, passes, evaluations, rubric in rows:
-        drawn = query("SELECT DISTINCT task_id FROM draws WHERE k > ? AND k <= ? ORDER BY task_id", (k - window, k))
-        tasks = tuple(task_id for (task_id,) in drawn)
-        found.append(Retired(from_json(Rubric, json.loads(rubric)), k + 1, Tally(passes, evaluations), tasks))
+    for place, (k, kind, tally, rubric) in enumerate(events):
+        if kind == "retire":
+            back = (later + 1 for later, how, _, other in events[place:] if how != "retire" and _same(rubric, other))
+            drawn = query("SELECT DISTINCT task_id FROM draws WHERE k > ? AND k <= ? ORDER BY task_id", (k - window, k))
+            found.append(Retired(rubric, k + 1, tally, tuple(task_id for (task_id,) in drawn), next(back, None)))
     return found
 
 
-def rubrics_before(found: Sequence[Retired], iteration: int) -> list[Retired]:
-    """Those that were retired before the checkpoint of an iteration: only these can have been kept or lost."""
-    return [item for item in found if item.iteration < iteration]
+def _same(one: Rubric, other: Rubric) -> bool:
+    return one.criteria_text == other.criteria_text
+
+
+def away_at(found: Sequence[Retired], checkpoint: int) -> list[Retired]:
+    """Those that a checkpoint can have kept or lost."""
+    return [item for item in found if item.away_at(checkpoint)]
 
 
 def as_pool(found: Sequence[Retired]) -> Pool:
@@ -71,9 +86,10 @@ def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
             "rubric": item.rubric.id,
             "criterion": item.rubric.criteria_text,
             "retired": item.iteration,
+            "returned": item.returned,
             "tasks": len(item.task_ids),
             "at_retirement": _rate(item.at_retirement),
-            "later": {k: _rate(tallies[item.rubric.id, k]) for k in sorted(checkpoints) if k > item.iteration},
+            "later": {k: _rate(tallies[item.rubric.id, k]) for k in sorted(checkpoints) if item.away_at(k)},
         }
         for item in found
     ]
@@ -85,7 +101,8 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
     for row in rows:
         later = "  ".join(f"k{k}: {_cell(rate)}" for k, rate in row["later"].items()) or "no later checkpoint"
         head = f"{row['rubric']} retired after {row['retired']} at {_cell(row['at_retirement'])}, {row['tasks']} tasks"
-        lines.append(f"{head};  {later}  {row['criterion']}")
+        back = f"  back in the pool after {row['returned']}" if row["returned"] else ""
+        lines.append(f"{head};  {later}{back}  {row['criterion']}")
     return lines
 
 

@@ -63,6 +63,8 @@ def _curve(axes: Any, runs: Sequence[RunMeasures], tint: str, name: str, **line:
     """Mean over seeds with its 95 % band, at the points that every seed has."""
     curves = [run.curve() for run in runs]
     points = sorted(set.intersection(*(set(curve) for curve in curves)))
+    if not points:
+        return
     intervals = [student_interval([curve[k] for curve in curves]).within(0.0, 100.0) for k in points]
     centre = [interval.estimate for interval in intervals]
     if len(runs) > 1:

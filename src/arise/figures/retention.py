@@ -14,10 +14,12 @@ BEHAVIOUR = "#0072B2"
 
 
 def retention_after_retirement(study: Study) -> Figure | None:
-    """Figure 6: the rubrics with most later evaluations; None when no run was asked for retention."""
-    found = [(run.seed, row) for runs in study.values() for run in runs for row in run.retention if _later(row)]
-    if not found:
+    """Figure 6: the criteria with most later verdicts, each once; None when no run was asked for retention."""
+    rows = [(run.seed, row) for runs in study.values() for run in runs for row in run.retention if _later(row)]
+    if not rows:
         return None
+    rows.sort(key=lambda item: sum(count for _, _, count in _later(item[1])))
+    found = list({row["criterion"]: (seed, row) for seed, row in rows}.values())
     found.sort(key=lambda item: -sum(count for _, _, count in _later(item[1])))
     figure = Figure(figsize=(WIDTH, 2.3))
     panels = figure.subplots(1, PANELS, sharey=True)

@@ -92,3 +92,30 @@ def test_a_window_without_verdicts_has_no_rubric_reward(tmp_path: Path) -> None:
     assert run.reward_windows() == {2: 1 / 16, 4: 5 / 16, 6: 9 / 16}
     unjudged = replace(run, verdicts={k: counts for k, counts in run.verdicts.items() if k >= 3})
     assert unjudged.reward_windows() == {4: 3 / 8, 6: 9 / 16}
+
+
+def later(tmp_path: Path, *events: tuple[int, str, str], verdicts: dict[str, dict[int, str]]) -> list[tuple[int, int]]:
+    run = write_run(
+        tmp_path / "run", seed=0, success=from_iteration(0), iterations=12, events=events, retention=verdicts
+    )
+    return [tuple(tally) for tally in measure(run, "arise").later_tallies()]  # type: ignore[misc]
+
+
+def test_a_behaviour_that_returned_says_nothing_about_retention_from_then_on(tmp_path: Path) -> None:
+    verdicts = {"r1": {6: "1111", 8: "0011", 12: "1111"}}
+    gone = (2, "r1", "born"), (4, "r1", "retire")
+    assert later(tmp_path / "a", *gone, verdicts=verdicts) == [(4, 4), (2, 4), (4, 4)]
+    assert later(tmp_path / "b", *gone, (8, "r1", "reopen"), verdicts=verdicts) == [(4, 4), (2, 4)]
+    assert later(tmp_path / "c", *gone, (6, "r1-again", "born"), verdicts=verdicts) == [(4, 4)]
+
+
+def test_turnover_needs_a_retirement_in_every_run_and_counts_words(tmp_path: Path) -> None:
+    lives = [(2, "r1", "born"), (4, "r1", "retire"), (6, "r1-again", "born"), (8, "r1-again", "retire")]
+    runs = [
+        measure(write_run(tmp_path / str(n), seed=n, success=from_iteration(0), iterations=12, events=events), "arise")
+        for n, events in enumerate([lives, lives, lives[:1]])
+    ]
+    found = [next(c for c in claims({"arise": some}) if "are replaced" in c.text) for some in (runs[:2], runs)]
+    assert [claim.verdict for claim in found] == [HOLDS, FAILS]
+    assert "2.0 born a run, 1.0 of them in the words of one that had gone" in found[0].numbers
+    assert "2.0 (95 % 2.0 to 2.0) retired, 1.0 different ones" in found[0].numbers

@@ -83,6 +83,8 @@ def test_a_lifecycle_without_arise_is_refused(tmp_path: Path) -> None:
         ({"evaluation": {"attempts": 9}}, "evaluation.attempts"),
         ({"judge": {"flip_rate": 0.2}}, "judge.flip_rate"),
         ({"credit": {"length_strength": 0.1}}, "credit.length_strength"),
+        ({"pool": {"update_every": 2}}, "pool.update_every"),
+        ({"evidence": {"window": 8}}, "evidence.window"),
     ],
 )
 def test_another_budget_is_refused_by_name(tmp_path: Path, overlay: dict[str, dict[str, object]], key: str) -> None:
@@ -92,6 +94,23 @@ def test_another_budget_is_refused_by_name(tmp_path: Path, overlay: dict[str, di
     (tmp_path / "methods" / "mine.toml").write_text(tomli_w.dumps(overlay))
     with pytest.raises(ConfigError, match=f"{key}: mine differs from arise"):
         planned(tmp_path / "out", ["arise", "mine"], base=tmp_path / "base.toml")
+
+
+def test_two_methods_are_held_against_each_other_whatever_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "base.toml").write_text(BASE.read_text())
+    overlays = {"none": {"judge": {"kind": "none"}}, "arise": {}, "mine": {"judge": {"flip_rate": 0.2}}}
+    for name, overlay in overlays.items():
+        (tmp_path / "methods" / f"{name}.toml").write_text(tomli_w.dumps(overlay))
+    with pytest.raises(ConfigError, match=r"judge\.flip_rate: mine differs from arise"):
+        planned(tmp_path / "out", list(overlays), base=tmp_path / "base.toml")
+
+
+@pytest.mark.parametrize("page", ["{}", "[]", "null", '{"base": 1, "methods": [], "seeds": []}', "not json"])
+def test_a_page_that_is_no_plan_is_refused(tmp_path: Path, page: str) -> None:
+    (tmp_path / "comparison.json").write_text(page)
+    with pytest.raises(AriseError, match="holds no comparison"):
+        read_plan(tmp_path)
 
 
 def test_a_run_that_was_started_otherwise_is_not_mixed_in(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from arise.comparison.measures import read_study
 from arise.comparison.report import write_report
 from arise.comparison.tables import table_1, table_6
 from arise.errors import AriseError
+from arise.evaluation.attempts import read_raw, write_raw
 from arise.figures.draw import draw
 from tests.synthetic_runs import write_run
 
@@ -60,11 +62,29 @@ def test_an_independent_script_finds_the_same_digits(tmp_path: Path) -> None:
 def test_the_independent_script_notices_one_changed_attempt(tmp_path: Path) -> None:
     folder = a_comparison(tmp_path)
     write_report(folder)
-    with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
+    run = folder / "runs/arise/seed-1"
+    with closing(sqlite3.connect(run / "run.db")) as db, db:
         db.execute("UPDATE attempts SET success = 1 - success WHERE label='after' AND task_id='held-2' AND attempt=1")
+    assert "do not hold the same attempts" in recompute(folder).stderr
+    records = read_raw(run, "after")
+    (changed,) = [record for record in records if (record["task_id"], record["attempt"]) == ("held-2", 1)]
+    changed["success"] = not changed["success"]
+    write_raw(run, "after", records)
     done = recompute(folder)
     assert done.returncode == 1
-    assert "Table 1. row 2" in done.stdout
+    for table in ("Table 1. row 2", "Table 6. row 2", "by training seed row 1", "no skill shown row 1", "Paired diff"):
+        assert table in done.stdout
+    (run / "evaluations" / "after.jsonl").unlink()
+    assert "nothing to recompute from" in recompute(folder).stderr
+
+
+def test_the_independent_script_notices_methods_that_changed_places(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    write_report(folder)
+    page = (folder / "tables.md").read_text()
+    swapped = page.replace("ARISE", "?").replace("Outcome-only RL", "ARISE").replace("?", "Outcome-only RL")
+    (folder / "tables.md").write_text(swapped)
+    assert recompute(folder).returncode == 1
 
 
 def test_the_independent_script_is_independent() -> None:
@@ -155,3 +175,28 @@ def test_latex_is_escaped() -> None:
     assert r"a \% of b" in text
     assert r"\textbf{x\_1}" in text
     assert r"A \& B & \textbf{1.0 $\pm$ 0.1} \\" in text
+
+
+def test_runs_of_one_name_and_seed_are_not_merged(tmp_path: Path) -> None:
+    for place in ("a/first", "b/first"):
+        write_run(tmp_path / place, seed=0, success=lambda *_: True)
+    with pytest.raises(AriseError, match="are both called 'first' and have seed 0"):
+        read_study([tmp_path / "a/first", tmp_path / "b/first"])
+    assert len(read_study([tmp_path / "a/first", tmp_path / "b/.." / "a/first"])["first"]) == 1
+
+
+def test_speed_is_told_over_the_seeds_that_both_methods_have(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    for seed in (1, 2):
+        with closing(sqlite3.connect(folder / f"runs/outcome-only/seed-{seed}/run.db")) as db, db:
+            db.execute("DELETE FROM attempts WHERE label='after'")
+    write_report(folder)
+    assert re.search(r"\| ARISE \| \w+ \| one seed: no interval \| [\d.]+ \| 1 \|", (folder / "report.md").read_text())
+    assert recompute(folder).returncode == 0
+
+
+def test_figures_of_runs_without_any_evaluation_are_drawn(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
+        db.execute("DELETE FROM attempts")
+    assert draw(read_study([folder]), tmp_path / "figures", ["svg"])

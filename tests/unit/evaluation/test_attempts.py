@@ -7,7 +7,7 @@ import pytest
 from arise.config_models import Endpoint
 from arise.errors import AriseError, Exit
 from arise.evaluating import Policy
-from arise.evaluation.attempts import RAW_FOLDER, raw_file, read_raw, require_label, write_raw
+from arise.evaluation.attempts import RAW_FOLDER, raw_file, read_raw, require_label, require_own_label, write_raw
 
 
 @pytest.mark.parametrize("label", ["before", "k00010", "retention/k00005", "gpt-4.1", "a_b"])
@@ -33,3 +33,15 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, label: str) -> N
 @pytest.mark.parametrize("model", ["org/model-4.1", "../../model", "...", "modèle", "m" * 300])
 def test_a_model_of_any_name_has_a_label(model: str) -> None:
     require_label(Policy(endpoint=Endpoint(model=model)).label)
+
+
+@pytest.mark.parametrize("label", ["before", "after", "k00005", "retention/k00020", "guidance/base", "../out"])
+def test_an_evaluation_of_the_runs_own_is_never_replaced(label: str) -> None:
+    with pytest.raises(AriseError) as caught:
+        require_own_label(label)
+    assert caught.value.exit_code is Exit.CONFIG
+
+
+@pytest.mark.parametrize("label", ["base", "eval-k00005", "after-2", "kimi", "gpt-4.1"])
+def test_other_names_are_free(label: str) -> None:
+    require_own_label(label)
