@@ -20,7 +20,7 @@ def pull(
 
     try:
         folder = pull_model(name)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         say(str(error), err=True)
         raise typer.Exit(Exit.CONFIG) from error
     say_json({"name": name, "folder": str(folder)}) if as_json else say(f"{name} is ready: {folder}")

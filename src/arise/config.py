@@ -174,10 +174,17 @@ class PretrainedModel(Section):
 
 
 class Policy(Section):
-    """Limits of the embedded engine: tokens in one micro-batch, conversations decoded together."""
+    """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
 
+    An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
+    `cache_gib` for the turns that wait.
+    """
+
+    device: str = "cpu"
     token_budget: Count = 16_384
     batch_rows: Count = 64
+    cache_gib: Positive = 2.0
+    gradient_checkpointing: bool = False
 
 
 class Agent(Section):

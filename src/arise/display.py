@@ -3,7 +3,8 @@
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Display:
         applicable = [v for v in verdicts if v is not Verdict.NOT_APPLICABLE]
         wins = [sum(bool(r.success) for r in group.rollouts) for group in complete]
         sampler = state.sampler
-        return (
+        found = (
             by_guidance(groups)
             | _staleness(complete, version)
             | {
@@ -65,9 +66,11 @@ class Display:
                 "kept_share": update.kept_tokens / max(update.generated_tokens, 1),
                 "generated_tokens": update.generated_tokens,
                 "skipped": float(bool(update.skipped)),
+                "bad_update": float(not (isfinite(update.loss) and isfinite(update.grad_norm))),
             }
             | (self.trust.numbers(state.iteration, groups) if self.trust else {})
         )
+        return {name: value for name, value in found.items() if isfinite(value)}
 
     def finished(self, record: IterationRecord) -> None:
         """Print the committed iteration."""
@@ -99,7 +102,15 @@ class Display:
             f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  coverage {m['coverage']:.2f}  {spent:.1f} s"
             + (f"  {money}" if money else "")
+            + no_update(m)
         )
+
+
+def no_update(metrics: Mapping[str, float]) -> str:
+    """Why an iteration left the weights as they were."""
+    if metrics.get("bad_update"):
+        return "  UPDATE SKIPPED: the loss or its gradient is not finite"
+    return "  no update: nothing to learn from" if metrics.get("skipped") else ""
 
 
 class JsonDisplay(Display):

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arise.config import Config
-from arise.display import Display
+from arise.display import Display, no_update
 from arise.store import IterationRecord
 from arise.store.summaries import weakest_cell
 from arise.types import PoolEvent, Rollout
@@ -126,7 +126,8 @@ class LiveDisplay(Display):
         lost = f"   groups left out for infrastructure {m['incomplete']:.0f}" if m.get("incomplete") else ""
         ahead = self._config.train.max_staleness
         old = f", {m['staleness']:.1f} of at most {ahead} versions old" if ahead else ""
-        return f"tokens kept {100 * m['kept_share']:.1f} %{old}, gradient {m['grad_norm']:.2f}{lost}"
+        norm = m.get("grad_norm", math.nan)
+        return f"tokens kept {100 * m['kept_share']:.1f} %{old}, gradient {norm:.2f}{lost}{no_update(m)}"
 
     def _screen(self) -> Panel:
         rows = Table.grid(padding=(0, 2))

@@ -5,20 +5,21 @@ The same settings always give the same initial weights, whatever the run's seed:
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import Event
 
 import numpy as np
 
-from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
+from arise.config import Config, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
 from arise.engines.cloning import CloneSpec, clone
 from arise.engines.embedded import EmbeddedEngine
 from arise.engines.folders import draft_beside, swap_in
 from arise.engines.models import LoadedModel, load
-from arise.engines.pretrained import cache_root
+from arise.engines.pretrained import cache_root, intact
 from arise.engines.small_model import small_model
 from arise.engines.weights import LoraSpec, merged_weights, plain_model, with_adapters
 from arise.errors import AriseError, Exit
@@ -45,41 +46,51 @@ async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> 
     if config.model.kind == "pretrained" and config.model.lora_rank:
         lora = LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
     if config.model.kind == "pretrained" and not config.model.demonstrations:
-        found = _pretrained(config.model, lora is not None)
+        found = _loaded(config.model.name, lora is not None)
         return LoadedModel(found.name, found.model, found.tokenizer, lora)
     folder = cache_root() / "starts" / _key(config)
-    if not (folder / "config.json").is_file():
+    if not intact(folder):
         # Before a sandbox is used: the model may not be there.
-        base = None if isinstance(config.model, SmallModel) else _pretrained(config.model, lora is not None)
+        base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, lora is not None)
         demonstrations = await _demonstrations(config, sandboxes, tell)
         stop = Event()
         try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
             await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, tell, stop)
         finally:
             stop.set()
-    found = load(str(folder), lora=lora is not None)
+    found = _loaded(str(folder), lora is not None)
     return LoadedModel(config.model.kind, found.model, found.tokenizer, lora)
 
 
 def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:
     """The embedded engine around a loaded model."""
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
-    return EmbeddedEngine(
-        loaded.model,
-        loaded.tokenizer,
-        lora=loaded.lora,
-        precision=config.optimizer.precision,
-        token_budget=config.policy.token_budget,
-        batch_rows=config.policy.batch_rows,
-        context_length=window,
-        end_ids=ChatFormat(loaded.tokenizer).end_ids,
-        seed=config.train.seed,
-    )
+    with _as_a_message():
+        return EmbeddedEngine(
+            loaded.model,
+            loaded.tokenizer,
+            lora=loaded.lora,
+            precision=config.optimizer.precision,
+            token_budget=config.policy.token_budget,
+            batch_rows=config.policy.batch_rows,
+            cache_bytes=int(config.policy.cache_gib * 2**30),
+            context_length=window,
+            end_ids=ChatFormat(loaded.tokenizer).end_ids,
+            gradient_checkpointing=config.policy.gradient_checkpointing,
+            device=config.policy.device,
+            seed=config.train.seed,
+        )
 
 
-def _pretrained(model: PretrainedModel, lora: bool) -> LoadedModel:
+def _loaded(name: str, lora: bool) -> LoadedModel:
+    with _as_a_message():
+        return load(name, lora=lora)
+
+
+@contextmanager
+def _as_a_message() -> Iterator[None]:
     try:
-        return load(model.name, lora=lora)
+        yield
     except ValueError as error:
         raise AriseError(
             "model",

@@ -1,4 +1,4 @@
-"""Every engine under test is made here; the suite itself only speaks `ports.Engine`."""
+"""Every engine under test is made here; the suite speaks `ports.Engine`, but for a few looks inside this engine."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -41,8 +41,8 @@ def make_engine(kind: str) -> Iterator[EngineMaker]:
 
     def make(*, seed: int = 0, context_length: int = 512, **options: Any) -> EmbeddedEngine:
         loaded = tiny_model(seed, context_length=context_length)
-        lora = LORA if kind == "lora" else None
-        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=lora, fast=kind != "generic", **options)
+        options = {"lora": LORA if kind == "lora" else None, "fast": kind != "generic"} | options
+        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, **options)
         made.append(engine)
         return engine
 

@@ -6,11 +6,14 @@ import random
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import converse
 
-from arise.types import Segment
+from arise.engines.embedded import EmbeddedEngine
+from arise.engines.small_model import small_model
+from arise.types import SamplingParams, Segment
 
 TEXTS = ["count", "read " * 30, "list " * 70, "write the answer", "", "0 1 2 3 " * 30]
 
@@ -48,6 +51,30 @@ def test_neither_evicted_caches_nor_few_rows_change_a_token(make_engine: EngineM
     roomy = asyncio.run(company(make_engine, 12, order=6))
     cramped = asyncio.run(company(make_engine, 12, order=7, cache_bytes=100_000, batch_rows=5))
     assert cramped == roomy
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_long_prompts_sample_the_same_bits_with_any_number_of_threads(threads: int) -> None:
+    random = np.random.default_rng(0)
+    prompts = [random.integers(6, 262, size).tolist() for size in (180, 240, 300, 150, 220, 260, 190, 210)]
+
+    def sampled(numbers: range) -> list[Segment]:
+        loaded = small_model(["a b c"], vocabulary=270)
+        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, threads=threads, end_ids=[1 << 30])
+
+        async def run() -> list[list[Segment]]:
+            return await asyncio.gather(
+                *(engine.sample(prompts[n], SamplingParams(4, conversation=f"c{n}")) for n in numbers)
+            )
+
+        try:
+            return [segment for (segment,) in asyncio.run(run())]
+        finally:
+            engine.close()
+
+    together = sampled(range(8))
+    for number in (0, 4):
+        assert sampled(range(number, number + 1)) == [together[number]]
 
 
 SCRIPT = """

@@ -12,7 +12,7 @@ from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import converse, full_logprobs, opening, row_of
 
 from arise.engines.weights import plain_model
-from arise.types import SamplingParams, Tokens
+from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Tokens
 
 Reference = Callable[[Path], Any]
 
@@ -135,6 +135,26 @@ def test_a_running_turn_continues_under_the_published_version(make_engine: Engin
         assert list(segment.versions) == sorted(segment.versions)
         (same,) = await engine.sample(prompt, SamplingParams(400 - len(prompt)))
         assert same.ids == segment.ids, "the weights did not change, so neither may the tokens"
+
+    asyncio.run(run())
+
+
+def test_what_was_cached_under_old_weights_is_not_used_under_new_ones(make_engine: EngineMaker) -> None:
+    engine, fresh = make_engine(end_ids=[319]), make_engine(end_ids=[319])
+    prompt = opening(engine, "count")
+
+    async def run() -> None:
+        (before,) = await engine.sample(prompt, SamplingParams(20, conversation="c"))
+        row = np.array([*prompt, *before.ids])
+        made = np.arange(len(row)) >= len(prompt)
+        logprob = np.where(made, np.r_[np.zeros(len(prompt)), before.logprobs], 0.0)
+        example = Example((Tokens(row, made, logprob, np.where(made, 0, -1)),), 1.0)
+        for each in (engine, fresh):
+            await each.train_step([example], LossSpec(), OptimSpec(learning_rate=0.05))
+            await each.publish()
+        longer = [*prompt, *before.ids]
+        found = [await each.sample(longer, SamplingParams(20, conversation="c")) for each in (engine, fresh)]
+        assert found[0] == found[1]
 
     asyncio.run(run())
 

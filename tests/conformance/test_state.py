@@ -11,6 +11,7 @@ from tests.conformance.rollouts import opening, rollouts
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from arise.engines.embedded import EmbeddedEngine
+from arise.engines.weights import LoraSpec
 from arise.types import LossSpec, OptimSpec, SamplingParams
 
 OPTIM = OptimSpec(learning_rate=3e-3, warmup_updates=4)
@@ -89,6 +90,18 @@ def test_unpublished_weights_and_foreign_states_are_refused(make_engine: EngineM
             await other.load_state(str(tmp_path / "state"))
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("kind", ["lora"], indirect=True)
+def test_adapters_are_refused_on_other_frozen_weights_and_another_scale(
+    make_engine: EngineMaker, tmp_path: Path
+) -> None:
+    asyncio.run(make_engine().save_state(tmp_path / "state"))
+    assert asyncio.run(make_engine().load_state(str(tmp_path / "state"))) == 0
+    with pytest.raises(ValueError, match="another base"):
+        asyncio.run(make_engine(seed=1).load_state(str(tmp_path / "state")))
+    with pytest.raises(ValueError, match="another adapters"):
+        asyncio.run(make_engine(lora=LoraSpec(rank=4, alpha=16)).load_state(str(tmp_path / "state")))
 
 
 def test_the_exported_folder_reloads_with_plain_transformers(make_engine: EngineMaker, tmp_path: Path) -> None:

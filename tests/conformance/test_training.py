@@ -98,6 +98,43 @@ def test_micro_batches_and_row_splits_equal_the_whole(make_engine: EngineMaker, 
     assert twice.grad_norm == pytest.approx(one.grad_norm, rel=1e-5)
 
 
+def in_two_rows(example: Example) -> Example:
+    """The same tokens, the first half of the generated ones marked in one row and the others in a second."""
+    (row,) = example.rows
+    places = np.flatnonzero(row.generated_U)
+    masks = [np.isin(np.arange(len(row)), half) for half in np.array_split(places, 2)]
+    return Example(tuple(Tokens(row.ids_U, mask, row.logprob_U, row.version_U) for mask in masks), example.advantage)
+
+
+def test_a_trajectory_in_two_rows_weighs_as_in_one(make_engine: EngineMaker) -> None:
+    async def run() -> tuple[StepStats, StepStats]:
+        batch = [moved(example, 0.4) for example in await rollouts(make_engine())]
+        split = [in_two_rows(example) if n % 2 else example for n, example in enumerate(batch)]
+        return await make_engine().train_step(batch, LossSpec(), FREE), await make_engine().train_step(
+            split, LossSpec(), FREE
+        )
+
+    one, two = asyncio.run(run())
+    assert (two.generated_tokens, two.kept_tokens) == (one.generated_tokens, one.kept_tokens)
+    assert two.loss == pytest.approx(one.loss, rel=1e-5)
+    assert two.grad_norm == pytest.approx(one.grad_norm, rel=1e-5)
+
+
+def test_a_batch_that_teaches_nothing_does_not_end_a_row_of_failures(make_engine: EngineMaker) -> None:
+    engine = make_engine()
+
+    async def run() -> None:
+        batch = await rollouts(engine)
+        poison, nothing = ([Example(e.rows, advantage) for e in batch] for advantage in (1e300, 0.0))
+        for _ in range(2):
+            assert (await engine.train_step(poison, LossSpec(), FREE)).skipped
+            assert (await engine.train_step(nothing, LossSpec(), FREE)).skipped == "the gradient is zero"
+        with pytest.raises(EngineFault, match="three updates in a row"):
+            await engine.train_step(poison, LossSpec(), FREE)
+
+    asyncio.run(run())
+
+
 def test_infinite_gradients_skip_the_update_and_the_third_in_a_row_is_a_fault(
     make_engine: EngineMaker, tmp_path: Path
 ) -> None:
@@ -165,3 +202,19 @@ def test_options_take_nearly_the_same_update(make_engine: EngineMaker, options: 
     plain, other = asyncio.run(run())
     tolerance = 0.1 if "precision" in options else 1e-5
     assert other.grad_norm == pytest.approx(plain.grad_norm, rel=tolerance)
+
+
+def test_checkpointed_layers_are_computed_again_in_the_backward_pass(make_engine: EngineMaker) -> None:
+    batch = asyncio.run(rollouts(make_engine()))
+
+    def passes(**options: Any) -> int:
+        engine, seen = make_engine(token_budget=100_000, **options), [0]
+
+        def count(*_: Any) -> None:
+            seen[0] += 1
+
+        plain_model(engine._model).model.layers[0].mlp.register_forward_pre_hook(count)
+        asyncio.run(engine.train_step(batch, LossSpec(), FREE))
+        return seen[0]
+
+    assert passes(gradient_checkpointing=True) == 2 * passes()

@@ -7,6 +7,7 @@ clock that jumps. The policy's weights are a digest of all it was ever trained o
 import asyncio
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -20,7 +21,7 @@ import pytest
 from arise.baselines.uniform import Uniform
 from arise.coevolution import Update
 from arise.config import Config
-from arise.display import Display
+from arise.display import Display, no_update
 from arise.method.credit import separate_credit
 from arise.method.lifecycle import Evolution
 from arise.rollouts.collect import Collector, TaskFiles
@@ -184,6 +185,24 @@ def test_rollouts_that_run_ahead_save_their_time_and_no_token_is_older_than_allo
     assert spent == pytest.approx(seconds, abs=0.01)
     assert numbers(tmp_path, "max_staleness") == [min(k, max_staleness) for k in range(8)]
     assert all(0.0 <= age <= max_staleness for age in numbers(tmp_path, "staleness"))
+
+
+def test_an_update_that_was_skipped_for_its_numbers_is_counted_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def poisoned(policy: SlowPolicy, *_: Any) -> StepStats:
+        loss, norm = (math.nan, math.inf) if policy.version == 1 else (0.5, 1.0)
+        return StepStats(loss, norm, 1.0, TOKENS, TOKENS, 0, 0.0, "" if norm == 1.0 else "bad")
+
+    shown: list[str] = []
+    monkeypatch.setattr(SlowPolicy, "train_step", poisoned)
+    monkeypatch.setattr(Display, "tell", lambda _, message: shown.append(message))
+    monkeypatch.setattr(Display, "show", lambda _, record, __: shown.append(no_update(record.metrics)))
+    instantly(drive(tmp_path, config_of(0, iterations=3), 1.0, judge=1.0))
+    assert numbers(tmp_path, "bad_update") == [0.0, 1.0, 0.0]
+    assert numbers(tmp_path, "loss") == [0.5, None, 0.5]
+    assert numbers(tmp_path, "all_fail") == [0, 0, 0], "the record stays readable"
+    assert ["not finite" in line for line in shown] == [False, True, False]
 
 
 def test_skills_are_those_of_the_draw_and_rubrics_those_of_the_judging(tmp_path: Path) -> None:

@@ -21,16 +21,30 @@ class ChatFormat:
             )
         self._tokenizer = tokenizer
         self._between: dict[str, tuple[list[int], list[int]]] = {}
-        opening = [{"role": "user", "content": _mark(0)}, {"role": "assistant", "content": _mark(1)}]
-        after_answer = self._render(opening, answer=False)[1].split(_mark(1))[1]
-        end = self._control(after_answer)[:1] or [tokenizer.eos_token_id]
+        end = self._control(self._after_an_answer())[:1] or [tokenizer.eos_token_id]
         self._end = end[0]
         self.end_ids = frozenset([*end, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])])
+
+    def _after_an_answer(self) -> str:
+        """What the template puts behind an answer; some templates open with a system message only."""
+        reason = ""
+        for roles in (("user", "assistant"), ("system", "user", "assistant")):
+            messages = [{"role": role, "content": _mark(i)} for i, role in enumerate(roles)]
+            failure, text = self._render(messages, answer=False)
+            _, found, after = text.partition(_mark(len(roles) - 1))
+            if found:
+                return after
+            reason = reason or failure or "it drops the answer"
+        raise ValueError(f"the chat template cannot show a message and its answer ({reason}): set another template")
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """The ids of a conversation, up to where the assistant speaks next."""
         marked = [{**message, "content": _mark(i)} for i, message in enumerate(messages)]
-        rest, ids = self._render(marked, answer=True)[1], list[int]()
+        failure, rest = self._render(marked, answer=True)
+        if failure:
+            roles = ", ".join(message["role"] for message in messages)
+            raise ValueError(f"the chat template cannot show messages of {roles} ({failure}): set another template")
+        ids = list[int]()
         for i, message in enumerate(messages):
             control, found, rest = rest.partition(_mark(i))
             if not found:
@@ -55,8 +69,8 @@ class ChatFormat:
         """What stands between an answer and a following message of this role, and after that message."""
         if role not in self._between:
             roles = ("user", "assistant", role)
-            applied, text = self._render([{"role": r, "content": _mark(i)} for i, r in enumerate(roles)], answer=True)
-            if not applied or _mark(2) not in text:
+            _, text = self._render([{"role": r, "content": _mark(i)} for i, r in enumerate(roles)], answer=True)
+            if _mark(1) not in text or _mark(2) not in text:
                 # Many templates know no tool role; what a tool says then comes from the user's side.
                 if role == "user":
                     raise ValueError(
@@ -68,14 +82,15 @@ class ChatFormat:
             self._between[role] = self._control(before), self._control(after)
         return self._between[role]
 
-    def _render(self, messages: Sequence[Message], answer: bool) -> tuple[bool, str]:
+    def _render(self, messages: Sequence[Message], answer: bool) -> tuple[str, str]:
+        """Why the template could not show the messages, and what it made of them: one of the two is empty."""
         from jinja2 import TemplateError
 
         try:
             text = self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=answer)
-        except TemplateError:
-            return False, ""
-        return True, str(text)
+        except (TemplateError, TypeError) as error:
+            return str(error) or type(error).__name__, ""
+        return "", str(text)
 
     def _control(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"] if text else []

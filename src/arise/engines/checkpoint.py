@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from arise.engines.folders import draft_beside, swap_in, sync
+from arise.engines.folders import draft_beside, swap_in
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -27,12 +27,9 @@ def write_state(path: Path, files: Mapping[str, Mapping[str, Tensor]], facts: Ma
             save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, draft / name)
         except SafetensorError as error:
             raise OSError(f"{draft / name}: {error}") from None
-        sync(draft / name)
         digests[name] = _sha256(draft / name)
     manifest = {"format": FORMAT, "facts": dict(facts), "sha256": digests}
     (draft / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True))
-    sync(draft / MANIFEST)
-    sync(draft)
     swap_in(draft, path)
 
 

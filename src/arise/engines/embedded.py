@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,7 +57,7 @@ class EmbeddedEngine:
         seed: int = 0,
     ) -> None:
         config = model.config
-        self._device, self._tokenizer = torch.device(device), tokenizer
+        self._device, self._tokenizer = _usable(device), tokenizer
         self._context_length = context_length or config.max_position_embeddings
         model = model.float().to(self._device).eval()  # no dropout: an update must be a function of its batch
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -69,7 +70,7 @@ class EmbeddedEngine:
         if gradient_checkpointing:
             _checkpoint_layers(model)
         self._model = with_adapters(model, lora, seed) if lora else model
-        self._lora = lora is not None
+        self._lora = lora
         rules = StopRules(tokenizer, frozenset(end_ids or _end_ids(tokenizer, model)))
         self._generator = Generator(decoder, rules, self._context_length, batch_rows, cache_bytes, self._device)
         self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device, fast)
@@ -91,8 +92,8 @@ class EmbeddedEngine:
     def capabilities(self) -> Capabilities:
         """What this engine can do."""
         return Capabilities(
-            full_parameter=not self._lora,
-            lora=self._lora,
+            full_parameter=self._lora is None,
+            lora=self._lora is not None,
             endpoint=False,
             exact_loss=True,
             context_length=self._context_length,
@@ -100,11 +101,15 @@ class EmbeddedEngine:
 
     def facts(self) -> dict[str, str]:
         """What two runs must share to start alike: the weights by digest, and what their arithmetic depends on."""
-        digest = hashlib.sha256()
-        for name, tensor in sorted(self._model.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
-        return {"weights": digest.hexdigest(), "threads": str(self._threads), "torch": torch.__version__}
+        weights = _digest(self._model.state_dict())
+        return {"weights": weights, "threads": str(self._threads), "torch": torch.__version__}
+
+    @cached_property
+    def _foundation(self) -> dict[str, str]:
+        """What a saved state does not hold and means nothing without: the frozen weights, the adapters' scale."""
+        trained = self._trainer.parameters
+        frozen = {name: tensor for name, tensor in self._model.state_dict().items() if name not in trained}
+        return {"base": _digest(frozen), "adapters": str(self._lora)} if self._lora else {}
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         """Continue a prompt n times; call it from as many coroutines as there are conversations."""
@@ -160,7 +165,12 @@ class EmbeddedEngine:
             for name, parameter in trainer.parameters.items()
             for kind, tensor in trainer.optimizer.state[parameter].items()
         }
-        facts = {"version": self.version, "updates": trainer.updates, "failures": trainer.failures}
+        facts: dict[str, int | str] = {
+            "version": self.version,
+            "updates": trainer.updates,
+            "failures": trainer.failures,
+            **self._foundation,
+        }
         write_state(path, {WEIGHTS: trainer.parameters, MOMENTS: moments}, facts)
 
     async def load_state(self, uri: str) -> int:
@@ -175,19 +185,23 @@ class EmbeddedEngine:
             raise ValueError(
                 f"{path} holds the state of another model or adapter: build the engine as the saved run did"
             )
+        for name, own in self._foundation.items():
+            if facts.get(name, own) != own:
+                raise ValueError(
+                    f"{path} was saved with another {name} ({facts[name]}, now {own}): load the run's own model"
+                )
         with torch.no_grad():
             for name, parameter in trainer.parameters.items():
                 parameter.copy_(weights[name])
         trainer.optimizer.state.clear()
         for key, tensor in files[MOMENTS].items():
             kind, name = key.split(".", 1)
-            place = "cpu" if kind == "step" else self._device
-            trainer.optimizer.state[trainer.parameters[name]][kind] = tensor.to(place)
+            trainer.optimizer.state[trainer.parameters[name]][kind] = tensor.to(self._device)
         trainer.updates, trainer.failures = int(facts["updates"]), int(facts["failures"])
         self._publish(int(facts["version"]))
 
     async def export_hf(self, path: Path) -> Path:
-        """Write a folder that plain transformers loads: merged weights, configuration, tokenizer."""
+        """Write a folder that plain transformers loads: the trained weights, merged, configuration, tokenizer."""
         await self._scheduler.run(lambda: self._export(Path(path)))
         return Path(path)
 
@@ -200,6 +214,21 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Let the engine's thread end."""
         self._scheduler.close()
+
+
+def _usable(device: str) -> torch.device:
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        raise ValueError(f"the device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
+
+
+def _digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _checkpoint_layers(model: Any) -> None:

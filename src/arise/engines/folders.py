@@ -14,7 +14,9 @@ def draft_beside(path: Path) -> Path:
 
 
 def swap_in(draft: Path, path: Path) -> None:
-    """Give a finished draft its name; what had the name before is removed only afterwards."""
+    """Give a finished draft its name once all of it is on disk; what had the name before is removed only afterwards."""
+    for written in (*draft.rglob("*"), draft):
+        sync(written)
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
     shutil.rmtree(old, ignore_errors=True)
     if path.exists():

@@ -5,10 +5,14 @@ bit with blocks of ROW_BLOCK, so that a conversation samples the same tokens in 
 Weights are kept transposed: nearly all row counts then agree, and few rows cost up to half as much.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 ROW_BLOCK = 8
+TOGETHER = 32_768
+"""How many elements torch computes on one thread; beyond, it splits a tensor, even in the middle of a row."""
 _CANDIDATES = (512, 256, 192, 128, 96, 64, 48, 32, 24, 16)
 
 
@@ -47,6 +51,17 @@ class LinearFactory:
         if shape not in self._blocks:
             self._blocks[shape] = _agreeing_blocks(weight.t().contiguous(), bias)
         return RowInvariantLinear(weight, bias, self._blocks[shape])
+
+
+def by_rows(operation: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    """An elementwise operation, row by row the same bits whatever the number of rows.
+
+    Where torch splits a tensor over threads, the ends of its parts round otherwise; halves end with a row.
+    """
+    if torch.get_num_threads() <= 2 or inputs[0].numel() <= TOGETHER:
+        return operation(*inputs)
+    rows = max(1, TOGETHER * len(inputs[0]) // inputs[0].numel())
+    return torch.cat([operation(*parts) for parts in zip(*(each.split(rows) for each in inputs), strict=True)])
 
 
 def _product(x: Tensor, transposed: Tensor, bias: Tensor | None) -> Tensor:

@@ -18,9 +18,19 @@ class KeyValues:
 
     def __init__(self, layers: int, kv_heads: int, head: int, dtype: torch.dtype, device: torch.device) -> None:
         self.tensor = torch.zeros(layers, ROW_BLOCK, 2 * kv_heads, KEY_BLOCK, head, dtype=dtype, device=device)
+        self._most = (ROW_BLOCK, KEY_BLOCK)
+
+    def empty(self) -> None:
+        """Forget everything; room that was not needed since the last time is given back."""
+        layers, places, heads, length, head = self.tensor.shape
+        needed = rounded(self._most[0], ROW_BLOCK), rounded(self._most[1], KEY_BLOCK)
+        self._most = (ROW_BLOCK, KEY_BLOCK)
+        if 2 * needed[0] * needed[1] < places * length:
+            self.tensor = self.tensor.new_zeros(layers, needed[0], heads, needed[1], head)
 
     def grow(self, places: int, length: int) -> None:
         """Make room; each direction grows only when it must: both at once would square the memory."""
+        self._most = max(places, self._most[0]), max(length, self._most[1])
         layers, old_places, heads, old_length, head = self.tensor.shape
         if places <= old_places and length <= old_length:
             return
@@ -73,6 +83,7 @@ class SharedPrefixes:
 
     def clear(self) -> None:
         """Forget all prefixes and rows."""
+        self._key_values.empty()
         self._held, self._place_of_row, self._sharing = [], {}, {}
 
     def attach(self, row: int, prefix: Tensor | None) -> None:
@@ -110,7 +121,20 @@ class SharedPrefixes:
             self._sharing[first, rows] = self._find_sharing(first, rows)
         return self._sharing[first, rows]
 
+    def _close_gaps(self) -> None:
+        """Let go of prefixes that no row uses once they are the most: attention reads every one that is held."""
+        used = sorted(set(self._place_of_row.values()))
+        if 2 * len(used) > len(self._held):
+            return
+        for target, source in enumerate(used):
+            if target != source:
+                self._key_values.move(source, target, self._held[source].shape[2])
+        self._held = [self._held[place] for place in used]
+        self._place_of_row = {row: used.index(place) for row, place in self._place_of_row.items()}
+        self._sharing = {}
+
     def _find_sharing(self, first: int, rows: int) -> Sharing | None:
+        self._close_gaps()
         members: list[list[int]] = [[] for _ in self._held]
         alone = [True] * rows
         for row in range(rows):

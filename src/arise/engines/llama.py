@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad, rms_norm, silu
 
 from arise.engines.attention import MAX_QUERIES, Reach, attend, merged, padded_queries, query_block, reach
-from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear
+from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear, by_rows
 from arise.engines.key_values import KeyValues, SharedPrefixes, Sharing
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
@@ -25,10 +25,15 @@ def supports(config: Any) -> bool:
         and config.hidden_act == "silu"
         and not getattr(config, "mlp_bias", False)
         and not getattr(config, "sliding_window", None)
-        and not (config.model_type == "llama" and getattr(config, "attention_bias", False))
+        and not (config.model_type in ("llama", "qwen3") and getattr(config, "attention_bias", False))
         and rope.get("rope_type", "default") in ("default", "linear", "llama3", "yarn")
         and rope.get("partial_rotary_factor", 1.0) == 1.0
     )
+
+
+def _gated(gate_up: Tensor) -> Tensor:
+    gate, up = gate_up.chunk(2, dim=-1)
+    return silu(gate).mul_(up)
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class LlamaDecoder:
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Take a snapshot of transformers-named weights; rotary pairs become neighbours: one product rotates."""
         self._shared.clear()
+        self._rows.empty()
         w = {name: tensor.detach().to(self._device, self._dtype) for name, tensor in weights.items()}
         self._embedding = w["model.embed_tokens.weight"].clone()
         self._norm = w["model.norm.weight"].clone()
@@ -127,8 +133,7 @@ class LlamaDecoder:
         for layer, own, shared in zip(self._layers, self._rows.tensor, self._shared.tensor, strict=True):
             normal = rms_norm(x, x.shape[-1:], layer.norm, self._eps)
             x = x + layer.out(self._attend(layer, own, shared, normal, batch))
-            gate, up = layer.gate_up(rms_norm(x, x.shape[-1:], layer.mlp_norm, self._eps)).chunk(2, dim=-1)
-            x = x + layer.down(silu(gate).mul_(up))
+            x = x + layer.down(by_rows(_gated, layer.gate_up(rms_norm(x, x.shape[-1:], layer.mlp_norm, self._eps))))
         return x[torch.arange(rows, device=self._device) * length + last_R]
 
     def _place(self, first: int, rows: int, length: int, start_R: Tensor) -> _Placement:
@@ -160,7 +165,7 @@ class LlamaDecoder:
         if layer.qk_norm is not None:
             qk = rms_norm(qk, (head,), None, self._eps) * layer.qk_norm
         pairs = torch.view_as_complex(qk.float().unflatten(-1, (-1, 2)))
-        qk = torch.view_as_real(pairs * batch.rotation_N).flatten(1).to(self._dtype)
+        qk = torch.view_as_real(by_rows(torch.mul, pairs, batch.rotation_N)).flatten(1).to(self._dtype)
         q, k = qk.split((q_width, kv_width), dim=-1)
         own.view(-1, head).index_copy_(0, batch.slot_NH.flatten(), torch.cat([k, v], dim=-1).view(-1, head))
 

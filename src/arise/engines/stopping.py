@@ -14,8 +14,10 @@ class StopRules:
 
     @cached_property
     def _pieces(self) -> list[str]:
-        pieces: list[str] = self._tokenizer.batch_decode([[i] for i in range(len(self._tokenizer))])
-        return pieces
+        """Each token's text behind another one: some tokenizers drop the space that a text begins with."""
+        before = len(self._tokenizer.decode([0]))
+        pieces: list[str] = self._tokenizer.batch_decode([[0, i] for i in range(len(self._tokenizer))])
+        return [piece[before:] for piece in pieces]
 
     def ends_with_stop(self, generated: Sequence[int], stop: tuple[str, ...]) -> bool:
         """Whether the last token completed one of the stop strings."""

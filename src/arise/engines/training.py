@@ -82,7 +82,7 @@ class Trainer:
             self.optimizer.step()
             self.updates += 1
         self.optimizer.zero_grad(set_to_none=True)
-        self._count_failures(skipped, norm)
+        self._count_failures(skipped, math.isfinite(norm))
         kept, clipped, ratio = totals.kept_tokens, totals.dual_clipped_tokens, totals.max_abs_log_ratio
         return StepStats(totals.loss, norm, rate, count, kept, clipped, ratio, skipped)
 
@@ -130,8 +130,12 @@ class Trainer:
         # AdamW would still move along its old momentum: a batch that teaches nothing must change nothing.
         return "" if norm > 0.0 else "the gradient is zero"
 
-    def _count_failures(self, skipped: str, norm: float) -> None:
-        self.failures = self.failures + 1 if skipped and not math.isfinite(norm) else 0
+    def _count_failures(self, skipped: str, finite: bool) -> None:
+        """A batch that teaches nothing says nothing about the numbers: it neither adds to a row nor ends it."""
+        if not finite:
+            self.failures += 1
+        elif not skipped:
+            self.failures = 0
         if self.failures >= MAX_FAILURES:
             raise EngineFault(
                 f"three updates in a row were skipped because {skipped}; the weights are still those of update "

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from arise.config import Agent, Sampling
-from arise.ports import Engine, Sandbox
+from arise.ports import Engine, PolicyLost, Sandbox
 from arise.types import (
     CommandResult,
     Observation,
@@ -106,6 +106,11 @@ class ShellAgent:
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
         window = self.engine.capabilities().context_length
+        if len(record.ids) > window:
+            raise PolicyLost(
+                f"the first prompt of {task.id} has {len(record.ids)} tokens, the model's window is {window}: "
+                "shorten the instruction or raise sampling.context_length"
+            )
         while len(turns) < self.limits.max_turns:
             segment = await self._sample(record.ids, key, seed)
             record.add(segment)

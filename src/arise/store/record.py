@@ -67,7 +67,7 @@ def repeatable(row: Row) -> Row:
 def rows_of(record: IterationRecord, places: Iterable[Place], now: float) -> Iterator[Row]:
     """Everything an iteration writes, but for its files."""
     state = compress(json.dumps(record.state))
-    yield "iterations", (record.k, json.dumps(dict(record.metrics)), state, record.checkpoint, now)
+    yield "iterations", (record.k, json.dumps(dict(record.metrics), allow_nan=False), state, record.checkpoint, now)
     for slot, draw in enumerate(record.draws):
         yield "draws", (record.k, slot, draw.task_id, draw.path.value, json.dumps(to_json(draw)))
     remaining = iter(places)

@@ -99,7 +99,11 @@ def test_another_budget_is_refused_by_name(tmp_path: Path, overlay: dict[str, di
 def test_two_methods_are_held_against_each_other_whatever_comes_first(tmp_path: Path) -> None:
     (tmp_path / "methods").mkdir()
     (tmp_path / "base.toml").write_text(BASE.read_text())
-    overlays = {"none": {"judge": {"kind": "none"}}, "arise": {}, "mine": {"judge": {"flip_rate": 0.2}}}
+    overlays: dict[str, dict[str, dict[str, object]]] = {
+        "none": {"judge": {"kind": "none"}},
+        "arise": {},
+        "mine": {"judge": {"flip_rate": 0.2}},
+    }
     for name, overlay in overlays.items():
         (tmp_path / "methods" / f"{name}.toml").write_text(tomli_w.dumps(overlay))
     with pytest.raises(ConfigError, match=r"judge\.flip_rate: mine differs from arise"):

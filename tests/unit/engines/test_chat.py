@@ -72,6 +72,25 @@ def test_a_template_that_drops_a_message_is_named() -> None:
         ChatFormat(tokenizer_with(dropping)).prompt([*HELLO, {"role": "tool", "content": "x"}])
 
 
+def test_a_template_that_needs_a_system_message_is_understood() -> None:
+    needing = "{% if messages[0].role != 'system' %}{{ raise_exception('system first') }}{% endif %}" + CHATML
+    assert ChatFormat(tokenizer_with(needing)).end_ids == ChatFormat(tokenizer_with(CHATML)).end_ids
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ raise_exception('closed on Sundays') }}", "closed on Sundays"),
+        ("{% for message in %}", "Expected|unexpected"),
+        ("{% for m in messages if m.role != 'assistant' %}{{ m.content }}{% endfor %}", "drops the answer"),
+        ("{% for m in messages %}{{ m.content + 1 }}{% endfor %}", "concatenate"),
+    ],
+)
+def test_a_template_that_cannot_show_a_conversation_says_why(template: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"cannot show a message and its answer .*({reason})"):
+        ChatFormat(tokenizer_with(template))
+
+
 def test_a_tokenizer_without_a_template_is_refused() -> None:
     with pytest.raises(ValueError, match="no chat template"):
         ChatFormat(tokenizer_with(""))

