@@ -76,20 +76,50 @@ def run_ours(engine: EmbeddedEngine, rounds: Sequence[Prompts], lengths: Lengths
     asyncio.run(all_conversations(engine, rounds[seed], lengths, seed))
 
 
+GENERATE: Any = {"do_sample": True, "top_k": 0, "pad_token_id": 0, "eos_token_id": None}
+
+
+def padded(rows: Prompts) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows filled up on the left, and which of their places are real."""
+    longest = max(map(len, rows))
+    ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
+    return ids, torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
+
+
 def run_generate(
     model: Any, rounds: Sequence[Prompts], lengths: Lengths, observation: list[int], seed: int = 0
 ) -> list[list[int]]:
-    """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs."""
+    """transformers.generate, all conversations in one left-padded batch a turn; it does not even give log-probs.
+
+    Called anew each turn as trainers do: it reads the conversation so far again.
+    """
     rows = [list(prompt) for prompt in rounds[seed]]
     for turn in range(len(lengths[0])):
         wanted = [length[turn] for length in lengths]
-        longest = max(map(len, rows))
-        ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
-        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
+        ids, mask = padded(rows)
         with torch.inference_mode():
-            options = {"do_sample": True, "top_k": 0, "pad_token_id": 0, "eos_token_id": None}
-            out = model.generate(ids, attention_mask=mask, max_new_tokens=max(wanted), **options)
-        fresh = out[:, longest:].tolist()
+            out = model.generate(ids, attention_mask=mask, max_new_tokens=max(wanted), **GENERATE)
+        fresh = out[:, ids.shape[1] :].tolist()
         after = [] if turn == len(lengths[0]) - 1 else observation
         rows = [row + new[:count] + after for row, new, count in zip(rows, fresh, wanted, strict=True)]
     return rows
+
+
+def run_generate_with_cache(
+    model: Any, rounds: Sequence[Prompts], lengths: Lengths, observation: list[int], seed: int = 0
+) -> None:
+    """The same with its keys and values handed from turn to turn, which asks for turns of equal length."""
+    (ids, mask), cache = padded(rounds[seed]), None
+    more = torch.tensor(observation).expand(len(ids), -1)
+    for length in lengths[0]:
+        with torch.inference_mode():
+            out = model.generate(
+                ids,
+                attention_mask=mask,
+                max_new_tokens=length,
+                past_key_values=cache,
+                return_dict_in_generate=True,
+                **GENERATE,
+            )
+        cache, ids = out.past_key_values, torch.cat([out.sequences, more], dim=1)
+        mask = torch.cat([mask, mask.new_ones(len(ids), ids.shape[1] - mask.shape[1])], dim=1)

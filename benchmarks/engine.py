@@ -38,6 +38,7 @@ from benchmarks.conversations import (
     conversations,
     fresh_model,
     run_generate,
+    run_generate_with_cache,
     run_ours,
 )
 from benchmarks.side_by_side import ROUNDS, side_by_side
@@ -68,10 +69,14 @@ def sampling() -> None:
     mixed = [random.integers(8, 89, 4).tolist() for _ in range(64)]
     for name, lengths in (("48 tokens a turn", equal), ("8 to 88 tokens a turn", mixed)):
         asyncio.run(engine.publish())  # forgets the rounds before
+        others: dict[str, Callable[..., object]] = {"transformers.generate": run_generate}
+        if lengths is equal:
+            others["generate, cache kept"] = run_generate_with_cache
         side_by_side(
-            {
-                "engine": partial(run_ours, engine, rounds, lengths),
-                "transformers.generate": beside(engine, partial(run_generate, model, rounds, lengths, observation)),
+            {"engine": partial(run_ours, engine, rounds, lengths)}
+            | {
+                other: beside(engine, partial(run, model, rounds, lengths, observation))
+                for other, run in others.items()
             },
             sum(map(sum, lengths)),
             f"Sampling: small model, 64 conversations x 4 turns, {name}",
