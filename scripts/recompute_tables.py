@@ -132,7 +132,7 @@ def student_point(freedom: int) -> float:
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if below(middle) < 0.975 else (low, middle)
-    return high
+    return float(high)
 
 
 def over_seeds(rates: list[Fraction], sign: str = "", bounds: tuple[float, float] = (-math.inf, math.inf)) -> str:
