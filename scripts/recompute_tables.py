@@ -125,14 +125,16 @@ def student_point(freedom: int) -> float:
     scale = math.gamma((freedom + 1) / 2) / (math.sqrt(freedom * math.pi) * math.gamma(freedom / 2))
 
     def below(x: float, parts: int = 4000) -> float:
-        values = [scale * (1 + (x * n / parts) ** 2 / freedom) ** (-(freedom + 1) / 2) for n in range(parts + 1)]
+        values: list[float] = [
+            scale * (1 + (x * n / parts) ** 2 / freedom) ** (-(freedom + 1) / 2) for n in range(parts + 1)
+        ]
         return 0.5 + x / parts / 3 * (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1])
 
     low, high = 0.0, 20.0
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if below(middle) < 0.975 else (low, middle)
-    return float(high)
+    return high
 
 
 def over_seeds(rates: list[Fraction], sign: str = "", bounds: tuple[float, float] = (-math.inf, math.inf)) -> str:
