@@ -1,6 +1,6 @@
 """The composition root: the only file that names concrete classes, from a configuration to a run ready to start."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -114,7 +114,7 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
     async with shelter(config) as (sandboxes, verifier):
         loaded = await starting_model(config, sandboxes, display.tell)
         engine, chat = build_engine(config, loaded), ChatFormat(loaded.tokenizer)
-        store.note(engine.facts())
+        _note_the_start(store, engine.facts(), display.tell)
         try:
             tasks, seed = train_tasks | held_out, config.train.seed
             agent = discreet(config, _agent(config, engine, chat), display.tell)
@@ -148,13 +148,28 @@ async def workplace(config: Config, store: RunStore, display: Display) -> AsyncI
             engine.close()
 
 
+def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[str], None]) -> None:
+    """Keep what the run began with, and say where its arithmetic now differs from that."""
+    known = dict(store.query("SELECT key, value FROM meta"))
+    for name in ("threads", "torch"):
+        if known.get(name, facts[name]) != facts[name]:
+            tell(
+                f"{name} {known[name]} before, {facts[name]} now: the run goes on, but not bit for bit as if never stopped"
+            )
+    store.note(facts)
+
+
 async def _continue(config: Config, state: State, store: RunStore, engine: Engine, tell: Callable[[str], None]) -> None:
     """Go back to the last commit; where there is none, begin with the pool that the configuration names."""
     found = store.last_checkpoint(tell)
     if found is not None:
         saved, checkpoint = found
         state.restore(saved)
-        await engine.load_state(str(store.folder / checkpoint))
+        try:
+            await engine.load_state(str(store.folder / checkpoint))
+        except ValueError as error:
+            remedy = "give back the model that the run began with"
+            raise AriseError("model", Exit.CONFIG, str(error), "nothing was changed", remedy) from None
     elif config.pool.lifecycle:
         state.pool = starting_pool(Path(config.pool.lifecycle))
         state.sampler.keep_only(state.pool)
