@@ -153,9 +153,8 @@ def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[s
     known = dict(store.query("SELECT key, value FROM meta"))
     for name in ("threads", "torch"):
         if known.get(name, facts[name]) != facts[name]:
-            tell(
-                f"{name} {known[name]} before, {facts[name]} now: the run goes on, but not bit for bit as if never stopped"
-            )
+            change = f"{name} {known[name]} before, {facts[name]} now"
+            tell(f"{change}: the run goes on, but not bit for bit as if it had never stopped")
     store.note(facts)
 
 
