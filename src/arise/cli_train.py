@@ -150,23 +150,28 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
             "the run has ended; every committed iteration is kept",
             "start a new run with a lower optimizer.learning_rate, or in fp32",
         ) from None
-    except RuntimeError as error:  # torch has no class of its own for memory of the CPU
-        if "allocate memory" not in str(error) and "out of memory" not in str(error):
-            raise
-        raise AriseError(
-            "memory",
-            Exit.ENGINE,
-            f"memory ran out: {str(error).splitlines()[0]}",
-            "the run has ended; every committed iteration is kept",
-            f"free memory and arise resume {store.folder}, or start anew with a lower policy.token_budget (updates) or "
-            "policy.batch_rows (sampling)",
-        ) from None
+    except RuntimeError as error:
+        raise _out_of_memory(store.folder, error) or error from None
     except OSError as error:
         if error.errno not in FULL:
             raise
         raise unwritable(store.folder, error) from error
     except sqlite3.OperationalError as error:
         raise unwritable(store.folder, error) from error
+
+
+def _out_of_memory(folder: Path, error: RuntimeError) -> AriseError | None:
+    """The message for memory that ran out; torch has no class of its own for that of the CPU."""
+    if "allocate memory" not in str(error) and "out of memory" not in str(error):
+        return None
+    return AriseError(
+        "memory",
+        Exit.ENGINE,
+        f"memory ran out: {str(error).splitlines()[0]}",
+        "the run has ended; every committed iteration is kept",
+        f"free memory and arise resume {folder}, or start anew with a lower policy.token_budget (updates) or "
+        "policy.batch_rows (sampling)",
+    )
 
 
 async def _train(place: Workplace, display: Display) -> None:
