@@ -72,15 +72,16 @@ def label_of(iteration: int) -> str:
 
 def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
     """For every retired rubric its rate at retirement and at each later checkpoint, on its own tasks only."""
-    tallies: dict[tuple[str, int], Tally] = defaultdict(Tally)
-    tasks = {item.rubric.id: set(item.task_ids) for item in found}
+    tallies: dict[tuple[int, int], Tally] = defaultdict(Tally)
     checkpoints = set()
     for k, task_id, verdicts in query("SELECT k, task_id, verdicts FROM attempts WHERE label LIKE 'retention/%'"):
         checkpoints.add(k)
         for rubric_id, verdict in json.loads(verdicts).items():
-            if verdict != Verdict.NOT_APPLICABLE and task_id in tasks.get(rubric_id, ()):
-                passes, evaluations = tallies[rubric_id, k]
-                tallies[rubric_id, k] = Tally(passes + (verdict == Verdict.PASS), evaluations + 1)
+            for place, item in enumerate(found):
+                fits = item.rubric.id == rubric_id and task_id in item.task_ids
+                if fits and verdict != Verdict.NOT_APPLICABLE:
+                    passes, evaluations = tallies[place, k]
+                    tallies[place, k] = Tally(passes + (verdict == Verdict.PASS), evaluations + 1)
     return [
         {
             "rubric": item.rubric.id,
@@ -89,9 +90,9 @@ def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
             "returned": item.returned,
             "tasks": len(item.task_ids),
             "at_retirement": _rate(item.at_retirement),
-            "later": {k: _rate(tallies[item.rubric.id, k]) for k in sorted(checkpoints) if item.away_at(k)},
+            "later": {k: _rate(tallies[place, k]) for k in sorted(checkpoints) if item.away_at(k)},
         }
-        for item in found
+        for place, item in enumerate(found)
     ]
 
 
