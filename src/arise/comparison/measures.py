@@ -149,15 +149,15 @@ class RunMeasures:
             found[self.stage(k)] = with_it, without
         return found
 
+    def later(self, row: Mapping[str, Any]) -> dict[int, tuple[float | None, int]]:
+        """A retired rubric's pass rate and verdicts at the later checkpoints that the schedule keeps."""
+        every = int(self.config["storage"]["keep_every"]) or 1
+        return {k: (rate, count) for k, (rate, count) in row["later"].items() if k % every == 0 or k == self.planned}
+
     def later_tallies(self) -> list[Tally]:
         """Verdicts on retired rubrics, one for each rubric and later checkpoint of the schedule; some are empty."""
-        every = int(self.config["storage"]["keep_every"]) or 1
-        return [
-            Tally(round((rate or 0.0) * count), count)
-            for row in self.retention
-            for k, (rate, count) in row["later"].items()
-            if k % every == 0 or k == self.planned
-        ]
+        rates = [rate for row in self.retention for rate in self.later(row).values()]
+        return [Tally(round((rate or 0.0) * count), count) for rate, count in rates]
 
     def words_of(self, kind: str) -> list[str]:
         """The criteria that events of a kind speak of, one for each event."""

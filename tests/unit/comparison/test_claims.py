@@ -1,5 +1,7 @@
 """Claims are decided by their intervals and nothing else."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,6 +109,24 @@ def test_a_behaviour_that_returned_says_nothing_about_retention_from_then_on(tmp
     assert later(tmp_path / "a", *gone, verdicts=verdicts) == [(4, 4), (2, 4), (4, 4)]
     assert later(tmp_path / "b", *gone, (8, "r1", "reopen"), verdicts=verdicts) == [(4, 4), (2, 4)]
     assert later(tmp_path / "c", *gone, (6, "r1-again", "born"), verdicts=verdicts) == [(4, 4)]
+
+
+def test_a_second_retirement_has_tasks_of_its_own(tmp_path: Path) -> None:
+    """The first retirement is judged on train-0, the second on train-1, though both are of one rubric."""
+    lives = (2, "r1", "born"), (4, "r1", "retire"), (6, "r1", "reopen"), (8, "r1", "retire")
+    run = write_run(
+        tmp_path / "run",
+        seed=0,
+        success=from_iteration(0),
+        iterations=12,
+        events=lives,
+        retention={"r1": {6: "1010", 10: "1110"}},
+    )
+    with closing(sqlite3.connect(run / "run.db")) as db, db:
+        db.execute("UPDATE draws SET task_id = CASE WHEN k < 5 THEN 'train-0' ELSE 'train-1' END")
+    first, second = measure(run, "arise").retention
+    assert (first["tasks"], first["later"]) == (1, {6: [1.0, 2]})
+    assert (second["tasks"], second["later"]) == (1, {10: [0.5, 2]})
 
 
 def test_turnover_needs_a_retirement_in_every_run_and_counts_words(tmp_path: Path) -> None:

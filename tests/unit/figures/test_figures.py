@@ -7,12 +7,14 @@ from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from arise.cli_app import app
 from arise.comparison.measures import read_study
 from arise.figures.draw import FIGURES, draw
+from arise.figures.retention import retention_after_retirement
 from tests.synthetic_runs import write_run
 
 BEGINNINGS = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
@@ -60,6 +62,22 @@ def test_one_loose_run_is_enough(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert (tmp_path / "figure-3.svg").is_file()
     assert not (tmp_path / "figure-6.svg").exists()  # nobody asked for its retention
+
+
+def test_retention_is_drawn_at_the_checkpoints_that_the_schedule_keeps(tmp_path: Path) -> None:
+    write_run(
+        tmp_path / "mine",
+        seed=0,
+        success=lambda *_: True,
+        iterations=12,
+        changes={"storage": {"keep_every": 4}},
+        events=[(2, "r1", "born"), (4, "r1", "retire")],
+        retention={"r1": {8: "1111", 11: "0000", 12: "1101"}},
+    )
+    figure = retention_after_retirement(read_study([tmp_path / "mine"]))
+    assert figure is not None
+    drawn = figure.axes[0].lines[-1]
+    assert np.asarray(drawn.get_xydata()).tolist() == [[8, 1.0], [12, 0.75]]
 
 
 def test_a_run_under_way_has_no_final_rate(tmp_path: Path) -> None:
