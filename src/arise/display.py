@@ -4,7 +4,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan
 
 import numpy as np
 
@@ -40,7 +40,10 @@ class Display:
         self._part, self._since = name, now
 
     def metrics(self, groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]:
-        """The numbers of an iteration that its record keeps; `version` is the policy that was updated."""
+        """The numbers of an iteration that its record keeps; `version` is the policy that was updated.
+
+        A rate of nothing is left out: where no group is complete or no rubric was judged, there is no 0 %.
+        """
         complete = [group for group in groups if group.complete]
         outcomes = [bool(rollout.success) for group in complete for rollout in group.rollouts]
         verdicts = [v for g in groups for r in g.rollouts if r.judgment for v in r.judgment.verdicts.values()]
@@ -59,7 +62,7 @@ class Display:
                 "incomplete": len(groups) - len(complete),
                 "pool": len(state.pool),
                 "skills_shown": sum(pair.skill.active for pair in state.pool.pairs),
-                "coverage": sampler.coverage.coverage() if isinstance(sampler, CapabilitySampler) else 0.0,
+                "coverage": sampler.coverage.coverage() if isinstance(sampler, CapabilitySampler) else nan,
                 "turns": _mean([len(r.trajectory.turns) for g in complete for r in g.rollouts]),
                 "loss": update.loss,
                 "grad_norm": update.grad_norm,
@@ -97,13 +100,22 @@ class Display:
         change = f" (+{born} -{retired})" if record.update else ""
         money = self.trust.money(record.k + 1) if self.trust else ""
         self._write(
-            f"{record.k + 1:4d}/{self._iterations}  pass {100 * m['pass_rate']:5.1f} %  "
-            f"rubrics {m['rubric_reward']:.2f}  "
+            f"{record.k + 1:4d}/{self._iterations}  pass {percent(m.get('pass_rate')):>5} %  "
+            f"rubrics {share(m.get('rubric_reward')):>4}  "
             f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
-            f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  coverage {m['coverage']:.2f}  {spent:.1f} s"
-            + (f"  {money}" if money else "")
-            + no_update(m)
+            f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  "
+            f"coverage {share(m.get('coverage'))}  {spent:.1f} s" + (f"  {money}" if money else "") + no_update(m)
         )
+
+
+def percent(rate: float | None) -> str:
+    """A rate of an iteration; dashes where there was nothing to take it of."""
+    return "--" if rate is None else f"{100 * rate:.1f}"
+
+
+def share(rate: float | None) -> str:
+    """The same between 0 and 1."""
+    return "--" if rate is None else f"{rate:.2f}"
 
 
 def no_update(metrics: Mapping[str, float]) -> str:
@@ -139,4 +151,4 @@ def _staleness(groups: Sequence[Group], version: int) -> dict[str, float]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(sum(values)) / len(values) if values else 0.0
+    return float(sum(values)) / len(values) if values else nan

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arise.config import Config
-from arise.display import Display, no_update
+from arise.display import Display, no_update, percent, share
 from arise.store import IterationRecord
 from arise.store.summaries import weakest_cell
 from arise.types import PoolEvent, Rollout
@@ -26,9 +26,11 @@ LOOK_BACK = 10
 """How many iterations back the pass rate is compared with."""
 
 
-def sparkline(values: Sequence[float], width: int = 24) -> str:
-    """The last values as bars between 0 and 1."""
-    return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values[-width:])
+def sparkline(values: Sequence[float | None], width: int = 24) -> str:
+    """The last values as bars between 0 and 1, with gaps where there is none."""
+    return "".join(
+        " " if value is None else BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values[-width:]
+    )
 
 
 class LiveDisplay(Display):
@@ -85,26 +87,27 @@ class LiveDisplay(Display):
         return f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left{saved}"
 
     def _tasks(self) -> str:
-        m, passes = self._history[-1], [h["pass_rate"] for h in self._history]
+        m, passes = self._history[-1], [h.get("pass_rate") for h in self._history]
+        last, earlier = passes[-1], passes[-1 - LOOK_BACK] if len(passes) > LOOK_BACK else None
         change = ""
-        if len(passes) > LOOK_BACK:
-            change = f" ({100 * (passes[-1] - passes[-1 - LOOK_BACK]):+.1f} against {LOOK_BACK} iterations before)"
+        if last is not None and earlier is not None:
+            change = f" ({100 * (last - earlier):+.1f} against {LOOK_BACK} iterations before)"
         groups = f"groups: {m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
-        return f"pass {100 * m['pass_rate']:.1f} % {sparkline(passes)}{change}   {groups}"
+        return f"pass {percent(last)} % {sparkline(passes)}{change}   {groups}"
 
     def _rubrics(self) -> str:
-        m, rewards = self._history[-1], [h["rubric_reward"] for h in self._history]
+        m, rewards = self._history[-1], [h.get("rubric_reward") for h in self._history]
         every = self._config.pool.update_every
         last = max((event.iteration for event in self._events), default=0)
         kinds = Counter(event.kind for event in self._events if event.iteration == last)
         change = f" (+{kinds['born']} -{kinds['retire']} at {last})" if last else ""
         shown = f"skills shown {m['skills_shown']:.0f}   next update {every * (self._done // every + 1)}"
-        return f"reward {m['rubric_reward']:.2f} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
+        return f"reward {share(rewards[-1])} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
 
     def _sampling(self, record: IterationRecord) -> str:
         rho = next((draw.rho for draw in record.draws if draw.rho is not None), None)
         parts = [] if rho is None else [f"discovery {rho:.2f}"]
-        parts.append(f"coverage {self._history[-1]['coverage']:.2f}")
+        parts.append(f"coverage {share(self._history[-1].get('coverage'))}")
         weakest = weakest_cell(record.state)
         if weakest:
             task_type, capability, passes, fails = weakest

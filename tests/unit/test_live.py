@@ -1,6 +1,7 @@
 """The live screen: what a person who watches must find on it, and nothing a run says can change the terminal."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -83,3 +84,14 @@ def test_no_colour_is_no_colour() -> None:
 
 def test_bars() -> None:
     assert sparkline([0.0, 0.5, 1.0]) == "▁▅█"
+    assert sparkline([0.0, None, 1.0]) == "▁ █"
+
+
+def test_an_iteration_that_could_not_tell_is_shown_as_dashes() -> None:
+    known = {name: value for name, value in METRICS.items() if name not in ("pass_rate", "rubric_reward", "coverage")}
+    out = io.StringIO()
+    with LiveDisplay(Console(file=out, force_terminal=True, width=150), Config(), Path("wise-otter")) as display:
+        for k in range(20):
+            display.finished(replace(record(k), metrics=METRICS if k < 19 else known))
+    for words in ("pass -- %", "reward --", "coverage --"):
+        assert words in out.getvalue(), words

@@ -96,8 +96,10 @@ class RunMeasures:
 
     def pass_rate_windows(self) -> dict[int, float]:
         """Mean pass rate of training rollouts between pool updates, each window named by its last iteration."""
-        rates = [float(metrics["pass_rate"]) for metrics in self.metrics]
-        return {end: fmean(rates[end - self.update_every : end]) for end in self._window_ends()}
+        rates = [metrics.get("pass_rate") for metrics in self.metrics]
+        windows = {end: rates[end - self.update_every : end] for end in self._window_ends()}
+        known = {end: [float(rate) for rate in window if rate is not None] for end, window in windows.items()}
+        return {end: fmean(window) for end, window in known.items() if window}
 
     def reward_windows(self) -> dict[int, float]:
         """Share of applicable rubric verdicts that passed, in the same windows; one without verdicts has no share."""
