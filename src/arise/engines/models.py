@@ -29,6 +29,7 @@ def load(name_or_path: str, *, lora: bool | None = None) -> LoadedModel:
     with_lora = name_or_path in PULLABLE if lora is None else lora
     if folder is not None:
         _require_memory(name_or_path, parameters_in(folder), "lora" if with_lora else "full")
+        _without_bars()
     model, tokenizer = _from_transformers(name_or_path, str(folder or name_or_path))
     if not tokenizer.chat_template:
         raise ValueError(
@@ -36,6 +37,13 @@ def load(name_or_path: str, *, lora: bool | None = None) -> LoadedModel:
             "or put a chat_template.jinja into its folder"
         )
     return LoadedModel(name_or_path, model, tokenizer, LoraSpec() if with_lora else None)
+
+
+def _without_bars() -> None:
+    """A folder is read in a moment; a bar for that is noise in a log and tears the live screen."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
 
 
 def _folder(name_or_path: str) -> Path | None:

@@ -99,6 +99,14 @@ def test_a_good_folder_loads(folder: Path) -> None:
     assert load(str(folder), lora=True).lora is not None
 
 
+def test_loading_a_folder_prints_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from transformers.utils import logging
+
+    logging.enable_progress_bar()
+    load(str(folder))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_every_bad_folder_has_its_message(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such model folder"):
         load(str(tmp_path / "nowhere"))
