@@ -5,6 +5,7 @@ from textwrap import fill, shorten
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from arise.comparison.measures import Study
 from arise.figures.style import INK, WIDTH
@@ -49,6 +50,7 @@ def _panel(axes: Any, seed: int, row: Mapping[str, Any], later: Later) -> None:
         axes.plot(row["retired"], row["at_retirement"][0], "D", markerfacecolor="white", color=INK, markersize=5)
     axes.plot([k for k, _, _ in later], [rate for _, rate, _ in later], "o-", color=BEHAVIOUR, markersize=4)
     axes.set_ylim(0, 1.04)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.set_xlabel("iteration")
     axes.set_title(f"{row['rubric']}, seed {seed}, retired at {row['retired']}", size=7.5)
     axes.annotate(fill(shorten(row["criterion"], 78), 40), (0.04, 0.06), xycoords="axes fraction", size=6.5)
