@@ -73,7 +73,7 @@ def _iteration(store: RunStore, state: dict[str, Any], text_size: int) -> dict[s
     with store.writing():
         write_checkpoint(store.folder / checkpoint, chain)
     draws = [Draw(group.task.id, DrawPath.UNIFORM, 0.5) for group in judged]
-    metrics = {"pass_rate": 0.5, "pool": float(len(after))}
+    metrics = {"pass_rate": 0.5, "pool": float(len(after))} | ({"rubric_reward": 0.25} if len(pool) else {})
     evidence = records_of(k, judged)
     store.commit(IterationRecord(k, draws, judged, [None] * TASKS, evidence, pool, update, metrics, new, checkpoint))
     return new

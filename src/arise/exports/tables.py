@@ -98,7 +98,9 @@ def write_parquet(run: RunReader, out: Path) -> list[Path]:
         found = [_storable(record) for record in records]
         if found:
             path = out / f"{name}.parquet"
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(found), path, compression="zstd")
+            columns = dict.fromkeys(column for record in found for column in record)
+            table = pyarrow.table({column: [record.get(column) for record in found] for column in columns})
+            pyarrow.parquet.write_table(table, path, compression="zstd")
             written.append(path)
     return written
 

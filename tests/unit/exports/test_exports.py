@@ -107,6 +107,8 @@ def test_tables_hold_every_row(run: Path, tmp_path: Path, form: str) -> None:
             assert len(rows[table]) == reader.query(f"SELECT COUNT(*) FROM {table}")[0][0]  # noqa: S608
         assert sorted(row["id"] for row in rows["pairs"]) == sorted(pair.rubric.id for pair in reader.pairs())
     assert [row["pass_rate"] for row in rows["iterations"]] == [0.5] * 4
+    rewards = [row.get("rubric_reward") for row in rows["iterations"]]
+    assert rewards == [None, None, 0.25, 0.25]  # no rubric was judged in the first two
     assert len(rows["turns"]) == 16 * 3
 
 
