@@ -28,6 +28,7 @@ NAMES = {
     "ruscarl": "RuscaRL",
     "all-guided": "ARISE, all guided",
     "ruscarl-advice": "RuscaRL, advice",
+    "watch": "ARISE, watch",
 }
 
 
@@ -36,6 +37,7 @@ class Attempt(NamedTuple):
     number: int
     domain: str
     success: bool | None
+    stop: str
 
 
 class Run(NamedTuple):
@@ -49,16 +51,17 @@ class Run(NamedTuple):
 
 def read_attempts(folder: Path, db: sqlite3.Connection, label: str) -> list[Attempt]:
     """The raw file of an evaluation, and beside it the table that was filled from it: the two must tell the same."""
-    sql = "SELECT task_id, attempt, domain, success FROM attempts WHERE label=?"
-    kept = sorted(Attempt(t, n, d, None if s is None else bool(s)) for t, n, d, s in db.execute(sql, (label,)))
+    sql = "SELECT task_id, attempt, domain, success, stop FROM attempts WHERE label=?"
+    rows = db.execute(sql, (label,))
+    kept = sorted(Attempt(t, n, d, None if won is None else bool(won), stop) for t, n, d, won, stop in rows)
     raw_file = folder / "evaluations" / f"{label}.jsonl"
     if not raw_file.is_file():
         raise SystemExit(f"{raw_file} is not there: nothing to recompute from")
     lines = [json.loads(line) for line in raw_file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    raw = {(x["task_id"], x["attempt"]): Attempt(x["task_id"], x["attempt"], x["domain"], x["success"]) for x in lines}
-    if sorted(raw.values()) != kept:
+    raw = sorted(Attempt(x["task_id"], x["attempt"], x["domain"], x["success"], x["stop"]) for x in lines)
+    if raw != kept:
         raise SystemExit(f"{raw_file} and run.db do not hold the same attempts")
-    return sorted(raw.values())
+    return raw
 
 
 def read_run(place: Path, method: str, seed: int) -> Run | None:
@@ -205,13 +208,17 @@ def recompute(methods: dict[str, list[Run]]) -> dict[str, Rows]:
     everything = starts | ends
     domains = sorted({a.domain for attempts in everything.values() for a in attempts if a.success is not None})
     seeds = sorted({run.seed for runs in methods.values() for run in runs})
-    by_domain, by_run, by_seed, by_time, final = [], [], [], [], []
+    by_domain, by_run, by_seed, by_time, final, endings = [], [], [], [], [], []
     for name, attempts in everything.items():
         cells = [rate([a for a in attempts if a.domain == domain]) for domain in domains]
         by_domain.append([name, *(printed(cell) for cell in (*cells, rate(attempts)))])
         numbers = sorted({a.number for a in attempts if a.success is not None})
         rates = [one for n in numbers if (one := rate([a for a in attempts if a.number == n])) is not None]
         by_run.append([name, *map(printed, rates), spread(rates)])
+        counting = [a for a in attempts if a.success is not None]
+        sides = [[a for a in counting if (a.stop == "finished") == done] for done in (True, False)]
+        shares = [Fraction(100 * len(side), len(counting)) if counting else None for side in sides]
+        endings.append([name, *(printed(x) for n in (0, 1) for x in (shares[n], rate(sides[n])))])
     for (name, attempts), runs in zip(ends.items(), methods.values(), strict=True):
         rate_of = {run.seed: one for run in runs if (one := rate(run.after)) is not None}
         by_seed.append([name, *(printed(rate_of.get(seed)) for seed in seeds), spread(list(rate_of.values()))])
@@ -226,6 +233,7 @@ def recompute(methods: dict[str, list[Run]]) -> dict[str, Rows]:
         "Final held-out pass rate (%) by training seed": by_seed,
         "Table 11.": by_time,
         "Final held-out pass rate (%), no skill shown": final,
+        "How held-out attempts end": endings,
     }
     if "arise" in methods:
         rows = [(NAMES.get(m, m), paired(methods["arise"], runs)) for m, runs in methods.items() if m != "arise"]

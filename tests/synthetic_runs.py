@@ -86,17 +86,19 @@ def _attempt(label: str, task: int, attempt: int, k: int, success: Success) -> t
     found = None if outcome is None else int(outcome)
     fault = "" if outcome is not None else "sandbox: lost"
     where = (DOMAINS[task % 2], f"type-{task % 2}")
-    return label, f"held-{task}", attempt, k, *where, found, found, "finished", fault, 0, "{}"
+    stop = "turn_limit" if (task + attempt) % 3 == 0 else "finished"
+    return label, f"held-{task}", attempt, k, *where, found, found, stop, fault, 0, "{}"
 
 
 def _raw(row: tuple[Any, ...]) -> dict[str, Any]:
     """What the raw file keeps of an attempt, as far as scores are made of it."""
-    _, task_id, attempt, _, domain, _, success, *_ = row
+    _, task_id, attempt, _, domain, _, success, _, stop, *_ = row
     return {
         "task_id": task_id,
         "attempt": attempt,
         "domain": domain,
         "success": None if success is None else bool(success),
+        "stop": stop,
     }
 
 

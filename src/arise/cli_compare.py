@@ -82,6 +82,7 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
     from filelock import FileLock, Timeout
 
     from arise.comparison import plan as planning
+    from arise.comparison.document import counted
     from arise.comparison.progress import Progress
     from arise.comparison.runner import Runner
     from arise.errors import AriseError, Exit
@@ -92,7 +93,7 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
     try:
         with FileLock(folder / "comparison.lock").acquire(timeout=0), Progress(to_stderr=as_json) as progress:
             planning.write_plan(comparison, _facts(jobs, threads))
-            for line in [*planning.budget_lines(comparison), f"{jobs} at a time, {threads} threads each"]:
+            for line in [*planning.budget_lines(comparison), f"{jobs} at a time, {counted(threads, 'thread')} each"]:
                 progress.tell(line)
             given_up = Runner(comparison, jobs, threads, progress.tell).run(progress.show)
     except Timeout:

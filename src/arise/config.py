@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from arise.config_base import Count, Fraction, Positive, Section
+from arise.config_base import Count, Fraction, LengthAdjustment, Positive, Section
 from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.config_evaluation import Evaluation
 from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
@@ -68,13 +68,11 @@ class Loss(Section):
         return self
 
 
-class Credit(Section):
-    """Eqs. 15-17: lambda, and the length adjustment of positive rewards."""
+class Credit(LengthAdjustment):
+    """Eqs. 15-16: lambda, beside the length adjustment of positive rewards."""
 
     kind: Literal["separate"] = "separate"
     rubric_weight: Fraction = 0.3
-    length_strength: Fraction = 0.5
-    length_threshold: Annotated[int, Field(ge=0)] = 16_384
 
 
 class PoolLimits(Section):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from arise.config_base import Count, Fraction, Positive, Section
+from arise.config_base import Count, Fraction, LengthAdjustment, Positive, Section
 from arise.config_models import Endpoint
 
 
@@ -19,13 +19,11 @@ class Scaffold(Section):
     """Whether the update sees the scaffold too; the published method restores the bare prompt before it learns."""
 
 
-class ResponseCredit(Section):
+class ResponseCredit(LengthAdjustment):
     """One reward a response: outcome and share of criteria met, the outcome weighing `outcome_weight` times as much."""
 
     kind: Literal["response"] = "response"
     outcome_weight: Annotated[float, Field(ge=0.0)] = 1.0
-    length_strength: Fraction = 0.5
-    length_threshold: Annotated[int, Field(ge=0)] = 16_384
 
 
 class ElicitedCriteria(Section):

@@ -14,7 +14,11 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from arise.config import Config
+from arise.config_base import LengthAdjustment
 from arise.secrets import found
+
+LASTING = {"credit": tuple(LengthAdjustment.model_fields)}
+"""Keys that every kind of a section has and that say the same in each, so another kind leaves them as they are."""
 
 
 class ConfigError(ValueError):
@@ -68,12 +72,14 @@ def _texts(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    """`layer` over `values`, key by key; a section of another kind replaces the one below it."""
+    """`layer` over `values`, key by key; a section of another kind replaces all but the lasting keys below it."""
     result = dict(values)
     for key, value in layer.items():
         below = result.get(key)
         if isinstance(below, dict) and isinstance(value, dict) and _kind(key, below) == _kind(key, value, below):
             result[key] = merged(below, value)
+        elif isinstance(below, dict) and isinstance(value, dict):
+            result[key] = {name: below[name] for name in LASTING.get(key, ()) if name in below} | value
         else:
             result[key] = value
     return result

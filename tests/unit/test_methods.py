@@ -1,4 +1,4 @@
-"""The nine methods of the paper, and two variants, as overlays over any base: none touches what all must share."""
+"""The nine methods of the paper, and three variants, as overlays over any base: none touches what all must share."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
 BASES = sorted((ROOT / "configs").glob("*.toml"))
 ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
 NAMES = f"arise {ABLATIONS} online-rubrics ruscarl vade"
-VARIANTS = "all-guided ruscarl-advice"
-CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit"}
+VARIANTS = "all-guided ruscarl-advice watch"
+CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit", "watch"}
 
 
-def test_there_are_nine_and_two_variants() -> None:
+def test_there_are_nine_and_three_variants() -> None:
     assert {path.stem for path in OVERLAYS} == {*NAMES.split(), *VARIANTS.split()}
 
 
@@ -50,6 +50,13 @@ def test_later_files_win_key_by_key(tmp_path: Path) -> None:
 def test_a_section_of_another_kind_replaces_the_one_below(tmp_path: Path, below: str) -> None:
     config = load_config(written(tmp_path, below, "[sampler]\nkind = 'vade'\nobserved_decay = 0.3\n"))
     assert config.sampler.kind == "vade"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
+def test_every_method_adjusts_for_length_as_its_base_does(tmp_path: Path, overlay: Path) -> None:
+    (base,) = written(tmp_path, "[credit]\nlength_strength = 0.2\nlength_threshold = 32\nrubric_weight = 0.3\n")
+    credit = load_config([base, overlay]).credit
+    assert (credit.length_strength, credit.length_threshold) == (0.2, 32)
 
 
 def test_without_a_kind_a_section_changes_the_kind_below(tmp_path: Path) -> None:

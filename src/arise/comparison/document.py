@@ -8,6 +8,11 @@ from importlib.resources import files
 from pathlib import Path
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 seed`, `5 seeds`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Heading:
     """A title of level 1, 2 or 3."""

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from arise.comparison.document import counted
 from arise.comparison.measures import RunMeasures, Study
 
 
@@ -35,7 +36,11 @@ def _same_start(runs: list[RunMeasures]) -> Check:
     seeds = {run.seed for run in runs}
     kept = len(starts) == len(seeds) and all(digest != "not noted" for _, digest in starts)
     different = len({digest for _, digest in starts})
-    return Check("the same initial weights for all methods", kept, f"{len(seeds)} seeds, {different} different starts")
+    return Check(
+        "the same initial weights for all methods",
+        kept,
+        f"{counted(len(seeds), 'seed')}, {counted(different, 'different start')}",
+    )
 
 
 def _threads(run: RunMeasures) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from arise.comparison.document import counted
 from arise.config import Config
 from arise.config_file import ConfigError, differences, load_config
 from arise.errors import AriseError, Exit
@@ -213,10 +214,11 @@ def budget_lines(comparison: Comparison) -> list[str]:
     train = config.train
     rollouts = train.tasks_per_iteration * train.group_size
     return [
-        f"{len(comparison.methods)} methods x {len(comparison.seeds)} seeds = {len(comparison.members)} runs",
+        f"{counted(len(comparison.methods), 'method')} x {counted(len(comparison.seeds), 'seed')} "
+        f"= {counted(len(comparison.members), 'run')}",
         f"matched: {train.iterations} iterations x {train.tasks_per_iteration} tasks x {train.group_size} rollouts "
         f"= {train.iterations * rollouts} rollouts a run; the same start, tasks, optimiser, agent and evaluation",
-        f"held out: {config.evaluation.attempts} attempts a task before and after, "
+        f"held out: {counted(config.evaluation.attempts, 'attempt')} a task before and after, "
         f"{config.evaluation.attempts_on_the_way} every {config.evaluation.every} iterations",
     ]
 

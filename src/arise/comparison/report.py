@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Protocol
 
+from arise.comparison.behaviour import table_all_failures, table_endings, table_internalisation, table_lives
 from arise.comparison.claims import OURS, REFERENCE, Claim, claims, outcomes, reaching
-from arise.comparison.document import Block, Heading, Paragraph, Picture, Table, to_html, to_latex, to_markdown
+from arise.comparison.document import Block, Heading, Paragraph, Picture, Table, counted, to_html, to_latex, to_markdown
 from arise.comparison.fairness import Check, checks
 from arise.comparison.measures import Study, finished_only, read_study
 from arise.comparison.plan import MATCHED, read_plan
@@ -18,9 +19,7 @@ from arise.comparison.tables import (
     label,
     p_text,
     paper_tables,
-    table_all_failures,
     table_final,
-    table_internalisation,
     table_unseen_types,
 )
 from arise.config import Config
@@ -63,7 +62,7 @@ def write_report(folder: Path, draw: Draw | None = None) -> Written:
         return Written(f"no run of {folder} is finished yet; 0 of {planned}", {"finished": 0, "planned": planned})
     pictures = list(draw(study, folder / "figures")) if draw else []
     found, promises = claims(study), checks(study)
-    title = f"{len(study)} methods, {len(page['seeds'])} seeds: {Path(page['base']).stem}"
+    title = f"{counted(len(study), 'method')}, {counted(len(page['seeds']), 'seed')}: {Path(page['base']).stem}"
     blocks: list[Block] = [
         Heading(title, 1),
         Paragraph(_scope(study, finished, planned)),
@@ -162,16 +161,16 @@ def _speed(study: Study) -> list[Block]:
     caption = (
         "First evaluation point at which the mean held-out curve stands at or above outcome-only's final pass rate, "
         f"over the seeds that both have; curves are evaluated every {evaluation['every']} iterations with "
-        f"{evaluation['attempts_on_the_way']} attempts a task, their ends with {evaluation['attempts']}; intervals "
-        "draw seeds anew."
+        f"{counted(evaluation['attempts_on_the_way'], 'attempt')} a task, their ends with {evaluation['attempts']}; "
+        "intervals draw seeds anew."
     )
     header = ["Method", "First", "95 %", "Target (%)", "Seeds"]
     return [Heading("Iterations to outcome-only's final pass rate"), Table(caption, header, rows)]
 
 
 def _behaviour(study: Study) -> list[Block]:
-    tables = [table_all_failures(study), table_internalisation(study)]
-    return [Heading("Behaviour in training"), *(table for table in tables if table)]
+    tables = [table_endings(study), table_all_failures(study), table_internalisation(study), table_lives(study)]
+    return [Heading("Behaviour"), *(table for table in tables if table)]
 
 
 def _figures(pictures: Sequence[Picture]) -> list[Block]:
@@ -197,8 +196,9 @@ def _how(page: dict[str, Any], study: Study) -> list[Block]:
         Heading("How to run it again"),
         Paragraph(page.get("command", ""), code=True),
         Paragraph(
-            f"Seeds {', '.join(map(str, page['seeds']))}; {page.get('jobs')} runs at a time with {page.get('threads')} "
-            f"torch threads each, so times are those of a shared machine; {hours:.1f} hours of training in all. "
+            f"Seeds {', '.join(map(str, page['seeds']))}; {counted(page['jobs'], 'run')} at a time with "
+            f"{counted(page['threads'], 'torch thread')} each, so times are those of a shared machine; "
+            f"{hours:.1f} hours of training in all. "
             "Beside this report, `arise compare` keeps every run's whole configuration in `configs/` and its record in "
             "`runs/`."
         ),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from arise.comparison.document import Table
-from arise.comparison.measures import STAGES, RunMeasures, Score, Study
+from arise.comparison.measures import RunMeasures, Score, Study
 from arise.comparison.statistics import Interval, student_interval
 from arise.evaluation.metrics import mean_and_deviation, wilson_interval
 
@@ -21,6 +21,7 @@ LABELS = {
     "ruscarl": "RuscaRL",
     "all-guided": "ARISE, all guided",
     "ruscarl-advice": "RuscaRL, advice",
+    "watch": "ARISE, watch",
 }
 BASE = "Start (no training)"
 
@@ -42,7 +43,7 @@ def table_1(study: Study) -> Table:
     rows += [(label(method), _cells_by_domain(runs, "after")) for method, runs in study.items()]
     domains = sorted({domain for _, cells in rows for domain in cells if domain})
     names = [*domains, ""]
-    shown = [[name, *(_rate(cells.get(domain)) for domain in names)] for name, cells in rows]
+    shown = [[name, *(rate_text(cells.get(domain)) for domain in names)] for name, cells in rows]
     best = {
         (r, c)
         for c, domain in enumerate(names, start=1)
@@ -68,7 +69,7 @@ def _cells_by_domain(runs: Sequence[RunMeasures], evaluation: str) -> dict[str, 
     return cells
 
 
-def _rate(cell: tuple[int, int] | None) -> str:
+def rate_text(cell: tuple[int, int] | None) -> str:
     return f"{100.0 * cell[0] / cell[1]:.1f}" if cell and cell[1] else "–"
 
 
@@ -148,40 +149,6 @@ def table_unseen_types(study: Study) -> Table | None:
             )
     caption = "Held-out pass rate (%) on the task type that training never draws, attempts of all seeds pooled."
     return Table(caption, ["Method", "Pass rate", "Successes", "Wilson 95 %"], rows) if rows else None
-
-
-def table_all_failures(study: Study) -> Table:
-    """Groups that give outcome alone nothing to learn from, by third of the run."""
-    rows = []
-    for method, runs in study.items():
-        counts = [
-            [c for run in runs for c in run.all_failure_by_stage()[stage].values()] for stage in range(len(STAGES))
-        ]
-        sums = [(sum(failed for failed, _ in cells), sum(seen for _, seen in cells)) for cells in counts]
-        rows.append([label(method), *map(_rate, sums)])
-    caption = (
-        "Training groups whose rollouts all fail (%), by third of the run, seeds pooled; samplers draw other tasks."
-    )
-    return Table(caption, ["Method", *STAGES], rows)
-
-
-def table_internalisation(study: Study) -> Table | None:
-    """What a shown skill does to its behaviour, and what the same policy does without it, by third of the run."""
-    rows = []
-    for method, runs in study.items():
-        stages = [[run.contrast_by_stage()[stage] for run in runs] for stage in range(len(STAGES))]
-        if any(tally.evaluations for stage in stages for pair in stage for tally in pair):
-            cells = [" / ".join(_rate(_total(side)) for side in zip(*stage, strict=True)) for stage in stages]
-            rows.append([label(method), *cells])
-    caption = (
-        "Behaviours while their skill was shown (pass rate, %): rollouts that saw it / rollouts of the same iterations "
-        "that did not, by third of the run, seeds pooled. Where every rollout sees it, there are no others."
-    )
-    return Table(caption, ["Method", *STAGES], rows) if rows else None
-
-
-def _total(tallies: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return sum(passes for passes, _ in tallies), sum(evaluations for _, evaluations in tallies)
 
 
 def table_final(study: Study) -> Table:

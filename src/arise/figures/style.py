@@ -24,6 +24,7 @@ COLOURS = {
     "ruscarl": "#882255",
     "all-guided": "#A63603",
     "ruscarl-advice": "#AA4499",
+    "watch": "#332288",
 }
 """Okabe and Ito's palette, filled up from Tol's; a method keeps its colour in every figure."""
 

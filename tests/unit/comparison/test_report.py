@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from arise.comparison.behaviour import table_endings, table_lives
 from arise.comparison.document import Table, to_latex
 from arise.comparison.fairness import checks
 from arise.comparison.measures import read_study
@@ -103,6 +104,8 @@ def test_the_report_holds_every_part(tmp_path: Path) -> None:
         "Final held-out pass rate",
         "Paired differences",
         "Iterations to outcome-only's final pass rate",
+        "How held-out attempts end",
+        "Rubrics of a run",
         "Figure 3.",
         "Figure 5.",
         "Table 11.",
@@ -149,6 +152,20 @@ def test_rates_by_hand(tmp_path: Path) -> None:
     study = read_study([tmp_path / "runs/arise/seed-0"])
     assert table_1(study).rows[1] == ["ARISE", "50.0", "60.0", "54.5"]  # 3/6, 3/5, 6/11
     assert table_6(study).rows[1] == ["ARISE", "50.0", "50.0", "66.7", "55.6 ± 9.6"]
+    assert table_endings(study).rows[1] == ["ARISE", "63.6", "57.1", "36.4", "50.0"]  # 7/11, 4/7, 4/11, 2/4
+    assert table_lives(study) is None
+
+
+def test_lives_of_rubrics_by_hand(tmp_path: Path) -> None:
+    """Seed 0: r1 is born, retired and found again, r2 retired and taken back. Seed 1: one that stays."""
+    found_again = [(2, "r1", "born"), (2, "r2", "born"), (4, "r1", "retire"), (4, "r2", "retire")]
+    found_again += [(6, "r1-again", "born"), (6, "r2", "reopen")]
+    for seed, events in enumerate((found_again, [(2, "r1", "born")])):
+        folder = tmp_path / f"runs/arise/seed-{seed}"
+        write_run(folder, seed=seed, success=lambda *_: True, events=events)
+    lives = table_lives(read_study([tmp_path / f"runs/arise/seed-{seed}" for seed in range(2)]))
+    assert lives is not None
+    assert lives.rows == [["ARISE", "2.0", "0.5", "1.0", "0.5", "1.5"]]
 
 
 @pytest.mark.parametrize(
