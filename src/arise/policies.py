@@ -17,11 +17,10 @@ from arise.config import Config, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
 from arise.engines.cloning import CloneSpec, clone
 from arise.engines.embedded import EmbeddedEngine
-from arise.engines.folders import draft_beside, swap_in
-from arise.engines.models import LoadedModel, load
+from arise.engines.models import LoadedModel, load, save
 from arise.engines.pretrained import cache_root, intact
 from arise.engines.small_model import small_model
-from arise.engines.weights import LoraSpec, merged_weights, plain_model, with_adapters
+from arise.engines.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
 from arise.ports import SandboxPool
 from arise.rollouts.guidance import with_guidance
@@ -157,10 +156,7 @@ def _clone_into(
 
     clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = draft_beside(folder)
-    plain_model(model).save_pretrained(draft, state_dict=merged_weights(model))
-    loaded.tokenizer.save_pretrained(draft)
-    swap_in(draft, folder)
+    save(model, loaded.tokenizer, folder)
 
 
 def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:

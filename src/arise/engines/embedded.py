@@ -13,13 +13,13 @@ import torch
 from arise.engines import llama
 from arise.engines.checkpoint import read_state, write_state
 from arise.engines.decoding import Decoder, Row
-from arise.engines.folders import draft_beside, swap_in
 from arise.engines.generation import Generator
 from arise.engines.generic import GenericDecoder
+from arise.engines.models import save
 from arise.engines.scheduler import Scheduler
 from arise.engines.stopping import StopRules
 from arise.engines.training import Trainer
-from arise.engines.weights import LoraSpec, merged_weights, plain_model, with_adapters
+from arise.engines.weights import LoraSpec, merged_weights, with_adapters
 from arise.types import (
     Capabilities,
     Example,
@@ -201,15 +201,9 @@ class EmbeddedEngine:
         self._publish(int(facts["version"]))
 
     async def export_hf(self, path: Path) -> Path:
-        """Write a folder that plain transformers loads: the trained weights, merged, configuration, tokenizer."""
-        await self._scheduler.run(lambda: self._export(Path(path)))
+        """The trained model as a folder that plain transformers loads."""
+        await self._scheduler.run(lambda: save(self._model, self._tokenizer, Path(path)))
         return Path(path)
-
-    def _export(self, path: Path) -> None:
-        draft = draft_beside(path)
-        plain_model(self._model).save_pretrained(draft, state_dict=merged_weights(self._model))
-        self._tokenizer.save_pretrained(draft)
-        swap_in(draft, path)
 
     def close(self) -> None:
         """Let the engine's thread end."""

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arise.engines.folders import draft_beside, swap_in
 from arise.engines.pretrained import PULLABLE, cached_folder, parameters_in
-from arise.engines.weights import LoraSpec
+from arise.engines.weights import LoraSpec, merged_weights, plain_model
 
 BYTES_PER_PARAMETER = 4
 COPIES = {"lora": 5, "full": 6}
@@ -39,8 +40,17 @@ def load(name_or_path: str, *, lora: bool | None = None) -> LoadedModel:
     return LoadedModel(name_or_path, model, tokenizer, LoraSpec() if with_lora else None)
 
 
+def save(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write a folder that plain transformers loads: the trained weights, merged, configuration, tokenizer."""
+    _without_bars()
+    draft = draft_beside(folder)
+    plain_model(model).save_pretrained(draft, state_dict=merged_weights(model))
+    tokenizer.save_pretrained(draft)
+    swap_in(draft, folder)
+
+
 def _without_bars() -> None:
-    """A folder is read in a moment; a bar for that is noise in a log and tears the live screen."""
+    """A folder is read or written in a moment; a bar for that is noise in a log and tears the live screen."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()

@@ -15,7 +15,7 @@ from arise.cli_models import app
 from arise.engines import models, pretrained
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import load
+from arise.engines.models import load, save
 from arise.engines.small_model import small_model
 from arise.types import SamplingParams
 
@@ -99,12 +99,17 @@ def test_a_good_folder_loads(folder: Path) -> None:
     assert load(str(folder), lora=True).lora is not None
 
 
-def test_loading_a_folder_prints_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_and_saving_a_folder_prints_nothing(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     from transformers.utils import logging
 
     logging.enable_progress_bar()
-    load(str(folder))
+    loaded = load(str(folder))
+    logging.enable_progress_bar()
+    save(loaded.model, loaded.tokenizer, tmp_path / "copy")
     assert capfd.readouterr() == ("", "")
+    assert load(str(tmp_path / "copy")).tokenizer.chat_template == loaded.tokenizer.chat_template
 
 
 def test_every_bad_folder_has_its_message(folder: Path, tmp_path: Path) -> None:
