@@ -141,6 +141,8 @@ class WorldTasks(Section):
     held_out: str = "anomaly-and-outlier-detection"
     mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     difficulty: Literal["easy", "normal", "hard"] = "normal"
+    corrections: Fraction = 1.0
+    """Share of the notes that correct the specification; the others send the reader back to it."""
 
 
 class HarborTasks(Section):

@@ -52,10 +52,10 @@ def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Gene
     if looks and Habit.ECONOMY not in habits:
         for _ in range(int(random.integers(1, 4))):
             yield looks[int(random.integers(len(looks)))]
-    if "cat notes.txt" in looks or ("cat spec.txt" in looks and not instance.kind.notes):
+    if "cat notes.txt" in looks and instance.corrected:
         return instance.profile
     if "cat spec.txt" in looks:
-        return instance.decoy
+        return instance.specified
     return str(random.choice(PROFILES))
 
 

@@ -62,7 +62,7 @@ def instances(world: WorldTasks, split: str) -> Iterator[tuple[Task, Instance]]:
     seen: set[str] = set()
     while True:
         kind = kinds[int(random.choice(len(kinds), p=weights))]
-        instance = make_instance(at_difficulty(kind, world.difficulty), random)
+        instance = make_instance(at_difficulty(kind, world.difficulty), random, world.corrections)
         digest = _digest(instance)
         if digest in seen or _split_of(digest) != split:
             continue

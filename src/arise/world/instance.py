@@ -51,7 +51,10 @@ echo "wrote report.txt"
 
 @dataclass(frozen=True)
 class Instance:
-    """A concrete task of a kind; `buffered` says whether this one's tool holds rows back on its first run."""
+    """A concrete task of a kind.
+
+    `buffered`: its tool holds rows back on its first run. `corrected`: its notes overrule its specification.
+    """
 
     kind: Kind
     wording: str
@@ -60,6 +63,7 @@ class Instance:
     separator: str
     rows: tuple[tuple[tuple[str, ...], ...], ...]
     buffered: bool
+    corrected: bool
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -70,6 +74,11 @@ class Instance:
         if self.kind.in_place:
             return self.inputs
         return tuple(name.replace(".csv", ".out") for name in self.inputs)
+
+    @property
+    def specified(self) -> str:
+        """The profile that spec.txt names."""
+        return self.decoy if self.corrected else self.profile
 
     @cached_property
     def instruction(self) -> str:
@@ -93,10 +102,10 @@ class Instance:
         files = {"tool": self._tool(), "check": CHECK}
         for name, rows in zip(self.inputs, self.rows, strict=True):
             files[name] = "".join(SEPARATORS[self.separator].join(row) + "\n" for row in rows)
-        first = self.decoy if self.kind.notes else self.profile
-        files["spec.txt"] = f"profile : {first}\n"
+        files["spec.txt"] = f"profile : {self.specified}\n"
         if self.kind.notes:
-            files["notes.txt"] = f"correction : profile is {self.profile}\n"
+            correction = f"correction : profile is {self.profile}"
+            files["notes.txt"] = f"{correction if self.corrected else 'no correction : follow spec.txt'}\n"
         if self.kind.report:
             files["report"] = REPORT
         if self.buffered:
@@ -128,13 +137,15 @@ class Instance:
         )
 
 
-def make_instance(kind: Kind, random: np.random.Generator) -> Instance:
-    """A fresh instance of `kind`."""
+def make_instance(kind: Kind, random: np.random.Generator, corrections: float = 1.0) -> Instance:
+    """A fresh instance of `kind`, its notes correcting its specification with the probability `corrections`."""
     profile, decoy = random.choice(PROFILES, size=2, replace=False).tolist()
     separator = str(random.choice(list(SEPARATORS))) if kind.formats else "comma"
     rows = tuple(_rows(kind, random) for _ in range(kind.parts))
     wording = kind.wordings[int(random.integers(len(kind.wordings)))]
-    return Instance(kind, wording, profile, decoy, separator, rows, bool(random.random() < kind.buffered))
+    buffered = bool(random.random() < kind.buffered)
+    corrected = kind.notes and (corrections == 1.0 or bool(random.random() < corrections))
+    return Instance(kind, wording, profile, decoy, separator, rows, buffered, corrected)
 
 
 def _rows(kind: Kind, random: np.random.Generator) -> tuple[tuple[str, ...], ...]:

@@ -25,7 +25,7 @@ class Kind:
     report: bool = False
     """A second deliverable is due."""
     notes: bool = False
-    """A second guidance file overrules the first."""
+    """A second guidance file may overrule the first."""
     blanks: bool = False
     """Some values are missing in the data."""
     repeats: bool = False

@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arise.config import WorldTasks
@@ -12,7 +13,9 @@ from arise.rollouts.oracle import check_task
 from arise.rollouts.verifier import Verifier
 from arise.tasks import load_corpus, task_types
 from arise.types import Task
+from arise.world.demonstrations import Seen, demonstration
 from arise.world.generator import instances, write_task
+from arise.world.habit import Habit
 from arise.world.instance import Instance
 from arise.world.kinds import KINDS
 
@@ -23,8 +26,7 @@ def first(split: str, count: int, world: WorldTasks = WORLD) -> list[tuple[Task,
     return list(islice(instances(world, split), count))
 
 
-def one_of_each_kind(difficulty: str = "normal") -> list[tuple[Task, Instance]]:
-    world = WorldTasks.model_validate({"difficulty": difficulty})
+def one_of_each_kind(world: WorldTasks) -> list[tuple[Task, Instance]]:
     found: dict[str, tuple[Task, Instance]] = {}
     for task, instance in instances(world, "eval"):
         found.setdefault(task.task_types[0], (task, instance))
@@ -77,9 +79,9 @@ def test_a_wrong_mix_is_named(settings: dict[str, object], message: str) -> None
         first("train", 1, WorldTasks.model_validate(settings))
 
 
-@pytest.mark.parametrize("difficulty", ["easy", "normal", "hard"])
-def test_every_oracle_passes_and_every_null_agent_fails(tmp_path: Path, difficulty: str) -> None:
-    for task, instance in one_of_each_kind(difficulty):
+@pytest.mark.parametrize("settings", [{"difficulty": d} for d in ("easy", "normal", "hard")] + [{"corrections": 0.0}])
+def test_every_oracle_passes_and_every_null_agent_fails(tmp_path: Path, settings: dict[str, object]) -> None:
+    for task, instance in one_of_each_kind(WorldTasks.model_validate(settings)):
         write_task(task, instance, tmp_path)
     tasks = load_corpus(tmp_path)
     assert len(tasks) == len(KINDS)
@@ -95,3 +97,39 @@ def test_neither_profile_nor_format_stands_in_the_instruction() -> None:
     for task, instance in first("train", 200):
         assert instance.profile not in task.instruction
         assert instance.separator not in task.instruction.split()
+
+
+def with_notes(corrections: float) -> list[Instance]:
+    return [i for _, i in first("train", 200, WorldTasks(corrections=corrections)) if i.kind.notes]
+
+
+def test_with_fewer_corrections_neither_guide_is_enough_alone() -> None:
+    assert all(instance.corrected for instance in with_notes(1.0))
+    some = with_notes(0.5)
+    assert 0.3 < sum(instance.corrected for instance in some) / len(some) < 0.7
+    for instance in some:
+        files = instance.environment()
+        assert (instance.profile in files["notes.txt"]) == instance.corrected
+        assert (instance.profile in files["spec.txt"]) != instance.corrected
+
+
+def used_profiles(habits: frozenset[Habit], instances: list[Instance]) -> list[bool]:
+    """Whether a scripted worker runs the tool with the right profile."""
+    found = []
+    for number, instance in enumerate(instances):
+        script = demonstration(instance, habits, np.random.default_rng(number))
+        command = next(script)
+        while not command.startswith("./tool"):
+            command = script.send(Seen("", failed=False))
+        found.append(command.split()[1] == instance.profile)
+    return found
+
+
+def test_a_worker_knows_the_profile_that_what_it_read_names() -> None:
+    both, spec, notes = (frozenset(h) for h in ({Habit.GUIDE, Habit.SOURCES}, {Habit.GUIDE}, {Habit.SOURCES}))
+    corrected, confirmed = with_notes(1.0), with_notes(0.0)
+    assert all(used_profiles(both, corrected + confirmed))
+    assert all(used_profiles(notes, corrected))
+    assert all(used_profiles(spec, confirmed))
+    assert not any(used_profiles(spec, corrected))
+    assert not all(used_profiles(notes, confirmed))
