@@ -6,9 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from arise.config_file import differences, load_config
 from tests.e2e.runs import call, digest, settings
 
-CONFIG = Path(__file__).parents[3] / "configs/fake-judge.toml"
+CONFIG, EMBEDDED = (Path(__file__).parents[3] / "configs" / name for name in ("fake-judge.toml", "embedded.toml"))
 
 
 def verdicts(run: Path) -> list[tuple[Any, ...]]:
@@ -16,10 +17,14 @@ def verdicts(run: Path) -> list[tuple[Any, ...]]:
         return db.execute("SELECT rollout_id, rubric_id, verdict, reason FROM verdicts ORDER BY 1, 2").fetchall()
 
 
+def test_only_the_judge_differs_from_the_embedded_run() -> None:
+    assert set(differences(load_config(CONFIG), load_config(EMBEDDED))) == {"judge"}
+
+
 def test_the_run_behind_http_is_the_run_with_the_analyst(tmp_path: Path) -> None:
     cache, offline, run = tmp_path / "cache", tmp_path / "offline", tmp_path / "run"
     longer = settings(["train.iterations=6"])
-    directly = call(cache, "train", "--run-dir", str(offline), *longer)
+    directly = call(cache, "train", str(EMBEDDED), "--run-dir", str(offline), *longer)
     assert directly.returncode == 0, directly.stderr
     done = call(cache, "train", str(CONFIG), "--run-dir", str(run), *longer, "--set", "judge.latency=0.05")
     assert done.returncode == 0, done.stderr
