@@ -167,7 +167,7 @@ def _retains(study: Study) -> Iterator[Claim]:
     totals = [Tally(*map(sum, zip(*tallies, strict=True))) for tallies in later if tallies]
     rates = [total.passes / total.evaluations for total in totals if total.evaluations]
     if rates:
-        interval = student_interval(rates)
+        interval = student_interval(rates).within(0.0, 1.0)
         text = "On average, retired behaviours stay above 0.9 at later checkpoints without guidance"
         above = sum(tally.passes > RETAINED * tally.evaluations for tally in seen)
         silent = sum(map(len, later)) - len(seen)

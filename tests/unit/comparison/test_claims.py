@@ -71,6 +71,18 @@ def test_claims_of_a_clear_study(tmp_path: Path) -> None:
     assert verdict_of(study, "fewer all-failure groups than without skill injection, early") == HOLDS
 
 
+def test_a_share_of_verdicts_stays_below_one(tmp_path: Path) -> None:
+    runs = []
+    for seed, verdicts in enumerate(("1111", "1110")):
+        events = [(2, "r1", "born"), (4, "r1", "retire")]
+        run = write_run(
+            tmp_path / str(seed), seed=seed, success=from_iteration(2), events=events, retention={"r1": {6: verdicts}}
+        )
+        runs.append(measure(run, "arise"))
+    (claim,) = [claim for claim in claims({"arise": runs}) if "retired behaviours" in claim.text]
+    assert claim.numbers.startswith("0.88 (95 % 0.00 to 1.00) of verdicts")
+
+
 def test_one_seed_decides_nothing(tmp_path: Path) -> None:
     assert {claim.verdict for claim in claims(a_study(tmp_path, seeds=1))} == {UNKNOWN}
 
