@@ -144,6 +144,7 @@ def make_instance(kind: Kind, random: np.random.Generator, corrections: float = 
     rows = tuple(_rows(kind, random) for _ in range(kind.parts))
     wording = kind.wordings[int(random.integers(len(kind.wordings)))]
     buffered = bool(random.random() < kind.buffered)
+    # Without a lot at 1.0 one seed gives the same tasks whether or not a caller knows of corrections.
     corrected = kind.notes and (corrections == 1.0 or bool(random.random() < corrections))
     return Instance(kind, wording, profile, decoy, separator, rows, buffered, corrected)
 
