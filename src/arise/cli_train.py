@@ -24,6 +24,7 @@ from arise.display import Display, JsonDisplay
 from arise.engines.faults import EngineFault
 from arise.errors import AriseError, Exit
 from arise.evaluation.internalisation import behaviours, facts, table
+from arise.evaluation.labels import on_the_way
 from arise.evaluation.score import Evaluation
 from arise.live import LiveDisplay
 from arise.run_folder import CONFIG_FILE, RunLock, unwritable
@@ -182,7 +183,7 @@ async def _train(place: Workplace, display: Display) -> None:
         if place.state.iteration <= stop:
             until = config.model_copy(update={"train": config.train.model_copy(update={"iterations": stop})})
             await train(replace(place.run, config=until), place.state)
-            point = await _evaluated(place, f"k{stop:05d}", config.evaluation.attempts_on_the_way)
+            point = await _evaluated(place, on_the_way(stop), config.evaluation.attempts_on_the_way)
             display.tell(point.line())
     await train(place.run, place.state)
 

@@ -20,7 +20,8 @@ from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Exam, require_own_label
 from arise.evaluation.guidance import measure, report
-from arise.evaluation.retention import Retired, as_pool, away_at, curves, label_of, retired
+from arise.evaluation.labels import of_retention
+from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
 from arise.evaluation.rubrics import every_pair, last_pool
 from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.judging import judging
@@ -120,8 +121,8 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
             wanted = {task_id for item in gone for task_id in item.task_ids}
             tasks = [task for task_id, task in found.train.items() if task_id in wanted]
             exam = replace(found.exam, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
-            done = stored_evaluation(label_of(iteration), store.query, len(tasks) * attempts)
-            write((done or await exam.take(label_of(iteration), iteration)).line())
+            done = stored_evaluation(of_retention(iteration), store.query, len(tasks) * attempts)
+            write((done or await exam.take(of_retention(iteration), iteration)).line())
 
     with closing(RunStore.open(folder, lock)) as store:
         config = load_config(folder / CONFIG_FILE)

@@ -44,7 +44,7 @@ def _same_start(runs: list[RunMeasures]) -> Check:
 
 
 def _threads(run: RunMeasures) -> str:
-    return f"{run.facts.get('threads', 'not noted')} threads, torch {run.facts.get('torch', 'not noted')}"
+    return f"threads: {run.facts.get('threads', 'not noted')}, torch: {run.facts.get('torch', 'not noted')}"
 
 
 def _same_for_all(promise: str, runs: list[RunMeasures], fact: Callable[[RunMeasures], str]) -> Check:

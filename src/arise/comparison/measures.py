@@ -12,6 +12,7 @@ from typing import Any
 from arise.comparison.plan import read_plan, run_folder
 from arise.errors import AriseError, Exit
 from arise.evaluation.internalisation import contrasts
+from arise.evaluation.labels import point_of
 from arise.evaluation.retention import curves, retired
 from arise.evaluation.rubrics import every_pair
 from arise.store.reader import RunReader
@@ -91,7 +92,7 @@ class RunMeasures:
     def curve(self) -> dict[int, float]:
         """Held-out pass rate by iteration: before, on the way, after."""
         labels = {0: "before", self.planned: "after"}
-        labels |= {int(label[1:]): label for label in self._by_label if label[0] == "k" and label[1:].isdigit()}
+        labels |= {k: label for label in self._by_label if (k := point_of(label)) is not None}
         return {k: self.score(label).rate for k, label in sorted(labels.items()) if self.score(label).tried}
 
     def pass_rate_windows(self) -> dict[int, float]:

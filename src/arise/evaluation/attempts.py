@@ -10,6 +10,7 @@ from typing import Any
 
 from arise.codec import from_json, to_json
 from arise.errors import AriseError, Exit
+from arise.evaluation.labels import belongs_to_the_run
 from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector, TaskFiles
@@ -18,7 +19,6 @@ from arise.types import Pair, Pool, Rollout, Task
 
 RAW_FOLDER = "evaluations"
 _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
-_OF_THE_RUN = re.compile(r"before|after|k\d+|(retention|guidance)/.*")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def require_label(label: str) -> None:
 def require_own_label(label: str) -> None:
     """Refuse also a name under which a run keeps its own evaluations, which the tables are made of."""
     require_label(label)
-    if _OF_THE_RUN.fullmatch(label):
+    if belongs_to_the_run(label):
         raise AriseError(
             "config",
             Exit.CONFIG,

@@ -65,11 +65,6 @@ def as_pool(found: Sequence[Retired]) -> Pool:
     return Pool(tuple(Pair(item.rubric, Skill("")) for item in found), version=1)
 
 
-def label_of(iteration: int) -> str:
-    """The name of a checkpoint's attempts in the store."""
-    return f"retention/k{iteration:05d}"
-
-
 def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
     """For every retired rubric its rate at retirement and at each later checkpoint, on its own tasks only."""
     tallies: dict[tuple[int, int], Tally] = defaultdict(Tally)

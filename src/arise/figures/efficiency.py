@@ -29,7 +29,7 @@ def ablations_and_efficiency(study: Study) -> Figure | None:
     _mark_the_target(curves, study)
     curves.set(title="(b) Over training", xlabel="iteration", ylabel="held-out pass rate (%)")
     curves.set_ylim(0, max(5.0, curves.get_ylim()[1]))
-    curves.xaxis.set_major_locator(MaxNLocator(integer=True))
+    curves.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10], integer=True))
     curves.legend(loc="best")
     return figure
 

@@ -14,7 +14,7 @@ def time_of_an_iteration(study: Study) -> Figure | None:
     timed = {method: seconds for method, seconds in timed.items() if seconds}
     if not timed:
         return None
-    figure = Figure(figsize=(WIDTH * 0.62, 0.8 + 0.24 * len(timed)))
+    figure = Figure(figsize=(WIDTH, 0.8 + 0.24 * len(timed)))
     axes = figure.subplots()
     for row, (method, seconds) in enumerate(timed.items()):
         interval = student_interval([sum(one) / len(one) for one in seconds])

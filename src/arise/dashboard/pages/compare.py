@@ -11,6 +11,7 @@ from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import Dot, dot_chart
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import SERIES
+from arise.dashboard.held_out import counts, held_out, principal
 from arise.dashboard.pages.page import Asked, Fact, Page, interval
 from arise.dashboard.spend import Spending
 from arise.dashboard.windows import Window, summed
@@ -66,10 +67,7 @@ def _read(asked: Asked, by: str) -> Compared:
         clock = list(map(sum, zip(*dollars, strict=True))) if dollars else [0.0] * committed
     else:
         clock = [k + 1.0 for k in range(committed)]
-    attempts = {}
-    for label in run.evaluations():
-        known = [a for a in run.attempts(label) if a.success is not None]
-        attempts[label] = sum(bool(a.success) for a in known), len(known)
+    attempts = {label: counts(rows) for label, rows in principal(held_out(run)).items()}
     curves = {"pass-rate": success, "rubric-reward": rubrics, "all-fail": failed}
     x = [clock[window.last] for window in success]
     return Compared(asked.name, asked.links.page(), _flat(config), x, curves, attempts)

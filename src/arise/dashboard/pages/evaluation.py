@@ -8,7 +8,9 @@ from statistics import stdev
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import Dot, dot_chart
 from arise.dashboard.charts.palette import SERIES
+from arise.dashboard.held_out import counts, curve, held_out, principal, summary
 from arise.dashboard.pages.page import Asked, Fact, Page, interval, percent, rate
+from arise.evaluation.retention import curves, retired
 from arise.evaluation.score import score
 from arise.store.rows import AttemptRow
 from arise.types import Tally
@@ -19,38 +21,29 @@ TASKS_ON_PAGE = 400
 
 def build(asked: Asked) -> Page:
     """Every evaluation in the run, side by side."""
-    labels = asked.run.evaluations()
-    attempts = {label: asked.run.attempts(label) for label in labels}
-    facts = [_fact(label, attempts[label]) for label in labels[-4:]]
+    attempts = held_out(asked.run)
+    named, labels = principal(attempts), list(attempts)
+    facts = [Fact(*found) for found in summary(attempts)[-4:]]
     leaked = sum(attempt.skill_bytes for rows in attempts.values() for attempt in rows)
     facts.append(Fact(f"{leaked} bytes", "evolved skills in prompts", "must be 0: the policy is on its own"))
     figures = [
-        _rates("domains", "Pass rate by domain", attempts, "domain"),
-        _rates("types", "Pass rate by task type", attempts, "task_type"),
-        *_behaviours(asked, labels),
+        _rates("domains", "Pass rate by domain", named, "domain"),
+        _rates("types", "Pass rate by task type", named, "task_type"),
+        *_behaviours(asked, list(named)),
+        *curve(attempts),
     ]
     signs = {label: _signs(attempts[label]) for label in labels}
     shown = sorted({task_id for found in signs.values() for task_id in found})[:TASKS_ON_PAGE]
     tasks = [(task_id, [" ".join(signs[label][task_id]) for label in labels]) for task_id in shown]
-    content = {"labels": labels, "tasks": tasks, "scores": [_score(label, attempts[label]) for label in labels]}
+    scores = [_score(label, attempts[label]) for label in labels]
+    content = {"labels": labels, "tasks": tasks, "scores": scores, "retention": _retention(asked)}
     return Page("evaluation.html", "Evaluation", "evaluation", facts, figures, content)
-
-
-def _fact(label: str, attempts: Sequence[AttemptRow]) -> Fact:
-    won, tried = _counts(attempts)
-    low, high = interval(won, tried) or (0.0, 0.0)
-    return Fact(percent(rate(won, tried)), label, f"{won} of {tried}; 95 % {100 * low:.1f}–{100 * high:.1f}")
-
-
-def _counts(attempts: Sequence[AttemptRow]) -> tuple[int, int]:
-    known = [attempt for attempt in attempts if attempt.success is not None]
-    return sum(bool(attempt.success) for attempt in known), len(known)
 
 
 def _score(label: str, attempts: Sequence[AttemptRow]) -> dict[str, object]:
     """Mean and sample deviation over attempts, as papers report them."""
-    won, tried = _counts(attempts)
-    by_attempt = [_counts(list(rows)) for _, rows in groupby(sorted(attempts, key=_number), _number)]
+    won, tried = counts(attempts)
+    by_attempt = [counts(list(rows)) for _, rows in groupby(sorted(attempts, key=_number), _number)]
     rates = [100 * w / t for w, t in by_attempt if t]
     return {
         "label": label,
@@ -80,7 +73,7 @@ def _rates(figure_id: str, title: str, attempts: dict[str, list[AttemptRow]], fi
     for name in names:
         dots = []
         for label, rows in tallies[name].items():
-            won, tried = _counts(rows)
+            won, tried = counts(rows)
             found = interval(won, tried)
             table.append((name, label, won, tried, rate(won, tried), *(found or (None, None)), len(rows) - tried))
             if found:
@@ -128,6 +121,20 @@ def _behaviours(asked: Asked, labels: Sequence[str]) -> list[Figure]:
         wide=True,
     )
     return [figure] if lines else []
+
+
+def _retention(asked: Asked) -> Table | None:
+    """Retired behaviours on their own training tasks, as `arise retention` measured them; None when none retired."""
+    gone = retired(asked.run.query, asked.update_every)
+    rows: list[tuple[str | Link | int, ...]] = []
+    for life in curves(gone, asked.run.query):
+        later = [(k, *found) for k, found in life["later"].items() if found[1]]
+        if later:
+            link = Link(life["rubric"], asked.links.rubric(life["rubric"]))
+            seen = ", ".join(f"{k}: {percent(share, 0)} of {verdicts}" for k, share, verdicts in later)
+            rows.append((link, life["criterion"], life["retired"], percent(life["at_retirement"][0], 0), seen))
+    columns = ("rubric", "behaviour", "retired after", "rate then", "later iterations: rate of verdicts")
+    return Table(columns, rows) if gone else None
 
 
 def _signs(attempts: Sequence[AttemptRow]) -> dict[str, list[str]]:

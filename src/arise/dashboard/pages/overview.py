@@ -8,6 +8,7 @@ from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import stacked_bars
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import BLUE, GREEN, ORANGE, OUTCOME, RED
+from arise.dashboard.held_out import curve, held_out, summary
 from arise.dashboard.pages.page import Asked, Fact, Page, amount, interval, percent
 from arise.dashboard.spend import Spending
 from arise.dashboard.windows import Window, counts_by_rubric, pair_windows, summed
@@ -17,6 +18,9 @@ from arise.store.rows import GroupSums, Iteration, PairLife, VerdictCount
 from arise.types import Tally
 
 MOVERS = 6
+Change = tuple[float | None, float | None]
+Rise = tuple[float, PairLife, Change, Change]
+"""How far a behaviour rose; its pair; from where to where on held-out tasks, and in training."""
 
 
 def build(asked: Asked) -> Page:
@@ -33,10 +37,12 @@ def build(asked: Asked) -> Page:
         _signal(iterations),
         spending.figure() or _pace(iterations),
     ]
+    tried = held_out(run)
+    figures = [*curve(tried), *figures]
     content = {
         "alarms": alarms(iterations, groups, counts, size),
         "movers": _movers(pairs, counts, size, committed, asked),
-        "evaluations": _evaluations(asked),
+        "evaluations": summary(tried),
         "planned": config.get("train", {}).get("iterations"),
     }
     return Page("overview.html", "Overview", "", _facts(success, rubrics, groups, pairs, iterations), figures, content)
@@ -152,8 +158,12 @@ def _pace(iterations: Sequence[Iteration]) -> Figure:
 def _movers(
     pairs: Sequence[PairLife], counts: Sequence[VerdictCount], size: int, committed: int, asked: Asked
 ) -> Table:
-    """Behaviours by how far they rose: on held-out tasks, where no skill helps, or in training where none was held."""
-    by_rubric, found = counts_by_rubric(counts), []
+    """Behaviours by how far they rose: on held-out tasks, where no skill helps, or in training where none was held.
+
+    A behaviour that was born again has one row.
+    """
+    by_rubric = counts_by_rubric(counts)
+    found: list[Rise] = []
     before, after = (score(label, asked.run.query).behaviours for label in ("before", "after"))
     for pair in pairs:
         name = pair.rubric.id
@@ -164,6 +174,9 @@ def _movers(
         if rises:
             found.append((rises[0], pair, alone, trained))
     found.sort(key=lambda item: -item[0])
+    farthest: dict[str, Rise] = {}
+    for rise in found:
+        farthest.setdefault(rise[1].rubric.criteria_text, rise)
     rows = [
         (
             Link(pair.rubric.id, asked.links.rubric(pair.rubric.id)),
@@ -173,20 +186,10 @@ def _movers(
             pair.rubric.capability.value,
             pair.status,
         )
-        for _, pair, alone, trained in found[:MOVERS]
+        for _, pair, alone, trained in list(farthest.values())[:MOVERS]
     ]
     return Table(("rubric", "behaviour", "held out, no skill", "in training", "capability", "skill now"), rows)
 
 
 def _from_to(first: float | None, last: float | None) -> str:
     return "–" if first is None or last is None else f"{100 * first:.0f} % → {100 * last:.0f} %"
-
-
-def _evaluations(asked: Asked) -> list[tuple[str, int, int, str]]:
-    found = []
-    for label in asked.run.evaluations():
-        attempts = [a for a in asked.run.attempts(label) if a.success is not None]
-        won = sum(bool(a.success) for a in attempts)
-        low, high = interval(won, len(attempts)) or (0.0, 0.0)
-        found.append((label, won, len(attempts), f"95 % {100 * low:.1f}–{100 * high:.1f}"))
-    return found

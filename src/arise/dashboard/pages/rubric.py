@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.lines import Line, line_chart
 from arise.dashboard.charts.palette import BLUE, CAPABILITY, RED
+from arise.dashboard.held_out import held_out
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, percent
 from arise.dashboard.pages.pool import label
 from arise.dashboard.windows import Window, pair_windows
@@ -167,8 +168,8 @@ def _source(asked: Asked, record: EvidenceRecord, items: Sequence[DiagnosticItem
 def _retention(asked: Asked, rubric_id: str) -> Table:
     """Held-out attempts judged by this rubric: no skill is ever shown there."""
     rows: list[tuple[str | Link | int | float | None, ...]] = []
-    for name in asked.run.evaluations():
-        given = [a.verdicts[rubric_id] for a in asked.run.attempts(name) if rubric_id in a.verdicts]
+    for name, attempts in held_out(asked.run).items():
+        given = [a.verdicts[rubric_id] for a in attempts if rubric_id in a.verdicts]
         judged = [v for v in given if v != Verdict.NOT_APPLICABLE]
         passes = sum(v == Verdict.PASS for v in judged)
         if judged:
