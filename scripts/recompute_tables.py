@@ -1,8 +1,11 @@
 """Recomputes the tables of a comparison from raw attempts and compares every printed cell, names of rows included.
 
 Independent on purpose: standard library only, nothing of arise. Usage: python scripts/recompute_tables.py DIR
+DIR is a folder of `arise compare`, or a published one, which has the attempts in one file and no runs.
 """
 
+import csv
+import gzip
 import json
 import math
 import sqlite3
@@ -86,8 +89,26 @@ def read_run(place: Path, method: str, seed: int) -> Run | None:
         db.close()
 
 
+def read_published(path: Path) -> dict[str, list[Run]]:
+    """The runs of a published report: all attempts, and no times."""
+    points: dict[tuple[str, int], dict[int, list[Attempt]]] = {}
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as page:
+        for x in csv.DictReader(page):
+            won = bool(int(x["success"])) if x["success"] else None
+            attempt = Attempt(x["task"], int(x["attempt"]), x["domain"], won, x["stop"])
+            of_run = points.setdefault((x["method"], int(x["seed"])), {})
+            of_run.setdefault(int(x["iteration"]), []).append(attempt)
+    found: dict[str, list[Run]] = defaultdict(list)
+    for (method, seed), of_point in points.items():
+        curve = {k: one for k in sorted(of_point) if (one := rate(of_point[k])) is not None}
+        found[method].append(Run(method, seed, sorted(of_point[0]), sorted(of_point[max(of_point)]), curve, []))
+    return dict(found)
+
+
 def read_runs(folder: Path) -> dict[str, list[Run]]:
     """Every finished run, in the order of the comparison's methods and seeds."""
+    if not (folder / "runs").is_dir():
+        return read_published(folder / "attempts.csv.gz")
     plan = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
     found: dict[str, list[Run]] = defaultdict(list)
     for method, seed in product(plan["methods"], sorted(plan["seeds"])):
@@ -231,7 +252,7 @@ def recompute(methods: dict[str, list[Run]]) -> dict[str, Rows]:
         "Table 1.": by_domain,
         "Table 6.": by_run,
         "Final held-out pass rate (%) by training seed": by_seed,
-        "Table 11.": by_time,
+        "Table 11.": by_time if any(run.seconds for runs in methods.values() for run in runs) else [],
         "Final held-out pass rate (%), no skill shown": final,
         "How held-out attempts end": endings,
     }

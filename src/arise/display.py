@@ -9,7 +9,7 @@ from math import isfinite, nan
 import numpy as np
 
 from arise.codec import to_json
-from arise.evaluation.internalisation import by_guidance
+from arise.evaluation.internalisation import by_guidance, of_the_watch
 from arise.method.sampler import CapabilitySampler
 from arise.state import State
 from arise.store import IterationRecord
@@ -52,6 +52,7 @@ class Display:
         sampler = state.sampler
         found = (
             by_guidance(groups)
+            | of_the_watch(groups)
             | _staleness(complete, version)
             | {
                 "pass_rate": _mean(outcomes),

@@ -68,12 +68,15 @@ def table_lives(study: Study) -> Table | None:
     for method, runs in study.items():
         lives = [_life(run) for run in runs]
         if any(map(any, lives)):
-            rows.append([label(method), *(f"{fmean(counts):.1f}" for counts in zip(*lives, strict=True))])
+            means = [f"{fmean(counts):.1f}" for counts in zip(*lives, strict=True)]
+            rows.append([label(method), *means, rate_text(_total([run.watched for run in runs]))])
     caption = (
         "Rubrics of a run, mean over seeds: born; of these in the words of one that had gone; retired; taken back by "
-        "the watch; in the pool at the end."
+        "the watch; in the pool at the end. Last, verdicts on retired rubrics that passed (%), where a watch goes on "
+        "judging them."
     )
-    return Table(caption, ["Method", "Born", "Again", "Retired", "Taken back", "At the end"], rows) if rows else None
+    header = ["Method", "Born", "Again", "Retired", "Taken back", "At the end", "Watched"]
+    return Table(caption, header, rows) if rows else None
 
 
 def _life(run: RunMeasures) -> tuple[int, int, int, int, int]:

@@ -89,11 +89,15 @@ class RunMeasures:
         rows = self.labelled(label)
         return {(self.seed, r.task_id, r.attempt): bool(r.success) for r in rows if r.success is not None}
 
-    def curve(self) -> dict[int, float]:
-        """Held-out pass rate by iteration: before, on the way, after."""
+    def points(self) -> dict[int, str]:
+        """Iteration to the evaluation made there: before, on the way, after."""
         labels = {0: "before", self.planned: "after"}
         labels |= {k: label for label in self._by_label if (k := point_of(label)) is not None}
-        return {k: self.score(label).rate for k, label in sorted(labels.items()) if self.score(label).tried}
+        return dict(sorted(labels.items()))
+
+    def curve(self) -> dict[int, float]:
+        """Held-out pass rate by iteration."""
+        return {k: self.score(label).rate for k, label in self.points().items() if self.score(label).tried}
 
     def pass_rate_windows(self) -> dict[int, float]:
         """Mean pass rate of training rollouts between pool updates, each window named by its last iteration."""
@@ -165,6 +169,12 @@ class RunMeasures:
     def words_of(self, kind: str) -> list[str]:
         """The criteria that events of a kind speak of, one for each event."""
         return [self.criteria[event.rubric_id] for event in self.events if event.kind == kind]
+
+    @property
+    def watched(self) -> Tally:
+        """Verdicts on retired rubrics, where a watch goes on judging them."""
+        passes, evaluations = (sum(int(m.get(n, 0)) for m in self.metrics) for n in ("watched_passes", "watched"))
+        return Tally(passes, evaluations)
 
     @property
     def skill_bytes(self) -> int:

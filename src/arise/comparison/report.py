@@ -1,5 +1,8 @@
 """One report of a comparison, from its run folders alone: Markdown, and one HTML file with everything inside."""
 
+import csv
+import gzip
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -52,7 +55,7 @@ class Written:
 
 
 def write_report(folder: Path, draw: Draw | None = None) -> Written:
-    """Measure every finished run and write report.md, report.html, tables.md, tables.tex, results.json and figures."""
+    """Measure every finished run and write the report, its tables, raw attempts, results.json and figures."""
     page = read_plan(folder)
     everything = read_study([folder])
     study = finished_only(everything)
@@ -79,6 +82,7 @@ def write_report(folder: Path, draw: Draw | None = None) -> Written:
     (folder / "report.md").write_text(to_markdown(blocks, folder), encoding="utf-8")
     (folder / "report.html").write_text(to_html(title, blocks), encoding="utf-8")
     write_tables(study, folder)
+    write_attempts(study, folder / "attempts.csv.gz")
     summary = _summary(study, found, promises, finished, planned)
     (folder / "results.json").write_text(json.dumps(summary, indent=2) + "\n")
     return Written(_in_words(folder, found, promises, finished, planned), summary)
@@ -92,6 +96,20 @@ def write_tables(study: Study, folder: Path) -> list[Path]:
     written[0].write_text(to_markdown(tables, folder), encoding="utf-8")
     written[1].write_text("\n".join(to_latex(table) for table in tables), encoding="utf-8")
     return written
+
+
+def write_attempts(study: Study, path: Path) -> None:
+    """Every held-out attempt of the curves in one small file: a published report is recomputed without its runs."""
+    page = io.StringIO()
+    rows = csv.writer(page, lineterminator="\n")
+    rows.writerow(["method", "seed", "iteration", "task", "attempt", "domain", "success", "stop"])
+    for method, runs in study.items():
+        for run in runs:
+            for k, evaluation in run.points().items():
+                for a in run.labelled(evaluation):
+                    won = "" if a.success is None else int(a.success)
+                    rows.writerow([method, run.seed, k, a.task_id, a.attempt, a.domain, won, a.stop])
+    path.write_bytes(gzip.compress(page.getvalue().encode(), mtime=0))
 
 
 def _scope(study: Study, finished: int, planned: int) -> str:

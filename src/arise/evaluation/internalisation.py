@@ -80,6 +80,15 @@ def by_guidance(groups: Sequence[Group]) -> dict[str, float]:
     return {name: rate for name, tally in tallies.items() if (rate := pass_rate(tally)) is not None}
 
 
+def of_the_watch(groups: Sequence[Group]) -> dict[str, float]:
+    """Verdicts of an iteration on retired rubrics, and how many of them passed; nothing where none was watched."""
+    judged = [rollout.judgment for group in groups for rollout in group.rollouts if rollout.judgment]
+    verdicts = [verdict for judgment in judged for verdict in judgment.watched.values()]
+    applicable = [verdict for verdict in verdicts if verdict is not Verdict.NOT_APPLICABLE]
+    passes = sum(verdict is Verdict.PASS for verdict in applicable)
+    return {"watched": len(applicable), "watched_passes": passes} if applicable else {}
+
+
 def facts(behaviour: Behaviour) -> dict[str, Any]:
     """A behaviour as JSON values: each rate with the number of verdicts behind it."""
     tallies = {name: getattr(behaviour, name) for name in ("guided", "beside", "alone", "before", "after")}

@@ -1,8 +1,10 @@
 """The report says what the run folders hold, and an independent script finds the same digits."""
 
+import gzip
 import json
 import random
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -22,7 +24,9 @@ from arise.evaluation.attempts import read_raw, write_raw
 from arise.figures.draw import draw
 from tests.synthetic_runs import write_run
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "recompute_tables.py"
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / "scripts" / "recompute_tables.py"
+RESULTS = ROOT / "docs" / "results"
 METHODS = ("arise", "outcome-only")
 
 
@@ -58,6 +62,28 @@ def test_an_independent_script_finds_the_same_digits(tmp_path: Path) -> None:
     done = recompute(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all as printed" in done.stdout
+
+
+def test_a_published_report_is_recomputed_without_its_runs(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    write_report(folder)
+    with_runs = recompute(folder).stdout
+    shutil.rmtree(folder / "runs")
+    (folder / "comparison.json").unlink()
+    done = recompute(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    times = 2 * len(METHODS) * 3  # Table 11 is printed twice, and times are not published
+    assert int(done.stdout.split()[0]) == int(with_runs.split()[0]) - times
+    page = gzip.decompress((folder / "attempts.csv.gz").read_bytes()).decode()
+    won = next(line for line in page.splitlines() if line.startswith("arise,1,6,") and ",1,finished" in line)
+    (folder / "attempts.csv.gz").write_bytes(gzip.compress(page.replace(won, won.replace(",1,fin", ",0,fin")).encode()))
+    assert "Table 1. row 2" in recompute(folder).stdout
+
+
+@pytest.mark.parametrize("published", sorted(RESULTS.glob("*/attempts.csv.gz")), ids=lambda path: path.parent.name)
+def test_published_tables_follow_from_their_published_attempts(published: Path) -> None:
+    done = recompute(published.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_independent_script_notices_one_changed_attempt(tmp_path: Path) -> None:
@@ -165,7 +191,21 @@ def test_lives_of_rubrics_by_hand(tmp_path: Path) -> None:
         write_run(folder, seed=seed, success=lambda *_: True, events=events)
     lives = table_lives(read_study([tmp_path / f"runs/arise/seed-{seed}" for seed in range(2)]))
     assert lives is not None
-    assert lives.rows == [["ARISE", "2.0", "0.5", "1.0", "0.5", "1.5"]]
+    assert lives.rows == [["ARISE", "2.0", "0.5", "1.0", "0.5", "1.5", "–"]]
+
+
+def test_what_a_watch_saw_is_pooled_over_runs(tmp_path: Path) -> None:
+    for seed, seen in enumerate(({"watched": 8, "watched_passes": 7}, {"watched": 2, "watched_passes": 2})):
+        folder = write_run(
+            tmp_path / f"runs/watch/seed-{seed}", seed=seed, success=lambda *_: True, events=[(2, "r1", "born")]
+        )
+        with closing(sqlite3.connect(folder / "run.db")) as db, db:
+            ((metrics,),) = db.execute("SELECT metrics FROM iterations WHERE k=4")
+            db.execute("UPDATE iterations SET metrics=? WHERE k=4", (json.dumps(json.loads(metrics) | seen),))
+    lives = table_lives(read_study([tmp_path / f"runs/watch/seed-{seed}" for seed in range(2)]))
+    assert lives is not None
+    assert lives.rows[0][0] == "ARISE, watch"
+    assert lives.rows[0][-1] == "90.0"  # 9 of 10
 
 
 @pytest.mark.parametrize(
