@@ -1,27 +1,68 @@
 """Attention whose result for one query depends, bit by bit, on no other query or row and on no key it may not see.
 
-Measured on CPUs: queries agree in blocks that grow with the width of a head, up to 512 of them; over masked keys in
-blocks of 64 up to 384 keys and in blocks of 512 beyond, where a BLAS sums in parts.
+A BLAS orders its sums by the number of queries and of keys, each processor in its own way, so a machine is measured:
+which blocks of queries agree, and up to how many masked keys. Beyond, keys come in the blocks that torch itself cuts.
 """
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-KEY_BLOCK, NEAR, FAR_BLOCK, MAX_QUERIES = 64, 384, 512, 512
+KEY_BLOCK, FAR_BLOCK, MAX_QUERIES = 64, 512, 512
+_QUERIES, _NEAR = (2, 4, 8, 16, 32), (384, 320, 256, 192, 128, 64)
 
 
-def query_block(head: int) -> int:
-    """How many queries must at least be computed together to agree with any multiple of them."""
-    return 2 if head <= 32 else 4 if head <= 64 else 8 if head <= 128 else 16
+class Agreement(NamedTuple):
+    """What a machine computes alike: whole blocks of so many queries, and any masked keys up to so many."""
+
+    queries: int
+    near: int
+
+
+@lru_cache
+def agreement(head: int, dtype: torch.dtype, device: torch.device, threads: int) -> Agreement:  # noqa: ARG001
+    """Measured with heads of this width on the calling thread, which has so many threads to compute with."""
+    generator = torch.Generator().manual_seed(0)
+    q, kept = (torch.randn(1, n, MAX_QUERIES, head, generator=generator).to(device, dtype) for n in (1, 2))
+
+    def bits(queries: slice, keys: int, seen: int) -> Tensor:
+        part = q[:, :, queries]
+        last_NQ = torch.full((1, part.shape[2]), seen - 1, device=device)
+        found, total = _attend(part, kept[:, :, :keys], _mask(last_NQ, keys, dtype))
+        return torch.cat([found, total.unsqueeze(-1).to(dtype)], dim=-1)
+
+    queries = next((block for block in _QUERIES if all(_agreeing_queries(bits, block))), _QUERIES[-1])
+    near = next((near for near in _NEAR if all(_agreeing_keys(bits, near, queries))), 0)
+    return Agreement(queries, near)
+
+
+def _agreeing_queries(bits: Callable[[slice, int, int], Tensor], block: int) -> Iterator[bool]:
+    """Whether blocks one by one give what they give together, over few keys and over many."""
+    for keys in (KEY_BLOCK, FAR_BLOCK):
+        parts = [bits(slice(at, at + block), keys, keys) for at in range(0, MAX_QUERIES, block)]
+        expected = torch.cat(parts, dim=2)
+        for count in (2 * block, 3 * block, 64, 160, 192, MAX_QUERIES):
+            yield torch.equal(bits(slice(count), keys, keys), expected[:, :, :count])
+
+
+def _agreeing_keys(bits: Callable[[slice, int, int], Tensor], near: int, block: int) -> Iterator[bool]:
+    """Whether masked keys up to `near` change nothing."""
+    for queries in (slice(block), slice(MAX_QUERIES)):
+        for seen in range(KEY_BLOCK // 2, near, KEY_BLOCK // 2):
+            expected = bits(queries, near, seen)
+            for keys in range(rounded(seen, KEY_BLOCK), near, KEY_BLOCK):
+                yield torch.equal(bits(queries, keys, seen), expected)
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Which keys the queries of each place may see: for near ones up to NEAR of them, then for the others, if any."""
+    """Which keys the queries of each place may see: for near ones a few, then for the others, if any."""
 
     near: Tensor
     masks: tuple[Tensor, ...]
@@ -32,13 +73,13 @@ class Reach:
         return int(self.masks[-1].shape[-1])
 
 
-def reach(last_NQ: Tensor, dtype: torch.dtype) -> Reach:
-    """Queries that see the keys 0 ... `last_NQ` of their place."""
+def reach(last_NQ: Tensor, dtype: torch.dtype, near: int) -> Reach:
+    """Queries that see the keys 0 ... `last_NQ` of their place, on a machine that agrees up to `near` keys."""
     nearest, furthest = int(last_NQ.min()), int(last_NQ.max())
-    reaches = [min(rounded(furthest + 1, KEY_BLOCK), NEAR)] if nearest < NEAR else []
-    if furthest >= NEAR:
+    reaches = [min(rounded(furthest + 1, KEY_BLOCK), near)] if nearest < near else []
+    if furthest >= near:
         reaches.append(rounded(furthest + 1, FAR_BLOCK))
-    return Reach((last_NQ < NEAR)[:, None, :, None], tuple(_mask(last_NQ, keys, dtype) for keys in reaches))
+    return Reach((last_NQ < near)[:, None, :, None], tuple(_mask(last_NQ, keys, dtype) for keys in reaches))
 
 
 def _mask(last_NQ: Tensor, keys: int, dtype: torch.dtype) -> Tensor:

@@ -115,10 +115,10 @@ class SharedPrefixes:
         prefix = self.of(row)
         return 0 if prefix is None else prefix.shape[2]
 
-    def sharing(self, first: int, rows: int) -> Sharing | None:
-        """Who shares what among some neighbouring rows; None when nobody shares anything."""
+    def sharing(self, first: int, rows: int, near: int) -> Sharing | None:
+        """Who shares what among some neighbouring rows; None when nobody shares anything. `near` is `reach`'s."""
         if (first, rows) not in self._sharing:
-            self._sharing[first, rows] = self._find_sharing(first, rows)
+            self._sharing[first, rows] = self._find_sharing(first, rows, near)
         return self._sharing[first, rows]
 
     def _close_gaps(self) -> None:
@@ -133,7 +133,7 @@ class SharedPrefixes:
         self._place_of_row = {row: used.index(place) for row, place in self._place_of_row.items()}
         self._sharing = {}
 
-    def _find_sharing(self, first: int, rows: int) -> Sharing | None:
+    def _find_sharing(self, first: int, rows: int, near: int) -> Sharing | None:
         self._close_gaps()
         members: list[list[int]] = [[] for _ in self._held]
         alone = [True] * rows
@@ -150,7 +150,8 @@ class SharedPrefixes:
             for seat, row in enumerate(group):
                 home[row] = place * most + seat
         device, dtype = self.tensor.device, self.tensor.dtype
-        whole = reach(torch.tensor([[prefix.shape[2] - 1] for prefix in self._held], device=device), dtype)
+        last = torch.tensor([[prefix.shape[2] - 1] for prefix in self._held], device=device)
+        whole = reach(last, dtype, near)
         self._key_values.grow(len(self._held), whole.keys)
         return Sharing(
             member_GM=torch.tensor([group + [0] * (most - len(group)) for group in members], device=device),

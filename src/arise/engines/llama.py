@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, rms_norm, silu
 
-from arise.engines.attention import MAX_QUERIES, Reach, attend, merged, padded_queries, query_block, reach
+from arise.engines.attention import MAX_QUERIES, Reach, agreement, attend, merged, padded_queries, reach
 from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear, by_rows
 from arise.engines.key_values import KeyValues, SharedPrefixes, Sharing
 
@@ -74,7 +74,6 @@ class LlamaDecoder:
     def __init__(self, config: Any, rotary: Any, context_length: int, dtype: torch.dtype, device: torch.device) -> None:
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._head = getattr(config, "head_dim", None) or config.hidden_size // self._heads
-        self._query_block = query_block(self._head)
         self.prefill_chunk = MAX_QUERIES * self._kv_heads // self._heads
         self._eps = config.rms_norm_eps
         self._tied = config.tie_word_embeddings
@@ -91,6 +90,7 @@ class LlamaDecoder:
         """Take a snapshot of transformers-named weights; rotary pairs become neighbours: one product rotates."""
         self._shared.clear()
         self._rows.empty()
+        self._query_block, self._near = agreement(self._head, self._dtype, self._device, torch.get_num_threads())
         w = {name: tensor.detach().to(self._device, self._dtype) for name, tensor in weights.items()}
         self._embedding = w["model.embed_tokens.weight"].clone()
         self._norm = w["model.norm.weight"].clone()
@@ -144,7 +144,7 @@ class LlamaDecoder:
         if length > 1:
             query_RQ = query_RQ.repeat_interleave(self._heads // self._kv_heads, dim=1)
             query_RQ = pad(query_RQ, (0, -query_RQ.shape[1] % self._query_block))
-        seen = reach(query_RQ, self._dtype)
+        seen = reach(query_RQ, self._dtype, self._near)
         self._rows.grow(first + rows, seen.keys)
         _, _, heads, kept, _ = self._rows.tensor.shape
         row_R = first + torch.arange(rows, device=self._device)
@@ -154,7 +154,7 @@ class LlamaDecoder:
             slot_NH=(own_RT[:, :, None] + head_RH[:, None]).flatten(0, 1),
             rotation_N=self._rotation[position_RT.flatten()].unsqueeze(1),
             reach=seen,
-            sharing=self._shared.sharing(first, rows),
+            sharing=self._shared.sharing(first, rows, self._near),
         )
 
     def _attend(self, layer: _Layer, own: Tensor, shared: Tensor, x: Tensor, batch: _Placement) -> Tensor:
