@@ -88,7 +88,7 @@ def every_curve(study: Study) -> Figure:
     columns = min(3, len(study))
     rows = ceil(len(study) / columns)
     figure = Figure(figsize=(WIDTH, 0.5 + 1.6 * rows))
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
+    panels = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
     quiet = {"marker": "", "linewidth": 0.9, "label": None}
     for axes, (method, runs) in zip(panels, study.items(), strict=False):
         for other in PRINCIPALS:
@@ -97,8 +97,9 @@ def every_curve(study: Study) -> Figure:
         _curve(axes, runs, colour(method, list(study)), label(method))
         axes.set_title(label(method))
         axes.set_ylim(0, max(5.0, axes.get_ylim()[1]))
-    for axes in list(panels)[len(study) :]:
-        axes.set_visible(False)
+    for above, empty in zip(panels[len(study) - columns :], panels[len(study) :], strict=False):
+        empty.set_visible(False)
+        above.tick_params(labelbottom=True)
     figure.supxlabel("iteration", size=8)
     figure.supylabel("held-out pass rate (%)", size=8)
     return figure

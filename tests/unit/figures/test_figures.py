@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from arise.cli_app import app
 from arise.comparison.measures import read_study
 from arise.figures.draw import FIGURES, draw
+from arise.figures.efficiency import every_curve
 from arise.figures.retention import retention_after_retirement
 from tests.synthetic_runs import write_run
 
@@ -54,6 +55,20 @@ def test_the_same_numbers_give_the_same_bytes(runs: list[Path], tmp_path: Path) 
         draw(study, tmp_path / place)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_a_place_without_a_method_is_left_blank(tmp_path: Path) -> None:
+    methods = ("arise", "outcome-only", "vade", "online-rubrics", "frozen-rubrics")
+    study = read_study([write_run(tmp_path / "runs" / m / "seed-0", seed=0, success=lambda *_: True) for m in methods])
+    panels = every_curve(study).axes
+    assert [axes.get_visible() for axes in panels] == [True] * 5 + [False]
+    assert [bool(axes.xaxis.get_tick_params()["labelbottom"]) for axes in panels[:5]] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_one_loose_run_is_enough(tmp_path: Path) -> None:
