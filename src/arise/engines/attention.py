@@ -35,7 +35,7 @@ def agreement(head: int, dtype: torch.dtype, device: torch.device, threads: int)
         part = q[:, :, queries]
         last_NQ = torch.full((1, part.shape[2]), seen - 1, device=device)
         found, total = _attend(part, kept[:, :, :keys], _mask(last_NQ, keys, dtype))
-        return torch.cat([found, total.unsqueeze(-1).to(dtype)], dim=-1)
+        return torch.cat([found.float(), total.float().unsqueeze(-1)], dim=-1)
 
     queries = next((block for block in _QUERIES if all(_agreeing_queries(bits, block))), _QUERIES[-1])
     near = next((near for near in _NEAR if all(_agreeing_keys(bits, near, queries))), 0)
