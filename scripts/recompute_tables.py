@@ -165,10 +165,10 @@ def over_seeds(rates: list[Fraction], sign: str = "", bounds: tuple[float, float
     """Mean with Student's interval."""
     centre = float(mean(rates))
     if len(rates) < 2:
-        return f"{centre:{sign}.1f} (one seed: no interval)"
+        return f"{centre:{sign}z.1f} (one seed: no interval)"
     half = student_point(len(rates) - 1) * deviation(rates) / math.sqrt(len(rates))
     low, high = max(bounds[0], centre - half), min(bounds[1], centre + half)
-    return f"{centre:{sign}.1f} (95 % {low:{sign}.1f} to {high:{sign}.1f})"
+    return f"{centre:{sign}z.1f} (95 % {low:{sign}z.1f} to {high:{sign}z.1f})"
 
 
 def wilson(won: int, tried: int) -> str:

@@ -173,11 +173,11 @@ def p_text(p: float) -> str:
 
 
 def interval_text(interval: Interval, signed: bool = False) -> str:
-    """`12.3 (95 % 10.1 to 14.5)`."""
-    sign = "+" if signed else ""
+    """`12.3 (95 % 10.1 to 14.5)`; a zero has no minus, whatever a sum's last bit says."""
+    form = "+z.1f" if signed else "z.1f"
     if interval.low is None or interval.high is None:
-        return f"{interval.estimate:{sign}.1f} (one seed: no interval)"
-    return f"{interval.estimate:{sign}.1f} (95 % {interval.low:{sign}.1f} to {interval.high:{sign}.1f})"
+        return f"{interval.estimate:{form}} (one seed: no interval)"
+    return f"{interval.estimate:{form}} (95 % {interval.low:{form}} to {interval.high:{form}})"
 
 
 def paper_tables(study: Study) -> list[Table]:

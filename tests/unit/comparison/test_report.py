@@ -18,7 +18,8 @@ from arise.comparison.document import Table, to_latex
 from arise.comparison.fairness import checks
 from arise.comparison.measures import read_study
 from arise.comparison.report import write_report
-from arise.comparison.tables import table_1, table_6
+from arise.comparison.statistics import Interval
+from arise.comparison.tables import interval_text, table_1, table_6
 from arise.errors import AriseError
 from arise.evaluation.attempts import read_raw, write_raw
 from arise.figures.draw import draw
@@ -225,6 +226,11 @@ def test_a_broken_promise_is_found(tmp_path: Path, broken: str, promise: str) ->
         db.execute(broken)
     (found,) = [check.promise for check in checks(read_study([folder])) if not check.kept]
     assert found.startswith(promise)
+
+
+def test_a_difference_of_zero_has_no_minus() -> None:
+    assert interval_text(Interval(-1e-15, -0.04, 6.1, 5), signed=True) == "+0.0 (95 % +0.0 to +6.1)"
+    assert interval_text(Interval(-1e-15, None, None, 1)) == "0.0 (one seed: no interval)"
 
 
 def test_latex_is_escaped() -> None:
