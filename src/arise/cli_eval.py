@@ -108,7 +108,7 @@ def _difference(facts: dict[str, Any] | None) -> str:
     if facts is None:
         return "--"
     low, high = facts["interval"]
-    return f"{facts['points']:+.1f} ({low:+.1f} to {high:+.1f})"
+    return f"{facts['points']:+z.1f} ({low:+z.1f} to {high:+z.1f})"
 
 
 def _require_one(at: int | None, base: bool, model: str | None) -> None:

@@ -91,7 +91,7 @@ class LiveDisplay(Display):
         last, earlier = passes[-1], passes[-1 - LOOK_BACK] if len(passes) > LOOK_BACK else None
         change = ""
         if last is not None and earlier is not None:
-            change = f" ({100 * (last - earlier):+.1f} against {LOOK_BACK} iterations before)"
+            change = f" ({100 * (last - earlier):+z.1f} against {LOOK_BACK} iterations before)"
         groups = f"groups: {m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
         return f"pass {percent(last)} % {sparkline(passes)}{change}   {groups}"
 

@@ -75,7 +75,7 @@ def alarm_text(iteration: int, metrics: Mapping[str, float]) -> str:
     suspects = [name.removeprefix(SUSPECT) for name in metrics if name.startswith(SUSPECT)]
     return (
         f"alarm at iteration {iteration}: rubric pass rates rose by {100 * metrics['rubric_rise']:.0f} points while "
-        f"verified success moved by {100 * metrics['success_rise']:+.0f}; look at {', '.join(suspects)}"
+        f"verified success moved by {100 * metrics['success_rise']:+z.0f}; look at {', '.join(suspects)}"
     )
 
 

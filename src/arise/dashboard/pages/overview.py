@@ -59,7 +59,7 @@ def _facts(
     now = iterations[-1].metrics if iterations else {}
     change = ""
     if len(success) > 1 and success[0].rate is not None and success[-1].rate is not None:
-        change = f"{100 * (success[-1].rate - success[0].rate):+.1f} points since the first window"
+        change = f"{100 * (success[-1].rate - success[0].rate):+z.1f} points since the first window"
     return [
         Fact(percent(success[-1].rate if success else None), "tasks passed, last window", change),
         Fact(percent(rubrics[-1].rate if rubrics else None), "rubrics passed, last window"),
