@@ -1,0 +1,60 @@
+"""Write a judge of your own: rules in Python that look at the agent's commands.
+
+A judge never raises; a verdict it cannot give is absent with a reason, never a fail. Run: python examples/own_judge.py
+"""
+
+import asyncio
+
+from arise.ports import Judge
+from arise.types import (
+    Capability,
+    Judgment,
+    Pair,
+    Pool,
+    Rollout,
+    Rubric,
+    Skill,
+    StopReason,
+    Task,
+    ToolCall,
+    Trajectory,
+    Turn,
+    Verdict,
+)
+
+
+class CommandJudge:
+    """Judges `tests_after_edit`: once a file was edited, the tests must run afterwards."""
+
+    identity = "command-judge/1"  # part of the record; change it when the rules change
+
+    async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment:  # noqa: ARG002
+        commands = [str(c.arguments["command"]) for turn in rollout.trajectory.turns for c in turn.calls]
+        verdicts, absent = {}, {}
+        for rubric in pool.rubrics:
+            if rubric.issue_tag == "tests_after_edit":
+                verdicts[rubric.id] = self.tests_after_edit(commands)
+            else:
+                absent[rubric.id] = f"{self.identity} has no rule for {rubric.issue_tag}"
+        return Judgment(pool.version, self.identity, verdicts, absent, diagnostic_absent="writes no diagnostics")
+
+    def tests_after_edit(self, commands: list[str]) -> Verdict:
+        edits = [n for n, command in enumerate(commands) if command.startswith("sed -i")]
+        if not edits:
+            return Verdict.NOT_APPLICABLE
+        return Verdict.PASS if any("pytest" in command for command in commands[edits[-1] :]) else Verdict.FAIL
+
+
+def attempt(name: str, *commands: str) -> Rollout:
+    turns = tuple(Turn(f"$ {c}", (ToolCall("bash", {"command": c}),)) for c in commands)
+    return Rollout(Trajectory(name, "fix-it", turns, StopReason.FINISHED), 0.0, False)
+
+
+if __name__ == "__main__":
+    tests = Rubric("r001", "Run the tests after an edit.", "tests_after_edit", Capability.VERIFICATION, "Edits.", "…")
+    other = Rubric("r002", "Keep a backup.", "backup", Capability.EXECUTION, "Overwrites a file.", "…")
+    pool = Pool((Pair(tests, Skill("Run pytest.")), Pair(other, Skill("Copy first."))), version=1)
+    judge: Judge = CommandJudge()
+    for rollout in (attempt("a", "sed -i s/1/2/ x.py", "pytest"), attempt("b", "sed -i s/1/2/ x.py"), attempt("c")):
+        found = asyncio.run(judge.judge(Task("fix-it", "Fix x.py."), rollout, pool))
+        print(rollout.trajectory.id, {**{k: str(v) for k, v in found.verdicts.items()}, **found.absent})
