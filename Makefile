@@ -3,14 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+DOCS_STAMP := $(VENV)/.docs-ready
 
-.PHONY: help setup train check browser test test-all mutation benchmarks screenshots clean
+.PHONY: help setup train check browser test test-all docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
 	@echo "make test        lint, types, architecture and the test suite"
 	@echo "make test-all    the same with the slow tests"
 	@echo "make check       lint, types and import rules only"
+	@echo "make docs        the documentation as a site, in site/"
 	@echo "make benchmarks  the speed tables of benchmarks/"
 	@echo "make screenshots RUN=runs/first   pictures of the dashboard for docs/"
 	@echo "make mutation    mutation score of src/arise/method"
@@ -24,7 +26,7 @@ $(STAMP): pyproject.toml
 	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev,docs]"
 	touch $@
 
 train: $(STAMP)
@@ -50,6 +52,16 @@ test-all: check browser
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
 	$(BIN)/pytest tests/browser
 
+# The references are generated from the code, which needs the package but not torch.
+docs: $(DOCS_STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "open site/index.html; with search: $(BIN)/python -m mkdocs serve"
+
+$(DOCS_STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@
+
 screenshots: $(STAMP) browser
 	$(BIN)/python -m benchmarks.screenshots $(RUN)
 
@@ -65,4 +77,4 @@ mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants

@@ -122,7 +122,7 @@ class Invention:
 
     def _rollout(self, task: Task, key: str) -> Rollout:
         if self.random.random() < self.fault_rate:
-            return Rollout(Trajectory(key, task.id, (), StopReason.TIME_LIMIT), None, None, fault="sandbox: lost")
+            return Rollout(Trajectory(key, task.id, (), StopReason.FAULT), None, None, fault="sandbox: lost")
         verdicts, absent, passed = {}, {}, []
         shown = tuple(ShownSkill(p.rubric.id, p.skill.revision) for p in self.pool.pairs if p.skill.active)
         guided = {skill.rubric_id for skill in shown}

@@ -15,7 +15,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,9 @@ async def run_once(folder: Path, paths: list[Path], overrides: list[str], timeli
     """The run, without its evaluations."""
     config = load_config(paths, ["train.iterations=8", *overrides])
     with closing(RunStore.open(folder)) as store:
-        async with workplace(config, store, Watch(timeline, config.train.iterations)) as place:
+        async with workplace(
+            config, store.folder, lambda: nullcontext(store), Watch(timeline, config.train.iterations)
+        ) as place:
             await train(place.run, place.state)
 
 

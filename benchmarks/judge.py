@@ -13,7 +13,7 @@ import math
 import os
 import tempfile
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -82,7 +82,9 @@ async def opened(stack: AsyncExitStack, folder: Path, judge: dict[str, Any], arg
     config = Config.model_validate(SHARED | pool | {"train": train_section, "judge": judge})
     store = RunStore.open(folder)
     stack.callback(store.close)
-    place = await stack.enter_async_context(workplace(config, store, Display(print, arguments.iterations)))
+    place = await stack.enter_async_context(
+        workplace(config, store.folder, lambda: nullcontext(store), Display(print, arguments.iterations))
+    )
     place.run.rollouts.__class__ = SlowCollector
     return Arm(place)
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
 from arise.sandbox.launch import start
+from arise.tasks import TaskDir
+from arise.types import Task
 
 ROUNDS = 40
 SETTLE = 0.1  # until the pool is full again, so that its refilling is not measured along
@@ -27,7 +29,7 @@ def row(name: str, milliseconds: list[float]) -> str:
     return f"{name:<44}{statistics.median(milliseconds):>9.2f}{statistics.quantiles(milliseconds, n=20)[-1]:>9.2f}"
 
 
-async def one_at_a_time(files: Path, tests: Path) -> list[str]:
+async def one_at_a_time(files: Path, tests: TaskDir) -> list[str]:
     """Each step of a rollout by itself, on an otherwise idle machine."""
     steps: dict[str, list[float]] = {"cold": [], "open": [], "run": [], "verify": [], "close": []}
     async with BubblewrapPool(4) as pool, Verifier(4) as verifier:
@@ -38,7 +40,7 @@ async def one_at_a_time(files: Path, tests: Path) -> list[str]:
             steps["open"].append((time.perf_counter() - begun) * 1000)
             await asyncio.sleep(SETTLE)
             steps["run"] += [await timed(box.run("echo 42 > answer.txt", 10)) for _ in range(5)]
-            steps["verify"].append(await timed(verifier.verify(box, tests, 10)))
+            steps["verify"].append(await timed(verifier.verify(box, tests)))
             steps["close"].append(await timed(box.close()))
             await asyncio.sleep(SETTLE)
             begun = time.perf_counter()
@@ -55,19 +57,19 @@ async def one_at_a_time(files: Path, tests: Path) -> list[str]:
     return [row(name, steps[key]) for key, name in names.items()]
 
 
-async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: Path) -> float:
+async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: TaskDir) -> float:
     """Milliseconds of a whole rollout: open, five commands, verify, close."""
     begun = time.perf_counter()
     box = await pool.open(files)
     for _ in range(5):
         await box.run("echo 42 > answer.txt", 60)
-    result = await verifier.verify(box, tests, 60)
+    result = await verifier.verify(box, tests)
     await box.close()
     assert result.reward == 1.0, result
     return (time.perf_counter() - begun) * 1000
 
 
-async def all_at_once(count: int, files: Path, tests: Path) -> list[str]:
+async def all_at_once(count: int, files: Path, tests: TaskDir) -> list[str]:
     """Many whole rollouts at the same time; the pools are smaller than their number."""
     async with BubblewrapPool(8) as pool, Verifier(8) as verifier:
         await asyncio.sleep(1)
@@ -89,7 +91,8 @@ async def main() -> None:
             (files / name).write_text("line\n" * 50)
         (tests / "test.sh").write_text(TEST)
         print(f"{'milliseconds':<44}{'median':>9}{'p95':>9}")
-        for line in [*await one_at_a_time(files, tests), *await all_at_once(64, files, tests)]:
+        task = TaskDir(Task("t", ""), tests, tests)
+        for line in [*await one_at_a_time(files, task), *await all_at_once(64, files, task)]:
             print(line)
 
 

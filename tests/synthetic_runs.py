@@ -48,7 +48,7 @@ def write_run(
     store = RunStore.open(folder)
     store.note({"weights": weights, "threads": "1", "torch": "2.0"})
     store.close()
-    (folder / "config.toml").write_text(tomli_w.dumps(Config.model_validate(values).model_dump()))
+    (folder / "config.toml").write_text(tomli_w.dumps(Config.model_validate(values).model_dump(exclude_none=True)))
     with closing(sqlite3.connect(folder / "run.db")) as db, db:
         for k in range(iterations):
             _iteration(db, k, all_fail(k))

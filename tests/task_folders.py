@@ -1,6 +1,10 @@
 """Task directories for tests."""
 
+from collections.abc import Mapping
 from pathlib import Path
+
+from arise.tasks import TaskDir
+from arise.types import Task
 
 TASK_TOML = """schema_version = "1.4"
 [task]
@@ -19,6 +23,11 @@ else
   echo 0 > /logs/verifier/reward.txt
 fi
 """
+
+
+def bare_task(tests: Path, timeout: float = 10.0, environment: Mapping[str, str] | None = None) -> TaskDir:
+    """A task that is nothing but its tests."""
+    return TaskDir(Task("t", "Do it."), tests, tests, verifier_timeout=timeout, verifier_env=environment or {})
 
 
 def write_task(directory: Path, name: str = "", test: str = DIFF_TEST, solve: str = "echo 42 > answer.txt\n") -> Path:

@@ -1,9 +1,8 @@
 """The composition root: the only file that names concrete classes, from a configuration to a run ready to start."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,46 +13,42 @@ from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.baselines.uniform import Uniform
 from arise.baselines.vade import Vade
 from arise.coevolution import Reflection
-from arise.config import (
-    CapabilitySampling,
-    Config,
-    HarborTasks,
-    VadeSampling,
-    WorldTasks,
-)
+from arise.config import Config, WorldTasks
 from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
+from arise.config_sampler import CapabilitySampling, VadeSampling
+from arise.corpora import require_tasks, tasks_of, unforgeable
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Exam
 from arise.evaluation.rubrics import every_pair
 from arise.evaluation.score import Evaluation, stored_evaluation
-from arise.judging import Judging, judging
+from arise.judging import Judging
 from arise.lifecycle_file import starting_pool
 from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
-from arise.models.agent import endpoint_agent
-from arise.policies import build_engine, starting_model
+from arise.method.set_aside import SetAside
 from arise.ports import Assessor, Engine, Guidance, Sampler
-from arise.references import ReferenceAttempts, ScriptedWorker
+from arise.preparing import Parts, prepared
+from arise.references import ReferenceAttempts
 from arise.rollouts.assessment import EachRollout, WithWatch
-from arise.rollouts.collect import Agent, Collector, TaskFiles
+from arise.rollouts.collect import Agent, Collector
 from arise.rollouts.discretion import Discreet
+from arise.rollouts.guidance import SkillLimit
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
-from arise.rollouts.verifier import Verifier
-from arise.sandbox import BubblewrapPool, SandboxUnavailable
+from arise.sandboxes import open_sandboxes, require_limits
 from arise.state import State
 from arise.store import RunStore
-from arise.tasks import BUILD_FILES, CorpusError, load_corpus
+from arise.tasks import BUILD_FILES
 from arise.trackers import mirrors
 from arise.train import Run
 from arise.trust import Trust
 from arise.types import Pool, Task
 from arise.watching import Watching
-from arise.world.generator import instances, write_task
 
-Corpus = dict[str, tuple[Task, TaskFiles]]
+OpenStore = Callable[[], AbstractContextManager[RunStore]]
+"""Opens the run for as long as it is written to."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +77,7 @@ class Workplace:
 
 def require_sound(config: Config) -> None:
     """Refuse, before anything is written, what would only come to light when the parts are built."""
+    require_limits(config)
     if config.pool.lifecycle:
         starting_pool(Path(config.pool.lifecycle))
     scripted = isinstance(config.tasks, WorldTasks)
@@ -93,59 +89,49 @@ def require_sound(config: Config) -> None:
             "nothing was started",
             "set criteria.endpoint.model and criteria.endpoint.base_url",
         )
+    require_tasks(config)
 
 
 @asynccontextmanager
-async def shelter(config: Config) -> AsyncIterator[tuple[BubblewrapPool, Verifier]]:
-    """Sandboxes for as many attempts as run together, and the verifier's own."""
-    batches = 1 + config.train.max_staleness
-    ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
-    try:
-        async with BubblewrapPool(ready) as sandboxes, Verifier(min(8, ready)) as verifier:
-            yield sandboxes, verifier
-    except SandboxUnavailable as error:
-        raise AriseError("sandbox", Exit.ENGINE, str(error), "nothing was run", "see the line above") from None
+async def workplace(config: Config, folder: Path, opened: OpenStore, display: Display) -> AsyncIterator[Workplace]:
+    """Build every part, then open the run and continue from its last commit; take it all down at the end.
 
-
-@asynccontextmanager
-async def workplace(config: Config, store: RunStore, display: Display) -> AsyncIterator[Workplace]:
-    """Build every part, continue from the store's last commit if there is one, and take it all down at the end."""
-    train_tasks, held_out = tasks_of(config, store.folder / "tasks")
-    async with shelter(config) as (sandboxes, verifier):
-        loaded = await starting_model(config, sandboxes, display.tell)
-        engine, chat = build_engine(config, loaded), ChatFormat(loaded.tokenizer)
-        _note_the_start(store, engine.facts(), display.tell)
-        try:
+    A part that cannot be had is refused before `opened` makes a run of the folder.
+    """
+    async with (
+        open_sandboxes(config, folder, display.tell) as (sandboxes, verifier),
+        unforgeable(config, verifier),
+        prepared(config, folder, sandboxes, display.tell) as parts,
+    ):
+        with opened() as store:
+            train_tasks, held_out = tasks_of(config, folder / "tasks")
+            engine, chat, judges = parts.engine, parts.chat, parts.judges
+            _note_the_start(store, engine.facts(), display.tell)
+            store.note_limits(verifier.notes)
             tasks, seed = train_tasks | held_out, config.train.seed
             agent = discreet(config, _agent(config, engine, chat), display.tell)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES))
-            async with (
-                judging(config, store.folder, display.tell) as judges,
-                _assessor(config, judges, collector, store.folder) as assessor,
-            ):
-                state = State(_sampler(config, [task for task, _ in train_tasks.values()]))
-                await _continue(config, state, store, engine, display.tell)
-                with mirrors(config, store.folder, display.tell) as mirrored:
-                    run = Run(
-                        config,
-                        engine,
-                        _guidance(config),
-                        collector,
-                        assessor,
-                        _credit(config),
-                        _evolution(config, judges),
-                        store,
-                        Watching(display, store, mirrored),
-                    )
-                    display.trust = Trust(config, store, state.iteration, judges.purse, judges.meter)
-                    examined = replace(
-                        collector, agent=discreet(config, evaluation_agent(config, engine, chat), display.tell)
-                    )
-                    attempts = config.evaluation.attempts
-                    exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
-                    yield Workplace(run, state, exam)
-        finally:
-            engine.close()
+            limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            state = _state(config, [task.task for task in train_tasks.values()])
+            await _continue(config, state, store, engine, display.tell)
+            with mirrors(config, folder, display.tell) as mirrored:
+                run = Run(
+                    config,
+                    engine,
+                    _guidance(config),
+                    collector,
+                    _assessor(config, parts, collector),
+                    _credit(config),
+                    _evolution(config, judges),
+                    store,
+                    Watching(display, store, mirrored),
+                )
+                display.trust = Trust(config, store, state.iteration, judges.purse, judges.meter)
+                tested = discreet(config, evaluation_agent(config, engine, chat), display.tell)
+                examined = replace(collector, agent=tested)
+                attempts = config.evaluation.attempts
+                exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
+                yield Workplace(run, state, exam)
 
 
 def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[str], None]) -> None:
@@ -176,41 +162,9 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
             store.save_starting_pool(state.pool)
 
 
-def tasks_of(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
-    """Training and held-out tasks; tasks of the world are written into the run folder."""
-    if isinstance(config.tasks, WorldTasks):
-        sizes = {"train": config.tasks.train_tasks, "eval": config.tasks.eval_tasks}
-        for split, size in sizes.items():
-            if not (folder / split / ".complete").exists():
-                for task, instance in islice(instances(config.tasks, split), size):
-                    write_task(task, instance, folder / split)
-                (folder / split / ".complete").touch()
-        sources = folder / "train", folder / "eval"
-    else:
-        assert isinstance(config.tasks, HarborTasks)
-        sources = Path(config.tasks.train), Path(config.tasks.evaluation)
-    try:
-        train, held_out = (_corpus(source) for source in sources)
-    except CorpusError as error:
-        raise AriseError("tasks", Exit.TASKS, str(error), "nothing was started", "mend or remove these tasks") from None
-    both = sorted(train.keys() & held_out.keys())
-    if both:
-        raise AriseError(
-            "tasks",
-            Exit.TASKS,
-            f"task {both[0]!r} and {len(both) - 1} others are in training and in evaluation",
-            "nothing was started",
-            "keep the two sets apart",
-        )
-    return train, held_out
-
-
-def _corpus(source: Path) -> Corpus:
-    found = {}
-    for directory in load_corpus(source):
-        environment = directory.environment or directory.directory
-        found[directory.task.id] = directory.task, TaskFiles(environment, directory.tests, directory.verifier_timeout)
-    return found
+def _state(config: Config, tasks: list[Task]) -> State:
+    faults = SetAside(len(tasks), config.sampler.set_aside_after, config.sampler.retry_every)
+    return State(_sampler(config, tasks), set_aside=faults)
 
 
 def _sampler(config: Config, tasks: list[Task]) -> Sampler:
@@ -225,7 +179,7 @@ def _sampler(config: Config, tasks: list[Task]) -> Sampler:
 def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
     agent = ShellAgent(engine, chat, config.agent, config.sampling)
     if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
-        return BarePromptRows(agent, engine, chat)
+        return BarePromptRows(agent, engine, chat, config.sampling.temperature)
     return agent
 
 
@@ -254,31 +208,16 @@ def _credit(config: Config) -> CreditRule:
     return separate_credit(config.credit)
 
 
-@asynccontextmanager
-async def _assessor(
-    config: Config, judges: Judging, collector: Collector, folder: Path
-) -> AsyncIterator[Assessor | None]:
+def _assessor(config: Config, parts: Parts, collector: Collector) -> Assessor | None:
     """Who judges the groups: nobody, the judge alone, or the judge by criteria elicited with the reflector's help."""
-    chosen = config.criteria
-    if judges.judge is None or judges.reflector is None:
-        yield None
-    elif not isinstance(chosen, ElicitedCriteria):
-        every = EachRollout(judges.judge)
-        yield WithWatch(every, judges.judge, config.watch.share, config.train.seed) if config.watch.share else every
-    else:
-        async with _reference_agent(config, chosen, folder) as agent:
-            references = ReferenceAttempts(replace(collector, agent=agent), chosen.references)
-            yield OnlineRubrics(judges.judge, judges.reflector, references, chosen)
-
-
-@asynccontextmanager
-async def _reference_agent(config: Config, chosen: ElicitedCriteria, folder: Path) -> AsyncIterator[Agent]:
-    if chosen.endpoint is not None:
-        async with endpoint_agent(chosen.endpoint, config.agent, config.budget, folder / "reference-calls.db") as agent:
-            yield agent
-    else:
-        assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"
-        yield ScriptedWorker(config.tasks, config.agent)
+    judge, reflector, chosen = parts.judges.judge, parts.judges.reflector, config.criteria
+    if judge is None or reflector is None:
+        return None
+    if isinstance(chosen, ElicitedCriteria) and parts.reference is not None:
+        references = ReferenceAttempts(replace(collector, agent=parts.reference), chosen.references)
+        return OnlineRubrics(judge, reflector, references, chosen)
+    every = EachRollout(judge)
+    return WithWatch(every, judge, config.watch.share, config.train.seed) if config.watch.share else every
 
 
 def _evolution(config: Config, judges: Judging) -> Reflection | None:

@@ -85,12 +85,16 @@ def train(
         cli_train.start(config, folder, lock, say, as_json)
 
 
-@app.command(epilog="Example: arise resume runs/first --add-budget 5")
+@app.command(epilog="Example: arise resume runs/first")
 def resume(
     run: RunFolder,
     add_budget: Annotated[float, typer.Option("--add-budget", min=0.0, help="Dollars on top of budget.max_usd.")] = 0.0,
     allow_judge_change: Annotated[
         list[str] | None, typer.Option("--allow-judge-change", help="A model that may take over as judge, by name.")
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--change", help="A field of config.toml that you edited, by name, e.g. optimizer.learning_rate."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,7 +106,7 @@ def resume(
         lock = claim(run)
         from arise import cli_train
 
-        cli_train.resume(run, lock, say, as_json, add_budget, allow_judge_change or [])
+        cli_train.resume(run, lock, say, as_json, add_budget, allow_judge_change or [], change or [])
 
 
 @app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")

@@ -1,5 +1,6 @@
 """`arise doctor`: is this machine ready? Heavy imports live inside the command."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from arise.cli_output import AsJson, one_message, say, say_json
 
+NOT_READY = 1
 MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
 
 
@@ -17,15 +19,16 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     paths: Annotated[list[Path] | None, typer.Argument(help="The configuration you want to run.")] = None,
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")] = None,
     runs: Annotated[Path, typer.Option("--run-dir", help="Where runs will be kept.")] = Path("runs"),
     as_json: AsJson = False,
 ) -> None:
-    """Look at Python, sandbox, limits, disk, memory, cores, model and judge; one remedy a line."""
+    """Check the machine and all that a configuration needs: tasks, engine, model, endpoints; one remedy a line."""
     with one_message():
         from arise.config_file import load_config
         from arise.doctor import examine
 
-        findings = list(examine(load_config(paths), runs))
+        findings = list(examine(load_config(paths, overrides or []), runs))
         failed = [finding for finding in findings if finding.level == "failure"]
         if as_json:
             say_json({"ready": not failed, "findings": [finding._asdict() for finding in findings]})
@@ -34,6 +37,11 @@ def doctor(
                 say(f" {MARKS[finding.level]} {finding.name:<11} {finding.said}")
                 if finding.remedy:
                     say(f"   {'':<11} do: {finding.remedy}")
-            say("not ready" if failed else "ready: arise train configs/embedded.toml")
+            say("not ready" if failed else f"ready: arise train {_words(paths or [], overrides or [])}".rstrip())
         if failed:
-            raise typer.Exit(failed[0].exit_code)
+            raise typer.Exit(NOT_READY)
+
+
+def _words(paths: list[Path], overrides: list[str]) -> str:
+    """The arguments that were checked, as a command line."""
+    return shlex.join([*map(str, paths), *(word for change in overrides for word in ("--set", change))])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from arise.cli_output import AsJson, RunFolder, one_message, say, say_json, table
-from arise.cli_session import OPENAI, BaseUrl, KeyEnv
+from arise.cli_session import OPENAI, BaseUrl, KeyEnv, PriceOption, price_of
 
 if TYPE_CHECKING:
     from arise.evaluating import Policy
@@ -21,7 +21,7 @@ Label = Annotated[str | None, typer.Option("--label", help="A name for this eval
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the `arise` command."""
-    app.command("eval", epilog="Example: arise eval runs/first --at 20 --attempts 3")(evaluate)
+    app.command("eval", epilog="Example: arise eval runs/first --at 60 --attempts 3")(evaluate)
     app.command(epilog="Example: arise guidance runs/first --base --attempts 4")(guidance)
     app.command(epilog="Example: arise retention runs/first")(retention)
 
@@ -33,6 +33,7 @@ def evaluate(
     model: Model = None,
     base_url: BaseUrl = OPENAI,
     key_env: KeyEnv = "OPENAI_API_KEY",
+    price: PriceOption = "",
     tasks: Tasks = None,
     attempts: Attempts = None,
     label: Label = None,
@@ -47,7 +48,7 @@ def evaluate(
         lock = claim(run)
         from arise import evaluating
 
-        policy = _policy(run, at, base, model, base_url, key_env)
+        policy = _policy(run, at, base, model, base_url, key_env, price)
         wanted = evaluating.Wanted(label or policy.label, tasks, attempts)
         found = evaluating.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
         say_json(found.facts()) if as_json else say(found.table())
@@ -60,6 +61,7 @@ def guidance(
     model: Model = None,
     base_url: BaseUrl = OPENAI,
     key_env: KeyEnv = "OPENAI_API_KEY",
+    price: PriceOption = "",
     tasks: Tasks = None,
     attempts: Attempts = None,
     everything: Annotated[bool, typer.Option("--all", help="Retired skills too.")] = False,
@@ -74,7 +76,7 @@ def guidance(
         lock = claim(run)
         from arise import evaluating
 
-        policy = _policy(run, at, base, model, base_url, key_env)
+        policy = _policy(run, at, base, model, base_url, key_env, price)
         wanted = evaluating.Wanted(policy.label, tasks, attempts)
         found = evaluating.guidance(run, lock, policy, wanted, everything, lambda message: say(message, err=as_json))
         say_json(found) if as_json else say(_guidance_table(found))
@@ -116,12 +118,14 @@ def _require_one(at: int | None, base: bool, model: str | None) -> None:
         raise typer.BadParameter("--at, --base and --model name different policies: give one of them")
 
 
-def _policy(run: Path, at: int | None, base: bool, model: str | None, base_url: str, key_env: str) -> "Policy":
+def _policy(
+    run: Path, at: int | None, base: bool, model: str | None, base_url: str, key_env: str, price: str
+) -> "Policy":
     """Whom the options name; the last checkpoint where they name nobody."""
     from arise import evaluating
 
     if model is not None:
-        return evaluating.Policy(endpoint=evaluating.endpoint_of(run, model, base_url, key_env))
+        return evaluating.Policy(endpoint=evaluating.endpoint_of(run, model, base_url, key_env, price_of(price)))
     return evaluating.Policy(0 if base else at or evaluating.last_iteration(run))
 
 

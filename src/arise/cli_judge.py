@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli_output import AsJson, say
-from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.cli_output import AsJson, one_message, say
+from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def _root() -> None:
     pass
 
 
-@app.command(
-    epilog="Example: arise judge check --model deepseek-chat --base-url https://api.deepseek.com/v1 --repeat 5"
-)
+@app.command(epilog="Example: arise judge check runs/first --model gpt-4o-mini --repeat 5")
 def check(
     cases: CasesPath = None,
     model: Model = "gpt-4o-mini",
@@ -39,6 +37,7 @@ def check(
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
     limit: Annotated[int, typer.Option(min=1, help="At most so many cases; of a run, the newest.")] = 100,
     max_usd: MaxUsd = 0.0,
+    price: PriceOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Agreement of a judge with itself, with the offline analyst and with labels, and what it costs."""
@@ -46,18 +45,15 @@ def check(
 
     from arise.config_models import Endpoint
     from arise.models.cases import CasesError
-    from arise.models.stops import RunStop
 
-    try:
-        found = _cases(cases, limit)
-        endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env)
+    with one_message():
+        try:
+            found = _cases(cases, limit)
+        except CasesError as error:
+            say(f"error[cases]  {error}", err=True)
+            raise typer.Exit(Exit.CONFIG) from None
+        endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
         report, cost = asyncio.run(_check(found, endpoint, repeat, max_usd))
-    except CasesError as error:
-        say(f"error[cases]  {error}", err=True)
-        raise typer.Exit(Exit.CONFIG) from None
-    except RunStop as stop:
-        say(str(stop), err=True)
-        raise typer.Exit(stop.exit_code) from None
     say(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
     if report.verdicts == 0:
         raise typer.Exit(Exit.JUDGE)
@@ -116,7 +112,7 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
         f"judge     {report.judge} at {base_url}",
         f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
         f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
-        f"self      {1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}",
+        "self      " + _self_agreement(report),
         "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
         "labels    " + _share(report.with_labels, "of majorities equal the labels"),
         f"cost      {cost}",
@@ -128,6 +124,12 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
     if len(report.rubrics) > 20:
         lines.append(f"... and {len(report.rubrics) - 20} more rubrics, see --json")
     return "\n".join(lines)
+
+
+def _self_agreement(report: "JudgeCheck") -> str:
+    if report.flip_rate is None:
+        return "undefined: there is no verdict to compare"
+    return f"{1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}"
 
 
 def _share(value: float | None, of_what: str) -> str:

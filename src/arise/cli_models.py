@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from arise.cli_output import AsJson, say, say_json
+from arise.cli_output import AsJson, one_message, say, say_json
 
 app = typer.Typer(help="Pretrained models for the embedded engine.", no_args_is_help=True)
 
@@ -15,14 +15,20 @@ def pull(
     as_json: AsJson = False,
 ) -> None:
     """Download a model into the cache, check it and keep it as safetensors."""
-    from arise.engines.pretrained import pull as pull_model
-    from arise.errors import Exit
+    with one_message():
+        from arise.engines.pretrained import cache_root
+        from arise.engines.pretrained import pull as pull_model
+        from arise.errors import AriseError, Exit
 
-    try:
-        folder = pull_model(name)
-    except (ValueError, OSError) as error:
-        say(str(error), err=True)
-        raise typer.Exit(Exit.CONFIG) from error
+        try:
+            folder = pull_model(name)
+        except ValueError as error:
+            what, remedy = str(error), "arise models list shows what can be pulled"
+            raise AriseError("model", Exit.CONFIG, what, "nothing was pulled", remedy) from None
+        except OSError as error:
+            what = f"{error.filename or cache_root()}: {error.strerror or error}"
+            remedy = "free disk space, or name another place for the cache: export ARISE_CACHE=FOLDER"
+            raise AriseError("storage", Exit.STORAGE, what, "nothing was pulled", remedy) from None
     say_json({"name": name, "folder": str(folder)}) if as_json else say(f"{name} is ready: {folder}")
 
 

@@ -35,7 +35,9 @@ def one_message() -> Iterator[None]:
     except AriseError as error:
         say(str(error), err=True)
         raise typer.Exit(error.exit_code) from None
-    except (FileExistsError, FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a file that a person could name otherwise
         what = f"{error.filename}: {error.strerror}"
         say(str(AriseError("storage", Exit.STORAGE, what, "the command ended", "name another path")), err=True)
         raise typer.Exit(Exit.STORAGE) from None

@@ -24,7 +24,7 @@ def _root() -> None:
     pass
 
 
-@app.command(epilog="Example: arise sampler why runs/first 12:3")
+@app.command(epilog="Example: arise sampler why runs/first 12:2")
 def why(
     run: RunFolder,
     place: Place,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from arise.config_models import Calls, Endpoint
+    from arise.config_models import Calls, Endpoint, Price
     from arise.models.client import Client
     from arise.models.store import Store
 
@@ -17,7 +17,25 @@ Model = Annotated[str, typer.Option("--model", help="The model's name at the end
 BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI's chat completions.")]
 KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
 MaxUsd = Annotated[float, typer.Option("--max-usd", min=0.0, help="Stop when calls have cost this much; 0: never.")]
+PriceOption = Annotated[
+    str, typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens: 0.3,1.2; 0 if nobody is billed.")
+]
 OPENAI = "https://api.openai.com/v1"
+
+
+def price_of(text: str) -> "Price | None":
+    """The price that `--price` states; none leaves it to the public price list."""
+    from pydantic import ValidationError
+
+    from arise.config_models import Price
+
+    if not text:
+        return None
+    parts = text.split(",") if text.strip() != "0" else ["0", "0"]
+    try:
+        return Price.model_validate(dict(zip(("input", "output"), map(float, parts), strict=True)))
+    except (ValueError, ValidationError):
+        raise typer.BadParameter(f"--price {text}: expected two numbers as in 0.3,1.2, or 0") from None
 
 
 @dataclass(frozen=True)
@@ -56,15 +74,17 @@ class Session:
 async def session(
     endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float
 ) -> AsyncIterator[Session]:
-    """A client that is closed, and its replies kept, whatever happens."""
+    """A client whose endpoint has answered a first call; it is closed, and its replies kept, whatever happens."""
     from arise.config_models import Budget
     from arise.models.client import Client
+    from arise.models.first_call import first_call
     from arise.models.spend import Purse
     from arise.models.store import Store
 
     store = Store(record)
     try:
         purse = Purse(store, Budget(max_usd=max_usd))
+        await first_call(endpoint, store, purse, purpose)
         client = Client(endpoint, calls, store, purse, purpose=purpose)
         try:
             yield Session(client, store)

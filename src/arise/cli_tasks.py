@@ -1,21 +1,22 @@
-"""`arise tasks`: task types for a folder of tasks. Heavy imports live inside the command."""
+"""`arise tasks`: check a folder of tasks, or give them task types. Heavy imports live inside the commands."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli_output import AsJson, say
-from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, session
+from arise.cli_output import AsJson, one_message, say, say_json
+from arise.cli_session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from arise.config_models import Endpoint
     from arise.models.annotation_report import Agreement, AnnotationReport
     from arise.models.annotator import Annotated as AnnotatedTasks
     from arise.models.annotator import TaskCard
-    from arise.tasks import TaskDir
+    from arise.tasks import TaskDir, TaskProblem
 
 app = typer.Typer(name="tasks", help="Look at a folder of tasks.", no_args_is_help=True)
 
@@ -28,7 +29,77 @@ def _root() -> None:
     pass
 
 
-@app.command(epilog="Example: arise tasks tag corpus/ --model glm-5.2 --base-url https://api.z.ai/v1 --repeat 2")
+@app.command(epilog="Example: arise tasks check corpus --cheat --ignore dockerfile")
+def check(
+    folder: Folder,
+    cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", help="What tasks may ask for in vain, as in tasks.ignore.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every task's solution and an agent that does nothing; the first must earn 1, the second 0."""
+    import asyncio
+
+    from arise.tasks import read_corpus
+
+    with one_message():
+        corpus, ignored = read_corpus(folder), _known_needs(ignore or [])
+        found = asyncio.run(_check(corpus.tasks, ignored, cheat))
+    problems = [*corpus.problems, *(problem for _, each in found for problem in each)]
+    sound = [task.task.id for task, each in found if not each]
+    if as_json:
+        listed = [{"path": str(p.path), "problem": p.what, "remedy": p.remedy} for p in problems]
+        say_json({"sound": sound, "problems": listed})
+    else:
+        for problem in problems:
+            say(str(problem))
+        say(f"{len(sound)} of {len(found)} tasks are sound" + (" and withstood every cheat" if cheat else ""))
+    if problems:
+        raise typer.Exit(Exit.TASKS)
+
+
+def _known_needs(names: list[str]) -> list[str]:
+    from typing import get_args
+
+    from arise.config_tasks import TaskNeed
+    from arise.errors import AriseError
+
+    known = get_args(TaskNeed)
+    if unknown := [name for name in names if name not in known]:
+        what = f"--ignore {unknown[0]!r} is nothing that a task can ask for"
+        raise AriseError("config", Exit.CONFIG, what, "nothing was checked", f"use one of: {', '.join(known)}")
+    return names
+
+
+async def _check(
+    tasks: "tuple[TaskDir, ...]", ignore: list[str], cheat: bool
+) -> "list[tuple[TaskDir, tuple[TaskProblem, ...]]]":
+    """The problems of each task; one that asks for what it does not get is not run."""
+    import asyncio
+
+    from arise.errors import AriseError
+    from arise.rollouts.cheats import AT_ONCE, forgeries
+    from arise.rollouts.oracle import check_task
+    from arise.rollouts.verifier import Verifier
+    from arise.sandbox import SandboxUnavailable
+    from arise.tasks import refused
+
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def problems(task: "TaskDir") -> "tuple[TaskProblem, ...]":
+        async with slots:
+            found = tuple(refused(task.unmet, ignore)) or await check_task(task, verifier)
+            return found or (await forgeries(task, verifier) if cheat else ())
+
+    try:
+        async with Verifier(AT_ONCE) as verifier:
+            return list(zip(tasks, await asyncio.gather(*map(problems, tasks)), strict=True))
+    except SandboxUnavailable as error:
+        raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was checked", error.remedy) from None
+
+
+@app.command(epilog="Example: arise tasks tag corpus --model gpt-4o-mini --repeat 2")
 def tag(
     folder: Folder,
     model: Model = "gpt-4o-mini",
@@ -37,13 +108,14 @@ def tag(
     repeat: Annotated[int, typer.Option(min=1, max=2, help="2 tags everything twice and measures agreement.")] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report only, leave tags.json as it is.")] = False,
     max_usd: MaxUsd = 0.0,
+    price: PriceOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Assign task types by a language model, in two passes; a stopped run goes on where it was."""
     import asyncio
 
+    from arise.config_models import Endpoint
     from arise.models.annotation_report import report_of
-    from arise.models.stops import RunStop
     from arise.tasks import read_corpus
 
     corpus = read_corpus(folder)
@@ -51,13 +123,9 @@ def tag(
         say("\n".join(map(str, corpus.problems)), err=True)
         raise typer.Exit(Exit.TASKS)
     cards = [card_of(found) for found in corpus.tasks]
-    try:
-        found, agreement, cost = asyncio.run(
-            _tag(cards, model, base_url, api_key_env, repeat, folder / RECORD_FILE, max_usd)
-        )
-    except RunStop as stop:
-        say(str(stop), err=True)
-        raise typer.Exit(stop.exit_code) from None
+    endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
+    with one_message():
+        found, agreement, cost = asyncio.run(_tag(cards, endpoint, repeat, folder / RECORD_FILE, max_usd))
     if not dry_run:
         _write(folder, found)
     known = {task.task.id: task.task.task_types for task in corpus.tasks if task.task.task_types}
@@ -77,21 +145,14 @@ def card_of(found: "TaskDir") -> "TaskCard":
 
 
 async def _tag(
-    cards: "list[TaskCard]",
-    model: str,
-    base_url: str,
-    api_key_env: str,
-    repeat: int,
-    record: Path,
-    max_usd: float,
+    cards: "list[TaskCard]", endpoint: "Endpoint", repeat: int, record: Path, max_usd: float
 ) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
-    from arise.config_models import Annotation, Calls, Endpoint
+    from arise.config_models import Annotation, Calls
     from arise.models.annotation_report import agreement_of
     from arise.models.annotator import Annotator
     from arise.tasks import task_types
 
     # A person waits: an endpoint that is down ends the command, and the next one goes on where this one was.
-    endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env)
     settings = Annotation(endpoint=endpoint, calls=Calls(when_down="stop"))
     async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
         runs = []

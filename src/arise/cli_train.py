@@ -6,8 +6,8 @@ import json
 import signal
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 from rich.console import Console
 
-from arise.build import Workplace, require_sound, workplace
+from arise.build import OpenStore, Workplace, require_sound, workplace
 from arise.config import Config
 from arise.config_base import Section
 from arise.config_file import load_config
@@ -28,7 +28,8 @@ from arise.evaluation.labels import on_the_way
 from arise.evaluation.score import Evaluation
 from arise.live import LiveDisplay
 from arise.run_folder import CONFIG_FILE, RunLock, unwritable
-from arise.store import RunStore
+from arise.store import RunReader, RunStore
+from arise.store.configuration import record, recorded, run_config
 from arise.train import train
 
 Write = Callable[[str], None]
@@ -46,11 +47,24 @@ def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bo
             "nothing was changed",
             f"arise resume {folder}, or give another --run-dir",
         )
-    require_sound(config)
-    with closing(RunStore.open(folder, lock)) as store:
-        with store.writing():
-            _write_config(folder, config)
-        _drive(config, store, write, as_json)
+    checked = False
+
+    @contextmanager
+    def opened() -> Iterator[RunStore]:
+        nonlocal checked
+        checked = True
+        with closing(RunStore.open(folder, lock)) as store:
+            with store.writing():
+                _write_config(folder, config)
+            record(config, store.query, store.note)
+            yield store
+
+    try:
+        require_sound(config)
+        _drive(config, folder, opened, write, as_json)
+    finally:
+        if not checked:
+            lock.withdraw()
 
 
 def resume(
@@ -60,14 +74,24 @@ def resume(
     as_json: bool,
     add_budget: float = 0.0,
     allow_judges: Sequence[str] = (),
+    allow_changes: Sequence[str] = (),
 ) -> None:
-    """Continue a run exactly where it was committed; what is granted now stays granted."""
+    """Continue a run exactly where it was committed; what is granted now stays granted.
+
+    An edit of the configuration that would change the run must be asked for by name, and is kept in its record.
+    """
     config = granted(load_config(folder / CONFIG_FILE), add_budget, allow_judges)
     with closing(RunStore.open(folder, lock)) as store:
+        tell = (JsonDisplay if as_json else Display)(write, config.train.iterations).tell
+        if not recorded(store.query):
+            tell(f"no record of this run's configuration exists: {CONFIG_FILE} is taken as it is and recorded now")
+        for change in run_config(folder, store.query, allow_changes)[1]:
+            tell(f"changed: {change}")
         if add_budget or allow_judges:
             with store.writing():
                 _write_config(folder, config)
-        _drive(config, store, write, as_json)
+        record(config, store.query, store.note)
+        _drive(config, folder, lambda: nullcontext(store), write, as_json)
 
 
 def granted(config: Config, add_budget: float, allow_judges: Sequence[str]) -> Config:
@@ -99,22 +123,22 @@ def _write_config(folder: Path, config: Config) -> None:
     draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
 
 
-def _drive(config: Config, store: RunStore, write: Write, as_json: bool) -> None:
+def _drive(config: Config, folder: Path, opened: OpenStore, write: Write, as_json: bool) -> None:
     """Evaluate, train, evaluate, sum up; on a terminal with the live screen."""
     console = Console()
     iterations = config.train.iterations
     if as_json:
-        write(json.dumps({"summary": _run(config, store, JsonDisplay(write, iterations))}))
+        write(json.dumps({"summary": _run(config, folder, opened, JsonDisplay(write, iterations))}))
         return
     if console.is_terminal:
-        with LiveDisplay(console, config, store.folder) as display:
-            summary = _run(config, store, display)
+        with LiveDisplay(console, config, folder) as display:
+            summary = _run(config, folder, opened, display)
     else:
-        summary = _run(config, store, Display(write, iterations))
+        summary = _run(config, folder, opened, Display(write, iterations))
     write(_as_text(summary))
 
 
-def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
+def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> dict[str, Any]:
     """The whole run; gives the facts that sum it up."""
 
     async def whole() -> dict[str, Any]:
@@ -124,7 +148,7 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, task.cancel)
         began = time.perf_counter()
-        async with workplace(config, store, display) as place:
+        async with workplace(config, folder, opened, display) as place:
             before = await _evaluated(place, "before")
             display.tell(before.line())
             await _train(place, display)
@@ -136,13 +160,7 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
     try:
         return asyncio.run(whole())
     except asyncio.CancelledError:
-        raise AriseError(
-            "interrupted",
-            Exit.INTERRUPTED,
-            f"stopped at your word in {store.folder}",
-            "the last committed iteration and every finished group are kept",
-            f"arise resume {store.folder}",
-        ) from None
+        raise _interrupted(folder) from None
     except EngineFault as fault:
         raise AriseError(
             "numeric",
@@ -152,13 +170,27 @@ def _run(config: Config, store: RunStore, display: Display) -> dict[str, Any]:
             "start a new run with a lower optimizer.learning_rate, or in fp32",
         ) from None
     except RuntimeError as error:
-        raise _out_of_memory(store.folder, error) or error from None
+        raise _out_of_memory(folder, error) or error from None
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise unwritable(store.folder, error) from error
+        raise unwritable(folder, error) from error
     except sqlite3.OperationalError as error:
-        raise unwritable(store.folder, error) from error
+        raise unwritable(folder, error) from error
+
+
+def _interrupted(folder: Path) -> AriseError:
+    if not (folder / CONFIG_FILE).exists():
+        return AriseError(
+            "interrupted", Exit.INTERRUPTED, "stopped by you", "no run was started", "the same command starts it"
+        )
+    return AriseError(
+        "interrupted",
+        Exit.INTERRUPTED,
+        f"stopped by you in {folder}",
+        "the last committed iteration and every finished group are kept",
+        f"arise resume {folder}",
+    )
 
 
 def _out_of_memory(folder: Path, error: RuntimeError) -> AriseError | None:
@@ -189,9 +221,14 @@ async def _train(place: Workplace, display: Display) -> None:
 
 
 async def _evaluated(place: Workplace, label: str, attempts: int | None = None) -> Evaluation:
-    """The named evaluation, taken from the store where an earlier process already made it."""
+    """The named evaluation, taken from the store where an earlier process already made it.
+
+    One that infrastructure ended is made again, unless the policy that it measured has moved on.
+    """
     stored = place.stored_evaluation(label, attempts)
-    return stored or await place.evaluate(label, attempts=attempts)
+    if stored and (stored.rate is not None or (label == "before" and place.state.iteration)):
+        return stored
+    return await place.evaluate(label, attempts=attempts)
 
 
 def _summary(
@@ -201,12 +238,17 @@ def _summary(
     query = place.run.store.query
     all_fail = [row[0] for row in query("SELECT json_extract(metrics, '$.all_fail') FROM iterations ORDER BY k")]
     tenth = max(1, len(all_fail) // 10)
+    with RunReader.open(place.run.store.folder) as reader:
+        stuck = {pair.rubric.id: pair.rubric.criteria_text for pair in reader.pairs() if pair.standing.stuck}
+    aside = place.state.set_aside
     return {
         "run": str(place.run.store.folder),
         "before": before.facts(),
         "after": after.facts(),
         "events": dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind")),
         "pool": len(place.state.pool),
+        "stuck": stuck,
+        "set_aside": {task: aside.faulty[task].in_a_row for task in aside.away(place.state.iteration)},
         "behaviours": [facts(behaviour) for behaviour in behaviours(query)],
         "all_fail": [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
         "trust": display.trust.summary(place.run.store) if display.trust else [],
@@ -226,10 +268,13 @@ def _as_text(summary: dict[str, Any]) -> str:
         "held-out pass rate, no skills shown",
         f"  before {scores[0]}",
         f"  after  {scores[1]}",
-        f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {summary['pool']} in the pool; "
-        f"skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, {kinds.get('refine', 0)} refined",
+        f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {kinds.get('reopen', 0)} came back, "
+        f"{summary['pool']} in the pool; skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, "
+        f"{kinds.get('refine', 0)} refined, {len(summary['stuck'])} stuck",
+        *(f"stuck, refined without effect: {name} {words}" for name, words in summary["stuck"].items()),
         *table(summary["behaviours"]),
         f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
+        *(f"set aside: {task}, {lost} groups lost in a row" for task, lost in summary["set_aside"].items()),
         *summary["trust"],
         f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
         f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise sampler why {summary['run']} 1",

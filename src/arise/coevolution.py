@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from arise.config import Evidence, PoolLimits, Watch
+from arise.config_pool import Evidence, PoolLimits, Watch
 from arise.method.evidence import for_generation, for_refinement, within_window
-from arise.method.lifecycle import Evolution, evolve, fates, room
+from arise.method.lifecycle import Evolution, deciding, evolve, fates, room
+from arise.method.need import with_needs
 from arise.method.pass_rate import window_tallies
-from arise.method.watch import reopened, unlearned
+from arise.method.watch import Relapse, missing_again, reopened, unlearned
 from arise.ports import Reflector
 from arise.state import State
-from arise.types import Fate, Pair, Proposal, Rejection, Rewrite, ShownSkill
+from arise.types import EvidenceRecord, Fate, Pair, Pool, Proposal, Rejection, Rewrite, ShownSkill
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Update:
 class Reflection:
     """Evolves the pool from the window's evidence with a reflector; `refine` off leaves failing skills as they are.
 
-    With a watch, retired pairs that were unlearned come back.
+    A retired pair comes back when a watch finds it unlearned, or when generation finds it missing again.
     """
 
     def __init__(
@@ -44,21 +45,29 @@ class Reflection:
     async def update(self, state: State, iteration: int) -> Update:
         """The pool after this update; the state itself is not touched."""
         since_last_update = within_window(state.evidence, iteration - 1, self.limits.update_every)
-        tallies = window_tallies(since_last_update, [rubric.id for rubric in state.pool.rubrics])
-        decided = fates(state.pool, tallies, self.limits)
+        ids = [rubric.id for rubric in state.pool.rubrics]
+        every, unguided = (window_tallies(since_last_update, ids, unguided=only) for only in (False, True))
+        decided = fates(state.pool, deciding(every, unguided, self.limits), self.limits)
         failing = [pair for pair in state.pool.pairs if decided[pair.rubric.id] is Fate.REFINE]
-        watched = window_tallies(since_last_update, [pair.rubric.id for pair in state.pool.retired])
-        fallen = unlearned(state.pool, watched, self.watch)
+        fallen = self._unlearned(state.pool, since_last_update)
         wanted = room(state.pool, decided, self.limits)
-        (proposals, rejections), written = await asyncio.gather(
+        (proposals, rejections, returning), written = await asyncio.gather(
             self._propose(state, iteration, wanted, fallen),
             asyncio.gather(*(self._rewrite(pair, state, iteration) for pair in failing)),
         )
         rewrites = {pair.rubric.id: rewrite for pair, rewrite in zip(failing, written, strict=True)}
         evolution = evolve(
-            state.pool, tallies, iteration=iteration, rewrites=rewrites, proposals=proposals, limits=self.limits
+            state.pool,
+            every,
+            iteration=iteration,
+            unguided=unguided,
+            rewrites=rewrites,
+            proposals=proposals,
+            limits=self.limits,
         )
-        evolution = reopened(evolution, fallen, watched, iteration, self.limits.max_pairs)
+        evolution = reopened(evolution, [*fallen, *returning], iteration, self.limits.max_pairs)
+        evolution = replace(evolution, pool=with_needs(evolution.pool, decided, every, iteration))
+        rejections += [rejection for rewrite in written for rejection in rewrite.rejections]
         return Update(evolution, tuple(proposals), tuple(rejections))
 
     async def _rewrite(self, pair: Pair, state: State, iteration: int) -> Rewrite:
@@ -72,14 +81,25 @@ class Reflection:
             return Rewrite(None, "no failed rollout saw this revision of the skill")
         return await self.reflector.rewrite(pair, failures)
 
+    def _unlearned(self, pool: Pool, window: Sequence[EvidenceRecord]) -> tuple[Relapse, ...]:
+        """Retired pairs that fell, by the watch's verdicts on them."""
+        ids = [pair.rubric.id for pair in pool.retired]
+        watched, unguided = (window_tallies(window, ids, unguided=only) for only in (False, True))
+        return unlearned(pool, watched, self.watch, unguided)
+
     async def _propose(
-        self, state: State, iteration: int, wanted: int, returning: Sequence[Pair]
-    ) -> tuple[list[Proposal], list[Rejection]]:
-        """Rounds of generation until there is no room, a round brings nothing new, or the rounds are used up."""
+        self, state: State, iteration: int, wanted: int, fallen: Sequence[Relapse]
+    ) -> tuple[list[Proposal], list[Rejection], list[Relapse]]:
+        """Rounds of generation until there is no room, nothing more is put forward, or the rounds are used up.
+
+        The reflector is told of the retired pairs too: a proposal that repeats one of them can only bring it back.
+        """
         proposals: list[Proposal] = []
         rejections: list[Rejection] = []
+        returning: list[Relapse] = []
+        iteration_of = {record.view.evidence_id: record.view.iteration for record in state.evidence}
         for round_number in range(self.evidence.generation_rounds):
-            left = wanted - len(proposals)
+            left = wanted - len(proposals) - len(returning)
             if left < 1:
                 break
             selection = for_generation(
@@ -91,10 +111,19 @@ class Reflection:
             )
             if not selection.chosen:
                 break
-            avoid = [*state.pool.pairs, *returning, *(proposal.as_pair() for proposal in proposals)]
+            avoid = _known(state.pool, [*fallen, *returning], proposals)
             reflection = await self.reflector.propose(selection, avoid, left, round_number)
-            rejections += reflection.rejections
-            if not reflection.proposals:
+            found, rejected = missing_again(state.pool, reflection.returns, iteration_of, self.limits.reopen_issues)
+            rejections += (*reflection.rejections, *rejected)
+            if not (reflection.proposals or reflection.returns or reflection.refused):
                 break
             proposals += reflection.proposals
-        return proposals, rejections
+            returning += found
+        return proposals, rejections, returning
+
+
+def _known(pool: Pool, back: Sequence[Relapse], proposals: Sequence[Proposal]) -> list[Pair]:
+    """What generation must not repeat: the pool, what comes back to it, what was just proposed, and retired pairs."""
+    returning = {relapse.pair.rubric.id: replace(relapse.pair, retired=None) for relapse in back}
+    away = [pair for pair in pool.retired if pair.rubric.id not in returning]
+    return [*pool.pairs, *returning.values(), *(proposal.as_pair() for proposal in proposals), *away]

@@ -7,11 +7,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from arise.config_base import Count, Fraction, LengthAdjustment, Positive, Section
+from arise.config_base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
 from arise.config_baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.config_evaluation import Evaluation
 from arise.config_models import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
-from arise.config_records import Storage, Trackers
+from arise.config_pool import Evidence, PoolLimits, Watch
+from arise.config_records import Sandboxes, Storage, Trackers
+from arise.config_sampler import CapabilitySampling, UniformSampling, VadeSampling
+from arise.config_tasks import TaskNeed
 
 
 class Train(Section):
@@ -35,11 +38,20 @@ class Train(Section):
 
 
 class Sampling(Section):
-    """How the policy generates."""
+    """How the policy generates in training; the update tempers its log-probs alike. Evaluation has its own sampling."""
 
     context_length: Count = 131_072
     temperature: Positive = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+
+    @model_validator(mode="after")
+    def _whole_distribution(self) -> Self:
+        if self.top_p < 1.0:
+            raise ValueError(
+                f"top_p ({self.top_p}) must be 1.0 in training: a token outside of the nucleus has no behaviour "
+                "probability, so its importance ratio (Eq. 18) is not defined; set evaluation.top_p to evaluate with it"
+            )
+        return self
 
 
 class Optimizer(Section):
@@ -75,62 +87,6 @@ class Credit(LengthAdjustment):
     rubric_weight: Fraction = 0.3
 
 
-class PoolLimits(Section):
-    """When the pool changes, how large it may grow, and the two thresholds of a pair's life."""
-
-    update_every: Count = 10
-    max_pairs: Count = 64
-    max_new_pairs: Annotated[int, Field(ge=0)] = 8
-    activate_at: Fraction = 0.3
-    retire_at: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
-    min_evaluations: Count = 1
-    evolves: bool = True
-    """Off: the pool stays as it is, no update ever comes."""
-    retires: bool = True
-    """Off: a mastered pair stays in the pool, its skill hidden."""
-    lifecycle: str = ""
-    """A file of `arise pool export`: the pool starts with every pair of that run's life, skills hidden."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.activate_at >= self.retire_at:
-            raise ValueError(f"activate_at ({self.activate_at}) must be below retire_at ({self.retire_at})")
-        return self
-
-
-class Evidence(Section):
-    """B_k: how far back it reaches and how much of it one call may see."""
-
-    window: Count = 10
-    generation_records: Count = 256
-    refinement_records: Count = 32
-    generation_rounds: Count = 3
-
-
-class CapabilitySampling(Section):
-    """ARISE's sampler: discovery while coverage is low, then weak (task type, capability) cells."""
-
-    kind: Literal["capability"] = "capability"
-    min_discovery: Fraction = 0.1
-    quota_fraction: Fraction = 0.25
-    observed_decay: Fraction = 0.2
-    unobserved_decay: Fraction = 0.999
-
-
-class UniformSampling(Section):
-    """Every task once an epoch, in shuffled order."""
-
-    kind: Literal["uniform"] = "uniform"
-
-
-class VadeSampling(Section):
-    """VADE: the B tasks whose drawn success probability promises most, from verified outcomes."""
-
-    kind: Literal["vade"] = "vade"
-    observed_decay: Fraction = 0.2
-    unobserved_decay: Fraction = 0.999
-
-
 class WorldTasks(Section):
     """Tasks of the embedded world; `mix` weighs task types (all alike when empty), `held_out` is kept from training."""
 
@@ -151,6 +107,10 @@ class HarborTasks(Section):
     kind: Literal["harbor"] = "harbor"
     train: str
     evaluation: str
+    ignore: list[TaskNeed] = Field(default_factory=list)
+    """What tasks may ask for in vain; a task that asks for anything else that it does not get is refused."""
+    refuse_forgeable: bool = False
+    """On start try, as `arise tasks check --cheat` does, whether attempts can write their own reward; refuse if so."""
 
 
 class SmallModel(Section):
@@ -210,7 +170,7 @@ class NoJudging(Section):
     kind: Literal["none"] = "none"
 
 
-class SkillGuidance(Section):
+class SkillGuidance(ShownTexts):
     """Active skills enter the system prompt of this share of a group's training rollouts; 0 withholds them from all."""
 
     kind: Literal["skills"] = "skills"
@@ -221,14 +181,6 @@ class PoolCriteria(Section):
     """Rollouts are judged by the rubrics of the pool."""
 
     kind: Literal["pool"] = "pool"
-
-
-class Watch(Section):
-    """Re-judges retired rubrics on a share of ordinary rollouts (0: never) and brings back what was unlearned."""
-
-    share: Fraction = 0.0
-    reopen_below: Fraction = 0.7
-    min_evaluations: Count = 8
 
 
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
@@ -262,6 +214,7 @@ class Config(Section):
     model: ModelChoice = SmallModel()
     policy: Policy = Policy()
     agent: Agent = Agent()
+    sandbox: Sandboxes = Sandboxes()
     evaluation: Evaluation = Evaluation()
     storage: Storage = Storage()
     trackers: Trackers = Trackers()

@@ -10,9 +10,19 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
-    """Frozen, and an unknown key is an error."""
+    """Frozen; an unknown key is an error, and so is a value of another type: `"8"` is not 8.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    A whole number is fine where a fraction is asked for.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class ShownTexts(Section):
+    """What every kind of guidance shares: how much of a prompt it may take."""
+
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    """Most tokens that shown texts may take in a prompt, newest need first; 0 is six tenths of the model's window."""
 
 
 class LengthAdjustment(Section):

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from arise.config_base import Count, Fraction, LengthAdjustment, Positive, Section
+from arise.config_base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
 from arise.config_models import Endpoint
 
 
-class Scaffold(Section):
+class Scaffold(ShownTexts):
     """RuscaRL: criteria in the prompt, fewer along a group and none after a share `start` of the run."""
 
     kind: Literal["scaffold"] = "scaffold"

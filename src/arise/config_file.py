@@ -134,7 +134,19 @@ def _describe(details: Mapping[str, Any], places: Mapping[str, str]) -> str:
         guess = _guess(key)
         return f"{key}: unknown key{place}" + (f" — did you mean {guess}?" if guess else "")
     shown = "" if isinstance(details["input"], dict) else f" = {details['input']!r}"
-    return f"{key}{shown}: {details['msg'].removeprefix('Value error, ')}{place}"
+    return f"{key}{shown}: {details['msg'].removeprefix('Value error, ')}{place}{_unquoted(details)}"
+
+
+def _unquoted(details: Mapping[str, Any]) -> str:
+    """A hint for a number or a truth value in quotes."""
+    text = details["input"]
+    if details["type"] not in ("int_type", "float_type", "bool_type") or not isinstance(text, str):
+        return ""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return ""
+    return f" — write {text} without quotes" if isinstance(value, bool | int | float) else ""
 
 
 def _guess(key: str) -> str:

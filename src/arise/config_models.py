@@ -3,20 +3,29 @@
 The paper fixes none of them; keys are named by environment variable, so that no secret stands in a file.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from arise.config_base import Count, Fraction, Positive, Section
 
 
 class Price(Section):
-    """US dollars for a million tokens, for models the price table does not know."""
+    """US dollars for a million tokens."""
 
-    input: Annotated[float, Field(ge=0.0)]
-    output: Annotated[float, Field(ge=0.0)]
+    input: Annotated[float, Field(ge=0.0, le=1e6)]
+    output: Annotated[float, Field(ge=0.0, le=1e6)]
     cached: Fraction = 1.0
     """Part of the input price that tokens from the provider's cache cost."""
+
+
+def _zero_or_table(price: Any) -> Any:
+    """`price = 0` is a price too: of input and of output."""
+    if price is None or isinstance(price, dict | Price):
+        return price
+    if isinstance(price, int | float) and not isinstance(price, bool) and price == 0:
+        return {"input": 0.0, "output": 0.0}
+    raise ValueError("expected {input = 0.3, output = 1.2}, in dollars per million tokens, or 0 for no cost at all")
 
 
 class Endpoint(Section):
@@ -29,8 +38,21 @@ class Endpoint(Section):
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     max_tokens: Count = 8192
     context_tokens: Count = 131_072
+    price: Annotated[Price | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)] = (
+        None
+    )
+    """`{input = 0.3, output = 1.2}`, or 0 for a server that bills nobody; else `budget.prices` or the price table."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Passed on as it stands, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _of_one_reply(cls, extra: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if extra.get("stream"):
+            raise ValueError("stream is not supported: every reply would be paid for and none could be read")
+        if taken := sorted({"model", "messages"} & set(extra)):
+            raise ValueError(f"{taken[0]} is set by arise")
+        return extra
 
 
 class Calls(Section):
@@ -65,7 +87,7 @@ class ModelJudge(Section):
     calls: Calls = Calls()
     rubrics_per_call: Count = 16
     canaries: bool = True
-    allow_change: tuple[str, ...] = ()
+    allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Models that may take over within a window; any other change stops the run."""
     chars_per_token: Positive = 3.0
     """Careful guess of how much text fits into the context; what is billed is never guessed."""

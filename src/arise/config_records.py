@@ -1,4 +1,4 @@
-"""Knobs of what a run keeps, and where its numbers are mirrored."""
+"""Knobs of what a run keeps, where its numbers are mirrored, and what it asks of the machine."""
 
 from typing import Annotated, Literal
 
@@ -29,3 +29,9 @@ class Trackers(Section):
     use: list[TrackerName] = Field(default_factory=list)
     project: str = "arise"
     online: bool = False
+
+
+class Sandboxes(Section):
+    """What a run asks of its sandboxes; with `require_limits` it refuses a machine that cannot enforce them all."""
+
+    require_limits: bool = False

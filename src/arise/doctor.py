@@ -1,18 +1,20 @@
 """Is this machine ready for a run? Each finding says what was found, and what to do where something is missing."""
 
+import asyncio
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import psutil
 
-from arise.config import Config, SmallModel
-from arise.errors import Exit
+from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
+from arise.config_models import Budget, Endpoint
+from arise.errors import AriseError, Exit
 
 GIB = 1 << 30
 NEEDED_MEMORY, NEEDED_DISK = 3 * GIB, 2 * GIB
@@ -21,7 +23,7 @@ NEEDED_PYTHON = (3, 11)
 
 
 class Finding(NamedTuple):
-    """One thing looked at — `Finding("disk", "ok", "12 GiB free", "", Exit.OK)`; a failure carries an exit code."""
+    """One thing looked at — `Finding("disk", "ok", "12 GiB free", "")`; a failure carries the exit code of a run."""
 
     name: str
     level: Literal["ok", "warning", "failure"]
@@ -31,16 +33,20 @@ class Finding(NamedTuple):
 
 
 def examine(config: Config, runs: Path) -> Iterator[Finding]:
-    """Everything a run with this configuration needs, cheapest first; nothing leaves the machine."""
+    """Everything a run with this configuration needs, cheapest first; only its endpoints are asked over a network."""
     yield _python()
-    yield from _packages()
-    yield _bubblewrap()
-    yield _cgroups()
+    packages = _packages(config)
+    ready = packages.level == "ok"
+    yield packages
+    yield from _sandbox(config)
     yield _disk(runs)
     yield _memory()
     yield _cores()
-    yield _start(config)
-    yield from _judge(config)
+    yield _tasks(config)
+    if ready:
+        yield _engine(config)
+        yield _start(config)
+    yield from _endpoints(config)
 
 
 def _python() -> Finding:
@@ -51,54 +57,69 @@ def _python() -> Finding:
     return Finding("python", "ok", said)
 
 
-def _packages() -> Iterator[Finding]:
-    for name in ("torch", "transformers", "safetensors"):
-        if importlib.util.find_spec(name) is None:
-            remedy = "pip install 'arise-rl[train]'"
-            yield Finding("packages", "failure", f"{name} is not installed", remedy, Exit.ENGINE)
-            return
-    yield Finding("packages", "ok", "torch, transformers and safetensors are installed")
+def _packages(config: Config) -> Finding:
+    wanted = ["torch", "transformers", "safetensors"]
+    wanted += ["peft"] if isinstance(config.model, PretrainedModel) and config.model.lora_rank else []
+    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+    if missing:
+        said, remedy = f"{' and '.join(missing)} not installed", f"pip install {_this_package('train')}"
+        return Finding("packages", "failure", said, remedy, Exit.ENGINE)
+    return Finding("packages", "ok", f"{', '.join(wanted)} are installed")
 
 
-def _bubblewrap() -> Finding:
-    remedy = "apt-get install bubblewrap"
-    if not shutil.which("bwrap"):
-        return Finding("bubblewrap", "failure", "bwrap is not installed", remedy, Exit.ENGINE)
-    probe = ["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "--proc", "/proc", "true"]
+def _this_package(extra: str) -> str:
+    """What pip is told to install: the checkout that this code lies in, or the package by its name."""
+    root = Path(__file__).parents[2]
+    return f"-e '{root}[{extra}]'" if (root / "pyproject.toml").is_file() else f"'arise-rl[{extra}]'"
+
+
+def _sandbox(config: Config) -> Iterator[Finding]:
+    """A sandbox as a run opens it, and which of its limits the kernel enforces."""
+    from arise.sandbox import BubblewrapPool, SandboxLost, SandboxUnavailable
+    from arise.sandboxes import ENFORCE
+
+    async def opened() -> tuple[str, ...]:
+        async with BubblewrapPool(1) as pool:
+            return pool.notes
+
     try:
-        done = subprocess.run(probe, capture_output=True, text=True, timeout=20, check=False)
-    except subprocess.TimeoutExpired:
-        return Finding(
-            "bubblewrap", "failure", "a sandbox did not start in 20 s", "try on an idle machine", Exit.ENGINE
-        )
-    if done.returncode:
-        why = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        remedy = "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, or run as root"
-        return Finding("bubblewrap", "failure", f"a sandbox does not start: {why[0]}", remedy, Exit.ENGINE)
-    return Finding("bubblewrap", "ok", "a sandbox starts")
-
-
-def _cgroups() -> Finding:
-    from arise.sandbox.cgroup import find_cgroups
-
-    found = find_cgroups()
-    if found is None:
-        remedy = "run as root, or in a session with delegated control groups, to have the kernel's limits"
-        return Finding("cgroups", "warning", "none: memory and processes of a command are not capped", remedy)
-    return Finding("cgroups", "ok", f"version {found.version}, memory and processes of a command are capped")
+        missing = asyncio.run(opened())
+    except SandboxUnavailable as error:
+        yield Finding("bubblewrap", "failure", f"no sandbox starts: {error.what}", error.remedy, Exit.ENGINE)
+        return
+    except SandboxLost as error:
+        yield Finding("bubblewrap", "failure", f"no sandbox starts: {error}", "try on an idle machine", Exit.ENGINE)
+        return
+    yield Finding("bubblewrap", "ok", "a sandbox starts")
+    for note in missing:
+        if config.sandbox.require_limits:
+            yield Finding("limits", "failure", note, ENFORCE, Exit.ENGINE)
+        else:
+            yield Finding("limits", "warning", note, ENFORCE)
+    if not missing:
+        yield Finding("limits", "ok", "the kernel caps memory, processes and processor share of every sandbox")
 
 
 def _disk(runs: Path) -> Finding:
-    there = next(path for path in (runs.absolute(), *runs.absolute().parents) if path.exists())
+    there = _nearest(runs)
     usage = shutil.disk_usage(there)
     said = f"{usage.free / GIB:.1f} GiB free ({usage.free / usage.total:.0%}) at {there}"
-    if not os.access(there, os.W_OK):
+    if not _writable(there):
         return Finding("disk", "failure", f"{there} cannot be written", "give another --run-dir", Exit.STORAGE)
     if usage.free < LEAST_FREE * usage.total or usage.free < NEEDED_DISK / 4:
         return Finding("disk", "failure", said, "free disk space, or give another --run-dir", Exit.STORAGE)
     if usage.free < NEEDED_DISK:
         return Finding("disk", "warning", said, f"a long run wants {NEEDED_DISK / GIB:.0f} GiB")
     return Finding("disk", "ok", said)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the one above it that exists."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def _writable(there: Path) -> bool:
+    return there.is_dir() and os.access(there, os.W_OK)
 
 
 def _memory() -> Finding:
@@ -121,28 +142,86 @@ def _cores() -> Finding:
     return Finding("cores", "ok", said)
 
 
+def _tasks(config: Config) -> Finding:
+    from arise.build import require_sound
+    from arise.corpora import tasks_of
+
+    try:
+        require_sound(config)
+    except AriseError as error:
+        return _refused("tasks", error)
+    if isinstance(config.tasks, WorldTasks):
+        said = f"the world makes {config.tasks.train_tasks} for training and {config.tasks.eval_tasks} held out"
+        return Finding("tasks", "ok", said)
+    train, held_out = tasks_of(config, Path())
+    return Finding("tasks", "ok", f"{len(train)} for training and {len(held_out)} held out can be loaded")
+
+
+def _refused(name: str, error: AriseError) -> Finding:
+    return Finding(name, "failure", error.what, error.remedy, error.exit_code)
+
+
+def _engine(config: Config) -> Finding:
+    """Whether the engine can be imported and computes where the configuration says."""
+    try:
+        from arise.engines.embedded import torch_on
+
+        version = torch_on(config.policy.device)
+    except (ImportError, RuntimeError, AssertionError) as error:
+        said = f"policy.device = {config.policy.device!r} cannot be used: {str(error).splitlines()[0]}"
+        return Finding("engine", "failure", said, "set policy.device = 'cpu'", Exit.ENGINE)
+    return Finding("engine", "ok", f"torch {version} on {config.policy.device}")
+
+
 def _start(config: Config) -> Finding:
-    from arise.engines.pretrained import cache_root, cached_folder
+    """Whether the model is here, or can be made: the first run of a small model fills the cache."""
+    from arise.engines.models import model_folder
+    from arise.engines.pretrained import PULLABLE, cache_root
+    from arise.policies import cached_start
 
-    starts = cache_root() / "starts"
-    cached = len(list(starts.glob("*/config.json")))
     if not isinstance(config.model, SmallModel):
-        local = Path(config.model.name).is_dir() or cached_folder(config.model.name).is_dir()
-        if not local:
-            remedy = f"arise models pull {config.model.name}, or name a folder"
-            return Finding("model", "warning", f"{config.model.name} is not on this machine", remedy)
-        return Finding("model", "ok", f"{config.model.name} is on this machine")
-    if not cached:
-        return Finding("warm start", "ok", f"none cached in {starts}: the first run makes one, in a few minutes")
-    return Finding("warm start", "ok", f"{cached} cached in {starts}")
+        try:
+            folder = model_folder(config.model.name)
+        except ValueError as error:
+            remedy = "set model.name to a folder, a hub name, or one that `arise models list` shows"
+            if config.model.name in PULLABLE:
+                remedy = f"arise models pull {config.model.name}"
+            return Finding("model", "failure", str(error), remedy, Exit.CONFIG)
+        if folder is None:
+            said = f"{config.model.name} is not a folder here: the first run looks for it on the hub"
+            return Finding("model", "warning", said, "without a network, set model.name to a folder that holds it")
+        if not config.model.demonstrations:
+            return Finding("model", "ok", f"{config.model.name} is in {folder}")
+    if cached_start(config).is_dir():
+        return Finding("warm start", "ok", f"cached in {cached_start(config)}")
+    if not _writable(_nearest(cache_root())):
+        remedy = "export ARISE_CACHE=FOLDER that can be written"
+        return Finding("warm start", "failure", f"the cache {cache_root()} cannot be written", remedy, Exit.STORAGE)
+    return Finding("warm start", "ok", f"none cached in {cache_root()}: the first run makes one, in a few minutes")
 
 
-def _judge(config: Config) -> Iterator[Finding]:
-    endpoint = getattr(config.judge, "endpoint", None)
-    if endpoint is None:
+def _endpoints(config: Config) -> Iterator[Finding]:
+    """Every model that a run would call, asked for one token."""
+    named = {"judge": config.judge, "reflector": config.reflector, "references": config.criteria}
+    found = {name: getattr(section, "endpoint", None) for name, section in named.items()}
+    if found["judge"] is None:
         yield Finding("judge", "ok", f"{config.judge.kind}: no key and no network needed")
-    elif not os.environ.get(endpoint.api_key_env):
-        remedy = f"export {endpoint.api_key_env}=..., then: arise judge check"
-        yield Finding("judge", "failure", f"{endpoint.api_key_env} is not set", remedy, Exit.JUDGE)
-    else:
-        yield Finding("judge", "ok", f"{endpoint.model}: {endpoint.api_key_env} is set; try it: arise judge check")
+    for name, endpoint in found.items():
+        if endpoint is not None:
+            yield _answers(name, endpoint, config.budget)
+
+
+def _answers(name: str, endpoint: Endpoint, budget: Budget) -> Finding:
+    from arise.models.first_call import first_call
+    from arise.models.spend import Purse
+    from arise.models.store import Store
+
+    async def ask() -> None:
+        with closing(Store(":memory:")) as store:
+            await first_call(endpoint, store, Purse(store, budget), name)
+
+    try:
+        asyncio.run(ask())
+    except AriseError as error:
+        return _refused(name, error)
+    return Finding(name, "ok", f"{endpoint.model} at {endpoint.base_url} answers")

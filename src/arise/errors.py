@@ -22,5 +22,5 @@ class AriseError(Exception):
     """A problem with a remedy — `AriseError("storage", Exit.STORAGE, "run.db: disk full", "...", "free space ...")`."""
 
     def __init__(self, area: str, exit_code: Exit, what: str, effect: str, remedy: str) -> None:
-        self.area, self.exit_code = area, exit_code
+        self.area, self.exit_code, self.what, self.remedy = area, exit_code, what, remedy
         super().__init__(f"error[{area}]  {what}\n  effect: {effect}\n  do:     {remedy}")

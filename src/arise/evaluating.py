@@ -6,15 +6,16 @@ Part of the composition root, for what needs no training.
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arise.build import Corpus, discreet, evaluation_agent, shelter, tasks_of
+from arise.build import discreet, evaluation_agent
 from arise.config import Config, NoJudging
 from arise.config_file import load_config
-from arise.config_models import Endpoint
+from arise.config_models import Endpoint, Price
+from arise.corpora import Corpus, tasks_of
 from arise.display import Display
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
@@ -24,13 +25,16 @@ from arise.evaluation.labels import of_retention
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
 from arise.evaluation.rubrics import every_pair, last_pool
 from arise.evaluation.score import Evaluation, stored_evaluation
-from arise.judging import judging
+from arise.judging import judging, observer
 from arise.models.agent import endpoint_agent
 from arise.policies import build_engine, starting_model
 from arise.ports import SandboxPool
 from arise.rollouts.collect import Agent, Collector
+from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run_folder import CONFIG_FILE, RunLock
+from arise.sandboxes import open_sandboxes
 from arise.store import RunStore
+from arise.store.configuration import run_config
 from arise.tasks import BUILD_FILES
 from arise.types import Pair, Pool
 
@@ -80,7 +84,7 @@ def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write:
             return await exam.take(wanted.label, policy.iteration)
 
     with closing(RunStore.open(folder, lock)) as store:
-        return asyncio.run(whole(load_config(folder / CONFIG_FILE), store))
+        return asyncio.run(whole(run_config(folder, store.query)[0], store))
 
 
 def guidance(
@@ -99,7 +103,7 @@ def guidance(
             return report(pairs, await measure(exam, pairs, wanted.label, policy.iteration, write))
 
     with closing(RunStore.open(folder, lock)) as store:
-        config, pool = load_config(folder / CONFIG_FILE), last_pool(store.query)
+        config, pool = run_config(folder, store.query)[0], last_pool(store.query)
         pairs = (*pool.pairs, *pool.retired) if everything else pool.pairs
         if not pairs or isinstance(config.judge, NoJudging):
             raise AriseError(
@@ -125,7 +129,7 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
             write((done or await exam.take(of_retention(iteration), iteration)).line())
 
     with closing(RunStore.open(folder, lock)) as store:
-        config = load_config(folder / CONFIG_FILE)
+        config, _ = run_config(folder, store.query)
         gone = retired(store.query, config.pool.update_every)
         for iteration in kept_iterations(folder):
             if away := away_at(gone, iteration):
@@ -138,13 +142,14 @@ def last_iteration(folder: Path) -> int:
     return max(kept_iterations(folder), default=0)
 
 
-def endpoint_of(folder: Path, model: str, base_url: str, key_env: str) -> Endpoint:
+def endpoint_of(folder: Path, model: str, base_url: str, key_env: str, price: Price | None = None) -> Endpoint:
     """A model to evaluate, sampled as the run's own evaluations are."""
     config = load_config(folder / CONFIG_FILE)
     return Endpoint(
         model=model,
         base_url=base_url,
         api_key_env=key_env,
+        price=price,
         temperature=config.evaluation.temperature,
         top_p=config.evaluation.top_p,
         max_tokens=config.agent.max_tokens,
@@ -173,37 +178,53 @@ def require_checkpoint(folder: Path, iteration: int) -> Path:
 
 @asynccontextmanager
 async def candidate(config: Config, store: RunStore, display: Display, policy: Policy) -> AsyncIterator[Candidate]:
-    """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end."""
-    train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+    """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end.
+
+    Endpoints come first: one that cannot be used is refused before anything is made or tried.
+    """
     async with (
-        shelter(config) as (sandboxes, verifier),
-        judging(config, store.folder, display.tell) as judges,
-        _agent(config, store, display, policy, sandboxes) as agent,
+        judging(config, store.folder, display.tell, again=True) as judges,
+        _behind_an_endpoint(config, store, display, policy) as asked,
     ):
-        tasks = train_tasks | held_out
-        discreet_agent = discreet(config, agent, display.tell)
-        collector = Collector(discreet_agent, sandboxes, verifier, tasks, store, config.train.seed, tuple(BUILD_FILES))
-        attempts = config.evaluation.attempts
-        exam = Exam(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query))
-        yield Candidate(exam, train_tasks)
+        train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+        async with (
+            open_sandboxes(config, store.folder, display.tell) as (sandboxes, verifier),
+            nullcontext(asked) if asked else _trained_here(config, store, display, policy, sandboxes) as found,
+        ):
+            tasks, (agent, limit) = train_tasks | held_out, found
+            known, seed = discreet(config, agent, display.tell), config.train.seed
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            attempts = config.evaluation.attempts
+            exam = Exam(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query))
+            yield Candidate(exam, train_tasks)
 
 
 @asynccontextmanager
-async def _agent(
-    config: Config, store: RunStore, display: Display, policy: Policy, sandboxes: SandboxPool
-) -> AsyncIterator[Agent]:
-    if policy.endpoint is not None:
-        async with endpoint_agent(
-            policy.endpoint, config.agent, config.budget, store.folder / "policy-calls.db"
-        ) as agent:
-            yield agent
+async def _behind_an_endpoint(
+    config: Config, store: RunStore, display: Display, policy: Policy
+) -> AsyncIterator[tuple[Agent, SkillLimit] | None]:
+    """The agent, and how much of its prompt skills may take: tokens are guessed from characters."""
+    if policy.endpoint is None:
+        yield None
         return
+    limit = SkillLimit.of(config.guidance.max_tokens, policy.endpoint.context_tokens, guessed_tokens)
+    record, observe = store.folder / "policy-calls.db", observer(store.folder, display.tell)
+    async with endpoint_agent(policy.endpoint, config.agent, config.budget, record, observe, again=True) as agent:
+        yield agent, limit
+
+
+@asynccontextmanager
+async def _trained_here(
+    config: Config, store: RunStore, display: Display, policy: Policy, sandboxes: SandboxPool
+) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
     loaded = await starting_model(config, sandboxes, display.tell)
     engine = build_engine(config, loaded)
     try:
         if checkpoint:
             await engine.load_state(str(checkpoint))
-        yield evaluation_agent(config, engine, ChatFormat(loaded.tokenizer))
+        chat = ChatFormat(loaded.tokenizer)
+        limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
+        yield evaluation_agent(config, engine, chat), limit
     finally:
         engine.close()

@@ -6,7 +6,7 @@ Part of the composition root. Calls to a model are recorded in the run folder: r
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,9 @@ from pathlib import Path
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import wordings
 from arise.config import Config, OfflineJudging
-from arise.config_models import Endpoint, FakeJudging, ModelJudge, ModelReflector
-from arise.models.client import Client
+from arise.config_models import Endpoint, FakeJudging, ModelJudge, ModelReflector, Price
+from arise.models.client import Client, Observe
+from arise.models.first_call import first_call
 from arise.models.judge import LanguageModelJudge
 from arise.models.meter import Meter
 from arise.models.reflector import LanguageModelReflector
@@ -41,8 +42,11 @@ class Judging:
 
 
 @asynccontextmanager
-async def judging(config: Config, folder: Path, tell: Tell) -> AsyncIterator[Judging]:
-    """Judge and reflector for as long as a run lasts; at its end every paid reply is recorded, every socket closed."""
+async def judging(config: Config, folder: Path, tell: Tell, *, again: bool = False) -> AsyncIterator[Judging]:
+    """Judge and reflector for as long as a run lasts; at its end every paid reply is recorded, every socket closed.
+
+    An endpoint that cannot be used is refused here; `again` asks it also where an earlier process did.
+    """
     chosen = config.judge
     if isinstance(chosen, OfflineJudging):
         seed = config.train.seed
@@ -50,12 +54,13 @@ async def judging(config: Config, folder: Path, tell: Tell) -> AsyncIterator[Jud
             OfflineJudge(seed=seed, flip_rate=chosen.flip_rate, miss_rate=chosen.miss_rate), OfflineReflector()
         )
     elif isinstance(chosen, ModelJudge):
-        async with _models(config, chosen, folder, tell) as found:
+        endpoints = [chosen.endpoint, *([config.reflector.endpoint] if config.reflector.kind == "model" else [])]
+        async with _models(config, chosen, folder, tell, endpoints, again) as found:
             yield found
     elif isinstance(chosen, FakeJudging):
         expert = Expert(OfflineJudge(seed=config.train.seed), OfflineReflector(), analyst_rubrics())
         async with FakeLLM(expert, latency=chosen.latency) as fake:
-            endpoint = Endpoint(model="offline-analyst", base_url=fake.base_url)
+            endpoint = Endpoint(model="offline-analyst", base_url=fake.base_url, price=Price(input=0.0, output=0.0))
             settings = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
             async with _models(config, settings, folder, tell) as found:
                 yield found
@@ -72,15 +77,25 @@ def analyst_rubrics() -> list[Rubric]:
 
 
 @asynccontextmanager
-async def _models(config: Config, chosen: ModelJudge, folder: Path, tell: Tell) -> AsyncIterator[Judging]:
+async def _models(
+    config: Config,
+    chosen: ModelJudge,
+    folder: Path,
+    tell: Tell,
+    to_try: Sequence[Endpoint] = (),
+    again: bool = False,
+) -> AsyncIterator[Judging]:
+    """The two clients around one record of calls; the endpoints `to_try` answer a first call before."""
     reflection = config.reflector
     if not isinstance(reflection, ModelReflector):
         reflection = ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)
     store = Store(folder / "calls.db")
     try:
         purse = Purse(store, config.budget)
+        for purpose, endpoint in zip(("judge", "reflection"), to_try, strict=False):
+            await first_call(endpoint, store, purse, purpose, again=again)
         meter = Meter()
-        observe = _observer(folder / "calls.jsonl", tell, meter)
+        observe = observer(folder, tell, meter)
         salt = str(config.train.seed)
         judges = Client(
             chosen.endpoint,
@@ -106,13 +121,15 @@ async def _models(config: Config, chosen: ModelJudge, folder: Path, tell: Tell) 
         store.close()
 
 
-def _observer(path: Path, tell: Tell, meter: Meter) -> Callable[[str, Mapping[str, object]], None]:
-    """Appends every event to a file, counts it, and tells a person about those that matter."""
+def observer(folder: Path, tell: Tell, meter: Meter | None = None) -> Observe:
+    """Append every event to the run's log of calls, count it, and tell a person about those that matter."""
+    path = folder / "calls.jsonl"
 
     def observe(name: str, fields: Mapping[str, object]) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(redact(json.dumps({"at": time.time(), "event": name, **fields}, default=str)) + "\n")
-        meter.take(name, fields)
+        if meter:
+            meter.take(name, fields)
         if name.rpartition(".")[2] in _TOLD:
             tell(redact(f"{name}: {fields.get('reason') or dict(fields)}"))
 

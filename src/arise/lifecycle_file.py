@@ -4,93 +4,76 @@
 """
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arise.codec import from_json
+from arise.codec import from_json, to_json
 from arise.errors import AriseError, Exit
+from arise.method.standing import standing
 from arise.store import RunReader
+from arise.store.rows import Event, PairLife, VerdictCount
 from arise.types import Pair, Pool, Rubric, Skill
 
 FORMAT, VERSION = "arise-lifecycle", 1
-STATUS_AFTER = {
-    "born": "hidden",
-    "imported": "hidden",
-    "activate": "active",
-    "refine": "active",
-    "hide": "hidden",
-    "retire": "retired",
-    "reopen": "hidden",
-}
-Query = Callable[..., list[tuple[Any, ...]]]
 
 
 def export(run: Path, out: Path | None = None) -> Path:
     """Write the lifecycle of a run, which may still be going on; gives the file's path."""
     target = out or run / "lifecycle.json"
     with RunReader.open(run) as reader:
-        found = lifecycle(reader.query)
+        found = lifecycle(reader)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps({"format": FORMAT, "version": VERSION, "run": run.name} | found, indent=1) + "\n")
     return target
 
 
-def lifecycle(query: Query) -> dict[str, Any]:
+def lifecycle(run: RunReader) -> dict[str, Any]:
     """Everything that a run's store knows about its pairs, as JSON values."""
-    histories = _histories(query)
-    skills = defaultdict(list)
-    for rubric_id, revision, k, text in query("SELECT rubric_id, revision, k, text FROM skills ORDER BY revision"):
-        skills[rubric_id].append({"revision": revision, "iteration": k + 1, "text": text})
-    verdicts = _verdicts(query)
-    pairs = []
-    for rubric_id, rubric in query("SELECT rubric_id, rubric FROM pairs ORDER BY rubric_id"):
-        history = histories[rubric_id]
-        retired = [event["iteration"] for event in history if event["event"] == "retire"]
-        status = history[-1]["status"] if history else "hidden"
-        pairs.append(
-            {
-                "rubric": json.loads(rubric),
-                "skills": skills[rubric_id],
-                "born": history[0]["iteration"] if history else 0,
-                "retired": retired[-1] if status == "retired" else None,
-                "status": status,
-                "history": history,
-                "verdicts": verdicts[rubric_id],
-            }
-        )
-    ((iterations,),) = query("SELECT COUNT(*) FROM iterations")
-    return {"iterations": iterations, "pairs": pairs}
+    verdicts = defaultdict(list)
+    for count in run.verdict_counts():
+        verdicts[count.rubric_id].append(_counted(count))
+    pairs = [_life(pair) | {"verdicts": verdicts[pair.rubric.id]} for pair in run.pairs()]
+    return {"iterations": run.committed(), "pairs": pairs}
 
 
-def _histories(query: Query) -> dict[str, list[dict[str, Any]]]:
-    histories: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    events = query("SELECT k, rubric_id, kind, passes, evaluations, revision, note FROM events ORDER BY k, seq")
-    for k, rubric_id, kind, passes, evaluations, revision, note in events:
-        counts = {"passes": passes, "evaluations": evaluations, "revision": revision, "note": note}
-        event = {"iteration": k + 1, "event": kind, "status": STATUS_AFTER[kind]}
-        histories[rubric_id].append(event | counts)
-    return histories
+def _life(pair: PairLife) -> dict[str, Any]:
+    return {
+        "rubric": to_json(pair.rubric),
+        "skills": [{"revision": skill.revision, "iteration": skill.k + 1, "text": skill.text} for skill in pair.skills],
+        "born": pair.born_at + 1,
+        "retired": None if pair.retired_at is None else pair.retired_at + 1,
+        "status": pair.status,
+        "stuck": pair.standing.stuck,
+        "history": [_event(event, pair.events[: n + 1]) for n, event in enumerate(pair.events)],
+    }
 
 
-def _verdicts(query: Query) -> dict[str, list[dict[str, Any]]]:
-    counts: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    rows = query(
-        "SELECT rubric_id, k, shown, SUM(verdict IS 'pass'), SUM(verdict IS 'fail'), SUM(verdict IS 'not_applicable'),"
-        " SUM(verdict IS NULL) FROM verdicts GROUP BY rubric_id, k, shown ORDER BY k, shown"
-    )
-    for rubric_id, k, shown, *numbers in rows:
-        names = ("pass", "fail", "not_applicable", "absent")
-        counts[rubric_id].append({"iteration": k + 1, "shown": bool(shown), **dict(zip(names, numbers, strict=True))})
-    return counts
+def _event(event: Event, life: Sequence[Event]) -> dict[str, Any]:
+    """An event with where the pair stood after it; counts of all verdicts of its window, and of unguided rollouts."""
+    counts = ("passes", "evaluations", "unguided_passes", "unguided_evaluations", "revision", "note")
+    head = {"iteration": event.k + 1, "event": event.kind, "status": standing(life).status}
+    return head | {name: getattr(event, name) for name in counts}
+
+
+def _counted(count: VerdictCount) -> dict[str, Any]:
+    return {
+        "iteration": count.k + 1,
+        "shown": bool(count.shown),
+        "pass": count.passes,
+        "fail": count.fails,
+        "not_applicable": count.not_applicable,
+        "absent": count.absent,
+    }
 
 
 def starting_pool(path: Path) -> Pool:
     """The pool that holds every criterion of an exported life once, with its last skill, hidden.
 
-    What is mastered, lost and found again is born under a new id with the same words; counted again, it would weigh
-    as often in every reward and be shown as often.
+    In runs of earlier versions what was mastered and lost was born under a new id with the same words; counted again,
+    it would weigh as often in every reward and be shown as often.
     """
     remedy = f"arise pool export RUN --out {path}, or --set pool.lifecycle=FILE with a file it made"
     try:
@@ -105,7 +88,10 @@ def starting_pool(path: Path) -> Pool:
     if not pairs:
         raise _unusable(path, "holds no pair: that run made none", "export a longer ARISE run")
     last = {" ".join(pair.rubric.criteria_text.casefold().split()): pair for pair in pairs}
-    return Pool(tuple(pair for pair in pairs if pair in last.values()), version=1, born=len(pairs))
+    # A run that was itself started from such a file has gaps in its numbers: count from the highest one.
+    numbers = [int(pair.rubric.id[1:]) for pair in pairs if re.fullmatch(r"r\d+", pair.rubric.id)]
+    born = max(len(pairs), *numbers)
+    return Pool(tuple(pair for pair in pairs if pair in last.values()), version=1, born=born)
 
 
 def _pair(item: dict[str, Any]) -> Pair:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arise.config import Config
-from arise.display import Display, no_update, percent, share
+from arise.display import Display, no_update, percent, pool_change, share, unguided
 from arise.store import IterationRecord
 from arise.store.summaries import weakest_cell
 from arise.types import PoolEvent, Rollout
@@ -31,6 +31,16 @@ def sparkline(values: Sequence[float | None], width: int = 24) -> str:
     return "".join(
         " " if value is None else BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values[-width:]
     )
+
+
+def _rates(event: PoolEvent) -> str:
+    """The pass rate of an event's window, and that of its unguided rollouts where others were guided."""
+    if not event.evaluations:
+        return ""
+    every, alone = f" at {100 * event.passes / event.evaluations:.0f} %", event.unguided_evaluations
+    if alone == event.evaluations:
+        return every
+    return f"{every} ({f'{100 * event.unguided_passes / alone:.0f} %' if alone else 'none'} unguided)"
 
 
 class LiveDisplay(Display):
@@ -99,10 +109,10 @@ class LiveDisplay(Display):
         m, rewards = self._history[-1], [h.get("rubric_reward") for h in self._history]
         every = self._config.pool.update_every
         last = max((event.iteration for event in self._events), default=0)
-        kinds = Counter(event.kind for event in self._events if event.iteration == last)
-        change = f" (+{kinds['born']} -{kinds['retire']} at {last})" if last else ""
+        newest = [event for event in self._events if event.iteration == last]
+        change = f" ({pool_change(newest)} at {last})" if last else ""
         shown = f"skills shown {m['skills_shown']:.0f}   next update {every * (self._done // every + 1)}"
-        return f"reward {share(rewards[-1])} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
+        return f"reward {share(rewards[-1])}{unguided(m)} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
 
     def _sampling(self, record: IterationRecord) -> str:
         rho = next((draw.rho for draw in record.draws if draw.rho is not None), None)
@@ -127,6 +137,7 @@ class LiveDisplay(Display):
     def _update(self) -> str:
         m = self._history[-1]
         lost = f"   groups left out for infrastructure {m['incomplete']:.0f}" if m.get("incomplete") else ""
+        lost += f"   tasks set aside {m['set_aside']:.0f}" if m.get("set_aside") else ""
         ahead = self._config.train.max_staleness
         old = f", {m['staleness']:.1f} of at most {ahead} versions old" if ahead else ""
         norm = m.get("grad_norm", math.nan)
@@ -141,8 +152,7 @@ class LiveDisplay(Display):
         if self._alarm:
             rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
         for event in self._events[-KEPT_EVENTS:]:
-            rate = f" at {100 * event.passes / event.evaluations:.0f} %" if event.evaluations else ""
-            told = f"{event.iteration}: {event.kind} {event.rubric_id}{rate}  {event.note}"
+            told = f"{event.iteration}: {event.kind} {event.rubric_id}{_rates(event)}  {event.note}"
             rows.add_row("", Text(visible(told)[:100]))
         for message in self._messages:
             rows.add_row("", Text(visible(message)))

@@ -47,7 +47,7 @@ async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> 
     if config.model.kind == "pretrained" and not config.model.demonstrations:
         found = _loaded(config.model.name, lora is not None)
         return LoadedModel(found.name, found.model, found.tokenizer, lora)
-    folder = cache_root() / "starts" / _key(config)
+    folder = cached_start(config)
     if not intact(folder):
         # Before a sandbox is used: the model may not be there.
         base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, lora is not None)
@@ -59,6 +59,11 @@ async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> 
             stop.set()
     found = _loaded(str(folder), lora is not None)
     return LoadedModel(config.model.kind, found.model, found.tokenizer, lora)
+
+
+def cached_start(config: Config) -> Path:
+    """Where the policy lies that a run with this configuration starts from, once it is made."""
+    return cache_root() / "starts" / _key(config)
 
 
 def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:

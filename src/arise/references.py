@@ -10,6 +10,7 @@ from arise.config import Agent, WorldTasks
 from arise.ports import Sandbox
 from arise.rollouts.collect import Collector
 from arise.rollouts.shell_agent import SUBMIT, observe
+from arise.rollouts.time_limit import UP
 from arise.types import Rollout, ShownSkill, StopReason, Task, ToolCall, Trajectory, Turn
 from arise.world.demonstrations import Seen, demonstration
 from arise.world.generator import instances
@@ -30,9 +31,9 @@ class ReferenceAttempts:
         return await self._made[task.id]
 
     async def _make(self, task: Task) -> Sequence[Rollout]:
-        known, files = self.collector.tasks[task.id]
+        known = self.collector.tasks[task.id]
         keys = [f"reference/{task.id}/{n}" for n in range(self.count)]
-        attempts = await asyncio.gather(*(self.collector.attempt(known, files, (), key) for key in keys))
+        attempts = await asyncio.gather(*(self.collector.attempt(known, (), key) for key in keys))
         return [attempt for attempt in attempts if not attempt.fault]
 
 
@@ -58,6 +59,8 @@ class ScriptedWorker:
             result = await sandbox.run(command, self.limits.command_seconds)
             seen = observe(result, self.limits.observation_chars)
             turns.append(Turn(f"$ {command}", (ToolCall("bash", {"command": command}),), (seen,)))
+            if result.ended == UP:
+                return Trajectory(key, task.id, tuple(turns), StopReason.TIME_LIMIT, system, (), shown)
             try:
                 command = script.send(Seen(seen.text, seen.error))
             except StopIteration:

@@ -10,6 +10,7 @@ from arise.codec import from_json
 from arise.config import HarborTasks
 from arise.config_file import load_config
 from arise.models.cases import Cases, CasesError
+from arise.read_only import read_only
 from arise.store.chunks import Place, read_rollout
 from arise.tasks import CorpusError, load_corpus
 from arise.types import Pool
@@ -20,7 +21,10 @@ def cases_of_run(folder: Path, limit: int) -> Cases:
     database = folder / "run.db"
     if not database.is_file():
         raise CasesError(f"{folder}: holds no run; name a run folder or a file of cases")
-    db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        db = read_only(database)
+    except sqlite3.Error as error:
+        raise CasesError(f"{database} cannot be read: {error}") from None
     try:
         state = db.execute("SELECT state FROM iterations WHERE state IS NOT NULL ORDER BY k DESC LIMIT 1").fetchone()
         rows = db.execute(

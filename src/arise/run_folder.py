@@ -14,42 +14,76 @@ OWNER_FILE = "owner.txt"
 LOCK_FILE = "run.lock"
 
 
+BEFORE_A_RUN = (LOCK_FILE, OWNER_FILE, "calls.jsonl", "*calls.db", "*calls.db-*")
+"""Files that may come to lie in a folder while it is being checked whether a run can start."""
+
+
 class RunLock:
     """A run folder held by this process until `release()` or its end, however it ends."""
 
     def __init__(self, folder: Path) -> None:
-        self._handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        self._folder, self._made = folder, _missing(folder)
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            folder.mkdir(parents=True, exist_ok=True)
+            self._found = set(_before_a_run(folder))
+            self._handle = _locked(folder / LOCK_FILE)
         except OSError:
-            os.close(self._handle)
+            self._remove_made()
             raise
 
     def release(self) -> None:
         """Let others have it."""
         os.close(self._handle)
 
+    def withdraw(self) -> None:
+        """Let others have it, and leave the folder as it was found: no run was started after all."""
+        for path in _before_a_run(self._folder):
+            if path not in self._found:
+                path.unlink(missing_ok=True)
+        self._remove_made()
+        self.release()
 
-_early: dict[Path, tuple[RunLock, bool]] = {}
-"""What this process took hold of before its command was parsed, until the command claims it, and whether it is new."""
+    def _remove_made(self) -> None:
+        with suppress(OSError):  # whatever else came to lie there stays
+            for folder in self._made:
+                folder.rmdir()
+
+
+def _locked(path: Path) -> int:
+    """An open file that only this process has locked; BlockingIOError when another one has."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not (path.exists() and os.path.samestat(os.fstat(handle), path.stat())):
+            raise BlockingIOError  # whoever held it withdrew in between and took the file away
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _missing(folder: Path) -> list[Path]:
+    """The folder and those above it that do not exist, innermost first."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+def _before_a_run(folder: Path) -> list[Path]:
+    return [path for pattern in BEFORE_A_RUN for path in folder.glob(pattern)]
+
+
+_early: dict[Path, RunLock] = {}
+"""What this process took hold of before its command was parsed, until the command claims it."""
 
 
 def claim_early(folder: Path) -> None:
     """Claim a folder for the command of this process that will claim it by and by."""
-    new = not folder.exists()
-    _early[folder] = claim(folder), new
+    _early[folder] = claim(folder)
 
 
 def give_back() -> None:
-    """Let go of a folder that no command claimed after all; one that was made for it is removed."""
+    """Let go of a folder that no command claimed after all, and leave it as it was found."""
     while _early:
-        folder, (lock, new) = _early.popitem()
-        if new:
-            with suppress(OSError):  # whatever else came to lie there stays
-                (folder / OWNER_FILE).unlink()
-                (folder / LOCK_FILE).unlink()
-                folder.rmdir()
-        lock.release()
+        _early.popitem()[1].withdraw()
 
 
 def held(folder: Path) -> bool:
@@ -70,10 +104,10 @@ def held(folder: Path) -> bool:
 def claim(folder: Path) -> RunLock:
     """The folder, made if need be, for this process alone."""
     if folder in _early:
-        return _early.pop(folder)[0]
+        return _early.pop(folder)
     owner = folder / OWNER_FILE
+    lock = None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         lock = RunLock(folder)
         started = time.strftime("%Y-%m-%d %H:%M:%S")
         owner.write_text(f"host {platform.node()}, process {os.getpid()}, started {started}")
@@ -87,6 +121,8 @@ def claim(folder: Path) -> RunLock:
             "wait for it, stop it, or give another --run-dir",
         ) from None
     except OSError as error:
+        if lock:
+            lock.withdraw()
         raise unwritable(folder, error) from None
     return lock
 
@@ -105,6 +141,14 @@ def require_run(folder: Path) -> None:
 
 def unwritable(folder: Path, error: Exception) -> AriseError:
     """What a person is told when a write failed."""
+    if not (folder / CONFIG_FILE).exists():
+        return AriseError(
+            "storage",
+            Exit.STORAGE,
+            f"cannot write to {folder}: {error}",
+            "no run was started",
+            "free disk space or mend the folder, or name another one with --run-dir",
+        )
     return AriseError(
         "storage",
         Exit.STORAGE,

@@ -1,12 +1,13 @@
 """All that a resume needs besides the policy's weights: where the loop stands, the pool, the evidence, the sampler."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arise.codec import from_json, to_json
 from arise.method.evidence import records_of, within_window
 from arise.method.ledger import require_format
+from arise.method.set_aside import SetAside
 from arise.ports import Sampler
 from arise.types import Batch, EvidenceRecord, Group, Pool
 
@@ -25,6 +26,7 @@ class State:
     pool: Pool = field(default_factory=Pool)
     evidence: list[EvidenceRecord] = field(default_factory=list)
     drawn: list[Batch] = field(default_factory=list)
+    set_aside: SetAside = field(default_factory=SetAside)
 
     def add_evidence(self, iteration: int, groups: list[Group], window: int) -> None:
         """Alg. 1, line 13 — take in an iteration's records and let go of those that left the window."""
@@ -39,13 +41,22 @@ class State:
             "evidence": to_json(self.evidence),
             "sampler": self.sampler.to_dict(),
             **({"drawn": to_json(self.drawn)} if self.drawn else {}),
+            **({"set_aside": self.set_aside.to_dict()} if self.set_aside.faulty else {}),
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Continue exactly where `to_dict` was taken."""
         require_format("run", saved, FORMAT)
         self.iteration = saved["iteration"]
-        self.pool = from_json(Pool, saved["pool"])
+        self.pool = _dated(from_json(Pool, saved["pool"]), self.iteration)
         self.evidence = [from_json(EvidenceRecord, record) for record in saved["evidence"]]
         self.sampler.restore(saved["sampler"])
         self.drawn = [from_json(Batch, batch) for batch in saved.get("drawn", ())]
+        self.set_aside.restore(saved.get("set_aside", {}))
+
+
+def _dated(pool: Pool, iteration: int) -> Pool:
+    """A pool whose retired pairs say when they left; in a state of an earlier version they do not: it counts as now."""
+    if all(pair.retired is not None for pair in pool.retired):
+        return pool
+    return replace(pool, retired=tuple(replace(pair, retired=pair.retired or iteration) for pair in pool.retired))

@@ -38,14 +38,18 @@ _HIDDEN_MIND = re.compile(
     r"\bcareless|\blazy\b|\blaziness|\bmotivat|\bintended to\b|\bdid not understand|\bunderstood\b", re.IGNORECASE
 )
 _INTERNAL = re.compile(
-    r"coevolution_|uncovered_issue|positive_uncovered|\bdiagnostics?\b|sample_result|evidence_id|_refs\b", re.IGNORECASE
-)
-_OUTCOME = re.compile(
-    r"verifier|\breward|\bground truth\b|\bhidden\b|\b(?:output|answer|result) (?:is|was|are) correct"
-    r"|\bcorrect (?:output|answer)\b|\btask (?:succeeds|succeeded|success)\b|\bverifier_score",
+    r"coevolution_|uncovered_issue|positive_uncovered|sample_result|evidence_id|_refs\b"
+    r"|(?<!compiler )(?<!linter )(?<!error )(?<!tool )\bdiagnostics?\b(?! (?:message|output|command|log|tool)s?\b)",
     re.IGNORECASE,
 )
-_TESTS_PASS = re.compile(r"\b(?:tests?|checks?|suite) pass(?:es|ed)?\b", re.IGNORECASE)
+_OUTCOME = re.compile(
+    r"verifier(?! (?:script|command|tool|program)\b)|\breward|\bground truth\b"
+    r"|\bhidden (?:\w+ )?(?:tests?|checks?|states?|solutions?|suites?|answers?)\b"
+    r"|\b(?:output|answer|result) (?:is|was|are) correct"
+    r"|\bcorrect (?:output|answer)\b|\btask (?:succeeds|succeeded|success)\b",
+    re.IGNORECASE,
+)
+_TESTS_PASS = re.compile(r"\b(?:tests?|checks?|suite|script|command|program) pass(?:es|ed)?\b", re.IGNORECASE)
 _ACTION = re.compile(
     r"\b(?:run|runs|rerun|reruns|re-runs?|ran|execut\w+|inspect\w*|read\w*|chang\w+|edit\w*|writ\w+|repeat\w*|call\w*)\b",
     re.IGNORECASE,
@@ -63,7 +67,8 @@ _QUOTED = re.compile(r"\"[^\"]{2,}\"|“[^”]{2,}”|`[^`]{2,}`")
 _CELL = re.compile(r"\b(?:cell|column|row|slide|page)s? (?:[A-Z]{1,3}\d*|\d+)\b")
 _TRIGGER = re.compile(r"\b(?:when|whenever|after|once|where|before|following|as soon as|until)\b", re.IGNORECASE)
 _ENOUGH = re.compile(
-    r"\bone\b|\bonce\b|\bsingle\b|\benough\b|\bsuffic\w+|\bis complete\b|\bno further\b"
+    r"\bpass(?:es)? (?:only )?(?:if|when|once|as soon as|where)\b"
+    r"|\bone\b|\bonce\b|\bsingle\b|\benough\b|\bsuffic\w+|\bis complete\b|\bno further\b"
     r"|\ba (?:\w+ ){0,3}(?:check|run|read|inspection|comparison)\b",
     re.IGNORECASE,
 )
@@ -78,6 +83,12 @@ _INVISIBLE = re.compile(
     r"\ufe00-\ufe0f\ufeff\ufff0-\uffff\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 _LONG_TOKEN = re.compile(r"\S{60,}")
+_NEGATED = re.compile(
+    r"\b(?:never|(?:do|does|must|should|may|can|will) not|don't|avoid|without|nor|instead of|rather than)[ \t]+"
+    r"(?:\w+(?:,[ \t]+\w+)*,?[ \t]+n?or[ \t]+)?(?:(?:run|us|call|execut|invok|try)\w*[ \t]+)?$",
+    re.IGNORECASE,
+)
+"""What stands before a match that a text advises against: `never `, `do not edit or `, `without using `."""
 
 
 def item_problem(text: str) -> str:
@@ -113,7 +124,7 @@ def skill_problems(text: str, forbidden_ids: Collection[str] = ()) -> list[Probl
         found.append("contains invisible characters")
     if _LONG_TOKEN.search(text):
         found.append("contains an unbroken run of 60 characters")
-    found += [f"contains {kind.reason}" for kind in _forbidden() if kind.found(text)]
+    found += [f"contains {kind.reason}: {words[:60]!r}" for kind in _forbidden() if (words := kind.found(text))]
     if any(known in text for known in forbidden_ids):
         found.append("contains an id of the evidence or of a rubric")
     return [Problem("skill_text", reason) for reason in found]
@@ -191,14 +202,20 @@ def _verification(proposal: Proposal) -> list[Problem]:
 
 @dataclass(frozen=True)
 class _Forbidden:
-    """A kind of text that may not stand in a skill, but for `allowed` ways of saying not to do it."""
+    """A kind of text that may not stand in a skill; some kinds may, where the text says not to do it."""
 
     reason: str
     pattern: re.Pattern[str]
-    allowed: re.Pattern[str] | None
+    unless_negated: bool
 
-    def found(self, text: str) -> bool:
-        return bool(self.pattern.search(self.allowed.sub("", text) if self.allowed else text))
+    def found(self, text: str) -> str:
+        """The first offending words, or an empty string."""
+        start = 0
+        while match := self.pattern.search(text, start):
+            if not (self.unless_negated and _NEGATED.search(text[max(0, match.start() - 80) : match.start()])):
+                return match.group()
+            start = match.start() + 1  # not its end: a negated match must not hide another one inside it
+        return ""
 
 
 @cache
@@ -206,10 +223,6 @@ def _forbidden() -> tuple[_Forbidden, ...]:
     rows = tomllib.loads(files("arise").joinpath("skill_lint.toml").read_text(encoding="utf-8"))["forbidden"]
     flags = re.IGNORECASE | re.MULTILINE
     return tuple(
-        _Forbidden(
-            row["reason"],
-            re.compile("|".join(row["patterns"]), flags),
-            re.compile(row["allowed"], flags) if "allowed" in row else None,
-        )
+        _Forbidden(row["reason"], re.compile("|".join(row["patterns"]), flags), row.get("unless_negated", False))
         for row in rows
     )

@@ -40,7 +40,8 @@ class Run:
 
     @property
     def loss(self) -> LossSpec:
-        return LossSpec(self.config.loss.min_ratio, self.config.loss.max_ratio, self.config.loss.dual_clip)
+        bounds = self.config.loss
+        return LossSpec(bounds.min_ratio, bounds.max_ratio, bounds.dual_clip, self.config.sampling.temperature)
 
     @property
     def optim(self) -> OptimSpec:
@@ -67,6 +68,7 @@ async def train(run: Run, state: State) -> Engine:
             update = await run.engine.train_step(examples(groups, advantages), run.loss, run.optim)  # 15: Eqs. 18-19
             run.watch.part("method")
             state.sampler.observe(groups, pool, version + 1)  # 16: Eqs. 9-10, 20
+            state.set_aside.observe(k, groups)
             evolved: Update | None = None  # 17
             if run.evolution and (k + 1) % pool_limits.update_every == 0:  # 18
                 evolved = await run.evolution.update(state, k + 1)  # 19-25
@@ -95,9 +97,10 @@ def draw(run: Run, state: State) -> None:
     A batch is drawn at most `max_staleness` updates before its own, so none of its tokens can be older than that.
     """
     train = run.config.train
+    count = train.tasks_per_iteration
     end = min(state.iteration + train.max_staleness + 1, train.iterations)
     for k in range(state.iteration + len(state.drawn), end):
-        draws = state.sampler.draw(train.tasks_per_iteration, run.engine.version)
+        draws = state.sampler.draw(count, run.engine.version, state.set_aside.unavailable(k, count))
         state.drawn.append(Batch(k, tuple(draws), state.pool))
 
 

@@ -30,7 +30,14 @@ PURE = {
     "math",
     "typing",
 }
-METHOD_MAY_IMPORT = PURE | {"numpy", "arise.types", "arise.config", "arise.method"}
+METHOD_MAY_IMPORT = PURE | {
+    "numpy",
+    "arise.types",
+    "arise.config",
+    "arise.config_pool",
+    "arise.config_sampler",
+    "arise.method",
+}
 STEPS_OF_OTHERS = {"train_step", "StepStats", "steps"}
 """The engine port follows the engines behind it; `steps` is a field of the Harbor task format."""
 

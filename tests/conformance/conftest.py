@@ -20,11 +20,11 @@ LORA = LoraSpec(rank=4, alpha=8)
 EngineMaker = Callable[..., EmbeddedEngine]
 
 
-def tiny_model(seed: int = 0, context_length: int = 512) -> LoadedModel:
-    """A model that is quick to build and far from uniform, so that numerical slips show."""
+def tiny_model(seed: int = 0, context_length: int = 512, scale: float = 4.0) -> LoadedModel:
+    """A model that is quick to build and, scaled up, far from uniform, so that numerical slips show."""
     loaded = small_model(CORPUS, vocabulary=320, hidden=64, layers=2, context_length=context_length, seed=seed)
     for parameter in loaded.model.parameters():
-        parameter.data.mul_(4.0 if parameter.dim() == 2 else 1.0)
+        parameter.data.mul_(scale if parameter.dim() == 2 else 1.0)
     return loaded
 
 
@@ -39,8 +39,8 @@ def make_engine(kind: str) -> Iterator[EngineMaker]:
     """Builds engines of this kind; equal arguments give equal engines."""
     made: list[EmbeddedEngine] = []
 
-    def make(*, seed: int = 0, context_length: int = 512, **options: Any) -> EmbeddedEngine:
-        loaded = tiny_model(seed, context_length=context_length)
+    def make(*, seed: int = 0, context_length: int = 512, scale: float = 4.0, **options: Any) -> EmbeddedEngine:
+        loaded = tiny_model(seed, context_length, scale)
         options = {"lora": LORA if kind == "lora" else None, "fast": kind != "generic"} | options
         engine = EmbeddedEngine(loaded.model, loaded.tokenizer, **options)
         made.append(engine)

@@ -21,14 +21,21 @@ def opening(engine: EmbeddedEngine, text: str) -> list[int]:
 
 
 async def converse(
-    engine: EmbeddedEngine, name: str, text: str, turns: int = 3, seed: int = 0, max_tokens: int = 12
+    engine: EmbeddedEngine,
+    name: str,
+    text: str,
+    turns: int = 3,
+    seed: int = 0,
+    max_tokens: int = 12,
+    temperature: float = 1.0,
 ) -> tuple[Tokens, list[Segment]]:
     """Several turns with a tool's answer between them; gives the row to train on and the segments."""
     chat, ids = ChatFormat(engine.tokenizer), opening(engine, text)
     segments: list[Segment] = []
     marks: list[tuple[int, Segment]] = []
+    params = SamplingParams(max_tokens, temperature=temperature, seed=seed, conversation=name)
     for turn in range(turns):
-        segment = (await engine.sample(ids, SamplingParams(max_tokens, seed=seed, conversation=name)))[0]
+        segment = (await engine.sample(ids, params))[0]
         segments.append(segment)
         marks.append((len(ids), segment))
         ids = [*ids, *segment.ids]
@@ -48,9 +55,12 @@ def row_of(ids: Sequence[int], marks: Sequence[tuple[int, Segment]]) -> Tokens:
     return Tokens(np.array(ids), generated, logprob, version)
 
 
-async def rollouts(engine: EmbeddedEngine, count: int = 6, seed: int = 0) -> list[Example]:
+async def rollouts(engine: EmbeddedEngine, count: int = 6, seed: int = 0, temperature: float = 1.0) -> list[Example]:
     """A batch with advantages of both signs and conversations of different lengths."""
-    work = [converse(engine, f"r{i}", "count " * (1 + i), turns=1 + i % 3, seed=seed) for i in range(count)]
+    work = [
+        converse(engine, f"r{i}", "count " * (1 + i), turns=1 + i % 3, seed=seed, temperature=temperature)
+        for i in range(count)
+    ]
     rows = [row for row, _ in await asyncio.gather(*work)]
     return [Example((row,), advantage) for row, advantage in zip(rows, np.linspace(-1.5, 2.0, count), strict=True)]
 
@@ -64,9 +74,9 @@ def moved(example: Example, by: float) -> Example:
     return Example(tuple(rows), example.advantage)
 
 
-def full_logprobs(model: Any, row: Tokens) -> torch.Tensor:
+def full_logprobs(model: Any, row: Tokens, temperature: float = 1.0) -> torch.Tensor:
     """log pi of the generated tokens by one plain forward over the whole row."""
-    logits = model(torch.from_numpy(row.ids_U)[None]).logits[0, :-1]
+    logits = model(torch.from_numpy(row.ids_U)[None]).logits[0, :-1] / temperature
     logprob = logits.log_softmax(-1).gather(1, torch.from_numpy(row.ids_U[1:])[:, None]).squeeze(1)
     picked: torch.Tensor = logprob[torch.from_numpy(row.generated_U[1:])]
     return picked

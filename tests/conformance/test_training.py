@@ -20,12 +20,16 @@ Reference = Callable[[Path], Any]
 FREE = OptimSpec(learning_rate=1e-3, warmup_updates=0, max_grad_norm=1e9)
 
 
+def recorded(row: Tokens) -> torch.Tensor:
+    return torch.from_numpy(row.logprob_U[row.generated_U])
+
+
 def printed_loss(model: Any, examples: list[Example], spec: LossSpec) -> torch.Tensor:
     """Eq. 19 as printed, left to autograd; shares no code with the engine."""
     total, count = torch.zeros(()), 0
     for example in examples:
         for row in example.rows:
-            ratio = (full_logprobs(plain_model(model), row) - torch.from_numpy(row.logprob_U[row.generated_U])).exp()
+            ratio = (full_logprobs(plain_model(model), row, spec.temperature) - recorded(row)).exp()
             kept = ((ratio > spec.min_ratio) & (ratio < spec.max_ratio)).detach()
             term = -ratio * example.advantage
             if example.advantage < 0:
@@ -39,20 +43,40 @@ def exported(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.parametrize("temperature", [1.0, 0.6, 1.4])
+@pytest.mark.parametrize(("scale", "tolerance"), [(4.0, 1e-4), (1.0, 1e-5)])
+def test_the_policy_that_sampled_has_the_ratio_one_at_any_temperature(
+    make_engine: EngineMaker, temperature: float, scale: float, tolerance: float
+) -> None:
+    engine = make_engine(scale=scale, token_budget=600)
+
+    async def run() -> StepStats:
+        batch = await rollouts(engine, count=8, temperature=temperature)
+        for row in (row for example in batch for row in example.rows):
+            scored = await engine.score(row, temperature)
+            np.testing.assert_allclose(scored.logprob_U, row.logprob_U, atol=tolerance)
+        return await engine.train_step(batch, LossSpec(temperature=temperature), FREE)
+
+    stats = asyncio.run(run())
+    assert stats.kept_tokens == stats.generated_tokens > 100
+    assert stats.max_abs_log_ratio < tolerance
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
 @pytest.mark.parametrize("drift", [0.0, 1.0, 2.5])
 def test_loss_and_gradient_norm_equal_an_independent_autograd(
-    make_engine: EngineMaker, reference: Reference, tmp_path: Path, drift: float
+    make_engine: EngineMaker, reference: Reference, tmp_path: Path, drift: float, temperature: float
 ) -> None:
-    engine = make_engine()
+    engine, spec = make_engine(), LossSpec(temperature=temperature)
 
     async def run() -> tuple[list[Example], StepStats]:
         await engine.export_hf(tmp_path / "before")
-        batch = [moved(example, drift) for example in await rollouts(engine)]
-        return batch, await engine.train_step(batch, LossSpec(), FREE)
+        batch = [moved(example, drift) for example in await rollouts(engine, temperature=temperature)]
+        return batch, await engine.train_step(batch, spec, FREE)
 
     batch, stats = asyncio.run(run())
     model = reference(tmp_path / "before")
-    loss = printed_loss(model, batch, LossSpec())
+    loss = printed_loss(model, batch, spec)
     loss.backward()
     norm = torch.stack([p.grad.norm() for p in trainable(model).values() if p.grad is not None]).norm()
     assert stats.loss == pytest.approx(loss.item(), rel=1e-4, abs=1e-6)

@@ -7,20 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import uvicorn
-
 from arise.dashboard.app import create_app
 from arise.dashboard.catalogue import Catalogue
+from arise.dashboard.serving import server_of
 
 
 @contextmanager
 def served(*runs: Path) -> Iterator[str]:
     """The address of a dashboard of these runs; nothing of it is left afterwards."""
     listener = socket.create_server(("127.0.0.1", 0))
-    settings = uvicorn.Config(
-        create_app(Catalogue.of(runs)), log_level="warning", lifespan="off", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(settings)
+    server = server_of(create_app(Catalogue.of(runs)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -1,9 +1,11 @@
 """The page reads only, is served to known hosts only, and off loopback to those who know its token only."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.types import Message
 from typer.testing import CliRunner
 
 from arise.cli_app import app as command
@@ -102,3 +104,31 @@ def test_no_address_leads_out_of_the_run(client: TestClient, run: Path, root: st
             assert "SECRET-OF-THE-NEIGHBOUR" not in answer.text
             assert "root:x:" not in answer.text
             assert "SQLite format" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost:evil", "localhost:80:80", "localhost:", "localhost:99999", "127.0.0.1@evil.example", "[::1",
+     "[::1]evil.example", "[::1]:x", "[localhost]", "localhost.", "localhost/", "localhost#", "local host", "http://localhost",
+     "localhost, evil.example", "127.1", "0", "[::ffff:127.0.0.1]"],
+)  # fmt: skip
+def test_an_odd_host_is_refused(client: TestClient, host: str) -> None:
+    answer = client.get("/runs/first", headers={"host": host})
+    assert answer.status_code == 400
+    assert "--allow-host" in answer.text
+
+
+@pytest.mark.parametrize("hosts", [[b"localhost", b"evil.example"], [b"evil.example", b"localhost"], []])
+def test_not_exactly_one_host_is_refused(run: Path, hosts: list[bytes]) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", host) for host in hosts]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+    asyncio.run(create_app(Catalogue.of([run]))(scope, receive, send))
+    assert sent[0]["status"] == 400

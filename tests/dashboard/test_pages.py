@@ -5,6 +5,8 @@ import io
 import json
 import re
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from arise.cli_app import app
-from arise.store import RunReader
+from arise.dashboard.app import create_app
+from arise.dashboard.catalogue import Catalogue
+from arise.store import RunReader, RunStore
+from tests.unit.store.test_run_store import record
 
 SECTIONS = ("", "/pool", "/sampler", "/tasks", "/rollouts", "/judge", "/evaluation", "/health")
 
@@ -44,6 +49,24 @@ def test_every_chart_has_a_data_table_and_a_csv(client: TestClient, section: str
     assert len(links) == html.count("<figure") == html.count("<summary>Data table") > 0
     for link in links:
         assert table(client, link) or "csv=reasons" in link
+
+
+def test_health_lists_tasks_that_are_set_aside_and_the_overview_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    with closing(RunStore.open(folder)) as store:
+        state = {"set_aside": {"x/1": [4, 11, 32], "x2": [1, None, None], "x3": [3, 0, 12]}}
+        store.commit(replace(record(12), state=state, metrics={"set_aside": 1.0}))
+    client = TestClient(create_app(Catalogue.of([folder])), base_url="http://127.0.0.1")
+    health = text_of(client.get("/runs/broken/health").text)
+    assert "task groups lost in a row set aside after tried again from x/1 4 12 33 Faults" in health
+    assert "Tasks set aside 1 tasks are not drawn for now" in text_of(client.get("/runs/broken").text)
+    assert "Tasks set aside" not in text_of(client_of_nothing_lost(tmp_path).get("/runs/sound/health").text)
+
+
+def client_of_nothing_lost(tmp_path: Path) -> TestClient:
+    with closing(RunStore.open(tmp_path / "sound")) as store:
+        store.commit(record(0))
+    return TestClient(create_app(Catalogue.of([tmp_path / "sound"])), base_url="http://127.0.0.1")
 
 
 def test_a_single_run_opens_at_once(client: TestClient) -> None:
@@ -194,6 +217,23 @@ def test_a_trajectory_shows_turns_verdicts_skills_and_siblings(client: TestClien
     for skill in stored.rollout.trajectory.shown_skills:
         assert f"{skill.rubric_id} revision {skill.revision}" in page
     assert f"{row.generated_tokens} trained on" in page
+
+
+def test_a_reward_of_0_that_test_sh_did_not_give_has_its_reason_on_the_page(tmp_path: Path) -> None:
+    kept = record(0)
+    group = kept.groups[0]
+    zero = replace(
+        group.rollouts[0], reward=0.0, success=False, reason="test.sh hung <b>", verifier_output="last words <i>"
+    )
+    rollouts = (zero, *group.rollouts[1:])
+    with closing(RunStore.open(tmp_path / "run")) as store:
+        groups = [replace(group, rollouts=rollouts), *kept.groups[1:]]
+        store.commit(replace(kept, groups=groups, metrics={"without_own_reward": 1.0}))
+    client = TestClient(create_app(Catalogue.of([tmp_path / "run"])), base_url="http://127.0.0.1")
+    page = text_of(client.get(f"/runs/run/rollouts/{zero.trajectory.id}").text)
+    assert "by the verifier failed test.sh hung <b>" in page
+    assert "What test.sh printed last words <i>" in page
+    assert "rollouts that test.sh gave no reward 1" in text_of(client.get("/runs/run/health").text)
 
 
 def test_the_parts_of_an_advantage_add_up(client: TestClient, run: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_run_passes_its_own_verification(finished: tuple[Path, str], cache: Pa
     run, _ = finished
     done = call(cache, "verify", str(run))
     assert done.returncode == 0, done.stdout
-    assert "all 15 checks passed" in done.stdout
+    assert "all 16 checks passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "weights.safetensors"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arise.testing import Ask, FakeLLM, Say, in_thread
+from arise.testing import Ask, FakeLLM, Say, Status, in_order, in_thread
 from tests.e2e.runs import call, settings
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "methods"
@@ -84,6 +84,19 @@ def test_ruscarl_shows_criteria_from_the_first_iteration_on(train: Train) -> Non
     assert rows(train("ruscarl"), "SELECT COUNT(*) FROM verdicts WHERE shown=1 AND k=0")[0][0] > 0
 
 
+def test_what_does_not_fit_into_a_prompt_is_told_and_recorded(cache: Path, train: Train, tmp_path: Path) -> None:
+    run, born = tmp_path / "run", lifecycle_of(train("arise"), cache)
+    changes = (*SHORT, f"pool.lifecycle={born}", "guidance.max_tokens=45")
+    done = call(cache, "train", str(CONFIGS / "ruscarl.toml"), "--run-dir", str(run), *settings(changes))
+    assert done.returncode == 0, done.stderr
+    assert "left out of prompts that cannot hold all" in done.stdout
+    assert rows(run, "SELECT json_extract(metrics, '$.skills_left_out') FROM iterations WHERE k=0")[0][0] > 0
+    assert rows(train("ruscarl"), "SELECT json_extract(metrics, '$.skills_left_out') FROM iterations WHERE k=0") == [
+        (None,)
+    ]
+    assert rows(run, "SELECT COUNT(*) FROM rollouts WHERE fault != ''") == [(0,)]
+
+
 @pytest.mark.parametrize("method", NEED_A_LIFECYCLE)
 def test_without_a_lifecycle_the_command_that_makes_it_is_named(
     cache: Path, train: Train, tmp_path: Path, method: str
@@ -148,10 +161,13 @@ def test_a_model_behind_an_endpoint_is_evaluated_and_its_absence_is_no_failure(c
     with in_thread(FakeLLM(look_then_submit)) as fake:
         found = evaluated(cache, train("arise"), "--model", "some/model", "--base-url", fake.base_url)
         assert (found["label"], found["faults"], found["attempts"]) == ("some-model", 0, 2)
-        assert len(fake.asks) == 4
+        assert len(fake.asks) == 5, "the first call, then two turns of each attempt"
         assert {ask.body["temperature"] for ask in fake.asks} == {0.6}
-    gone = evaluated(cache, train("arise"), "--model", "other", "--base-url", "http://127.0.0.1:9/v1")
-    assert (gone["rate"], gone["faults"]) == (None, 2)
+    with in_thread(FakeLLM(in_order([Say("ok"), Status(401)]))) as fake:
+        lost = call(cache, "eval", str(train("arise")), "--model", "other", "--base-url", fake.base_url)
+    assert lost.returncode == 9
+    assert "'other' has no score: infrastructure ended all 2 attempts, most often by: policy: denied" in lost.stderr
+    assert rows(train("arise"), "SELECT COUNT(*), SUM(success IS NULL) FROM attempts WHERE label='other'") == [(2, 2)]
 
 
 def test_retired_behaviours_are_judged_again_on_their_own_tasks(cache: Path, train: Train, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from arise.sandbox import missing_limits
+from arise.sandbox.cgroup import find_cgroups
 from tests.e2e.runs import arise, call, digest, environment, settings
 
 
@@ -51,6 +53,14 @@ def test_everything_a_page_needs_is_in_the_run_folder(finished: tuple[Path, str]
     assert left == 2, "groups that a fall-back to the checkpoint before would need"
     assert len(list((run / "checkpoints").iterdir())) == 2
     assert len(list((run / "trajectories").iterdir())) == 4
+
+
+def test_the_record_says_which_limits_were_enforced(finished: tuple[Path, str]) -> None:
+    run, shown = finished
+    missing = missing_limits(find_cgroups())
+    with sqlite3.connect(run / "run.db") as db:
+        assert db.execute("SELECT value FROM meta WHERE key='limits.1'").fetchone() == ("; ".join(missing),)
+    assert shown.count("limit not enforced by the kernel") == len(missing)
 
 
 def test_the_same_seed_gives_the_same_run(finished: tuple[Path, str], cache: Path, tmp_path: Path) -> None:

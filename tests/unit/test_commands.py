@@ -16,10 +16,12 @@ import typer.main
 from typer.testing import CliRunner
 
 from arise.cli_app import app
+from arise.config_file import load_config
 from arise.store import RunStore
 from arise.visible import visible
 from tests.stored_runs import write_run
 
+ROOT = Path(__file__).parents[2]
 HOSTILE = "\x1b[31mred\x1b[0m \u202ertl \u200bzero \x07bell \r\nnext \ud800 \x9b2J"
 
 
@@ -54,6 +56,42 @@ def test_every_command_has_a_real_example_and_says_what_it_does(path: tuple[str,
     words = shlex.split(found[1])
     assert tuple(words[: len(path)]) == path
     command.make_context("arise", words[len(path) :], resilient_parsing=False).close()
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the examples see it: shipped configurations, and two runs as long as that of embedded.toml."""
+    folder = tmp_path_factory.mktemp("example")
+    (folder / "configs").symlink_to(ROOT / "configs")
+    for name in ("first", "second"):
+        write_run(folder / "runs" / name, 60)
+    return folder
+
+
+SERVED_OR_LONG = {"train", "resume", "eval", "guidance", "retention", "compare run", "compare report", "view",
+                  "figures", "tables", "models pull", "judge check", "tasks tag"}  # fmt: skip
+"""Examples that take minutes, serve until they are stopped, or need a key: the words in them are looked at instead."""
+
+
+@pytest.mark.parametrize("path", [path for path in COMMANDS if " ".join(path) not in SERVED_OR_LONG], ids=" ".join)
+def test_an_example_works_as_printed(path: tuple[str, ...], first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(first)
+    words = shlex.split((COMMANDS[path].epilog or "").removeprefix("Example: arise "))
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_what_an_example_names_is_there(path: tuple[str, ...], first: Path) -> None:
+    """Configurations load, a run has the iteration, and no key is sent to a server that it is not for."""
+    words = shlex.split(COMMANDS[path].epilog or "")
+    configs = [first / word for word in words if word.startswith("configs/")]
+    config = load_config(configs) if configs else load_config(ROOT / "configs" / "embedded.toml")
+    kept = config.train.iterations + 1 - config.storage.keep_checkpoints
+    if path == ("eval",):
+        assert kept <= int(words[words.index("--at") + 1]) <= config.train.iterations
+    assert ("--base-url" in words) <= ("--api-key-env" in words)
+    assert ("--add-budget" in words) <= (config.budget.max_usd > 0)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

@@ -1,7 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
-from arise.config import CapabilitySampling, Config, Loss, PoolLimits, UniformSampling, VadeSampling
+from arise.config import Config, Loss
+from arise.config_pool import PoolLimits
+from arise.config_sampler import CapabilitySampling, UniformSampling, VadeSampling
 from arise.types import LossSpec, OptimSpec
 
 
@@ -13,6 +15,7 @@ def test_the_default_is_the_papers_arise() -> None:
 
 def test_specifications_of_the_loss_agree_with_the_configuration() -> None:
     config, loss, optim = Config(), LossSpec(), OptimSpec()
+    assert config.sampling.temperature == loss.temperature
     assert config.loss == Loss(min_ratio=loss.min_ratio, max_ratio=loss.max_ratio, dual_clip=loss.dual_clip)
     assert (config.optimizer.learning_rate, config.optimizer.warmup_updates) == (optim.learning_rate, 40)
     assert (config.optimizer.beta1, config.optimizer.beta2) == optim.betas
@@ -45,6 +48,12 @@ def test_thresholds_are_ordered(values: dict[str, float]) -> None:
 def test_ratio_bounds_are_ordered() -> None:
     with pytest.raises(ValidationError, match=r"min_ratio \(5\.0\) must be below max_ratio \(5\.0\)"):
         Loss(min_ratio=5.0)
+
+
+def test_a_nucleus_is_refused_in_training_and_kept_for_evaluation() -> None:
+    with pytest.raises(ValidationError, match=r"top_p \(0\.9\) must be 1\.0 in training.*set evaluation\.top_p"):
+        Config.model_validate({"sampling": {"top_p": 0.9}})
+    assert Config.model_validate({"evaluation": {"top_p": 0.9}}).evaluation.top_p == 0.9
 
 
 def test_not_a_table() -> None:

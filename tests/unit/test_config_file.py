@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from arise.config import Config, UniformSampling, VadeSampling
+from arise.config import Config
 from arise.config_file import ConfigError, differences, known_keys, load_config
+from arise.config_sampler import UniformSampling, VadeSampling
 
 
 def written(folder: Path, text: str) -> Path:
@@ -71,7 +72,7 @@ def test_every_problem_at_once_with_lines_and_suggestions(tmp_path: Path) -> Non
         "loss.activate_at: unknown key (line 6) — did you mean pool.activate_at?",
         "sampler.min_discovery: not a key of kind 'uniform' (line 9) — it belongs to 'capability'",
         "trian: unknown key (line 10) — did you mean train?",
-        "credit.rubric_weight = 'much': Input should be a valid number, unable to parse string as a number (line 12)",
+        "credit.rubric_weight = 'much': Input should be a valid number (line 12)",
         "credit.zzz: unknown key (line 13)",
     }
 
@@ -154,3 +155,32 @@ def test_known_keys_reach_into_every_variant() -> None:
     keys = set(known_keys())
     assert {"train", "train.iterations", "sampler.kind", "sampler.min_discovery", "loss.dual_clip"} <= keys
     assert not any(key.startswith("sampler.uniform") for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            '[train]\niterations = "8"\n',
+            "train.iterations = '8': Input should be a valid integer (line 2) — write 8 without quotes",
+        ),
+        (
+            '[credit]\nrubric_weight = "0.3"\n',
+            "credit.rubric_weight = '0.3': Input should be a valid number (line 2) — write 0.3 without quotes",
+        ),
+        (
+            '[pool]\nretires = "false"\n',
+            "pool.retires = 'false': Input should be a valid boolean (line 2) — write false without quotes",
+        ),
+        ("[pool]\nretires = 0\n", "pool.retires = 0: Input should be a valid boolean (line 2)"),
+        ("[train]\nseed = true\n", "train.seed = True: Input should be a valid integer (line 2)"),
+        ("[train]\ngroup_size = 8.0\n", "train.group_size = 8.0: Input should be a valid integer (line 2)"),
+        ("[model]\nkind = 'pretrained'\nname = 5\n", "model.name = 5: Input should be a valid string (line 3)"),
+    ],
+)
+def test_a_value_of_another_type_is_not_converted(tmp_path: Path, text: str, problem: str) -> None:
+    assert problems_of(written(tmp_path, text)) == (problem,)
+
+
+def test_a_whole_number_is_fine_where_a_fraction_is_asked_for(tmp_path: Path) -> None:
+    assert load_config(written(tmp_path, "[loss]\ndual_clip = 4\n")).loss.dual_clip == 4.0

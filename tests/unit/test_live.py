@@ -27,6 +27,9 @@ METRICS = {
     "coverage": 0.78,
     "kept_share": 0.974,
     "grad_norm": 0.83,
+    "guided_rate": 0.9,
+    "unguided_rate": 0.31,
+    "set_aside": 2.0,
 }
 
 
@@ -44,7 +47,12 @@ def record(k: int, note: str = "") -> IterationRecord:
         "rubrics": [["r001", "Verification"]],
         "tallies": [["repair", "r001", 1.0, 5.0, 3]],
     }
-    events = (PoolEvent(k + 1, "r014", "born", note=note), PoolEvent(k + 1, "r002", "retire", 9, 10))
+    events = (
+        PoolEvent(k + 1, "r014", "born", note=note),
+        PoolEvent(k + 1, "r002", "retire", 9, 10, unguided_passes=9, unguided_evaluations=10),
+        PoolEvent(k + 1, "r003", "hide", 48, 100, unguided_passes=4, unguided_evaluations=50),
+        PoolEvent(k + 1, "r004", "refine", 1, 10),
+    )
     update = Update(Evolution(Pool(), events), (), ())
     state = {"sampler": {"ledger": ledger}}
     return IterationRecord(k, draws, [group], [None], [], Pool(), update, METRICS, state, "checkpoints/k")
@@ -65,7 +73,8 @@ def test_the_screen_says_what_a_person_looks_for() -> None:
         "wise-otter", "iteration 47/150", "min elapsed", "checkpoint 47 saved", "pass 38.2 %", "19 mixed", "9 all-fail",
         "reward 0.61", "pool 14 (+1 -1 at 47)", "skills shown 4", "next update 50", "discovery 0.22", "coverage 0.78",
         "weakest repair x Verification 0.25", "no verdict: format 1", "tokens kept 97.4 %",
-        "groups left out for infrastructure 1", "retire r002 at 90 %", "warm start: cached",
+        "groups left out for infrastructure 1", "retire r002 at 90 %  ", "hide r003 at 48 % (8 % unguided)",
+        "refine r004 at 10 % (none unguided)", "reward 0.61 (0.31 unguided)", "tasks set aside 2", "warm start: cached",
     ):  # fmt: skip
         assert words in shown, words
 

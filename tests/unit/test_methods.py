@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from arise.config import Config
+from arise.config import Config, SkillGuidance
 from arise.config_file import ConfigError, differences, load_config
+from arise.config_sampler import VadeSampling
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
@@ -61,7 +62,7 @@ def test_every_method_adjusts_for_length_as_its_base_does(tmp_path: Path, overla
 
 def test_without_a_kind_a_section_changes_the_kind_below(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, "[sampler]\nkind = 'vade'\n", "[sampler]\nobserved_decay = 0.3\n"))
-    assert config.sampler.model_dump() == {"kind": "vade", "observed_decay": 0.3, "unobserved_decay": 0.999}
+    assert config.sampler == VadeSampling(observed_decay=0.3)
 
 
 def test_a_problem_names_its_file(tmp_path: Path) -> None:
@@ -71,6 +72,6 @@ def test_a_problem_names_its_file(tmp_path: Path) -> None:
 
 def test_the_papers_values_stay() -> None:
     config = Config()
-    assert config.guidance.model_dump() == {"kind": "skills", "share": 1.0}
+    assert config.guidance == SkillGuidance(share=1.0)
     assert config.watch.share == 0.0
     assert (config.pool.evolves, config.pool.retires, config.pool.lifecycle) == (True, True, "")

@@ -9,7 +9,9 @@ import pytest
 from arise.text_rules import item_problem, proposal_problems, skill_problems
 from arise.types import Capability, Proposal
 
-SKILLS = json.loads((Path(__file__).parents[1] / "golden/models/skills.json").read_text("utf-8"))
+GOLDEN = Path(__file__).parents[1] / "golden/models"
+SKILLS = json.loads((GOLDEN / "skills.json").read_text("utf-8"))
+WORDING = json.loads((GOLDEN / "wording.json").read_text("utf-8"))
 SKILL = SKILLS["acceptable"][0]
 PROPOSAL = Proposal(
     criteria_text="The agent changes something related before it repeats a failed call.",
@@ -32,6 +34,40 @@ def test_f8_paper_like_skills_are_accepted() -> None:
     assert len(SKILLS["acceptable"]) == 40
     refused = [text for text in SKILLS["acceptable"] if skill_problems(text)]
     assert len(refused) <= 2
+
+
+@pytest.mark.parametrize("case", WORDING["paper"], ids=lambda case: f"Table {case['table']}")
+def test_every_rubric_and_skill_printed_in_the_paper_is_accepted(case: dict[str, str]) -> None:
+    for tag in (case["issue_tag"], "result_verification"):
+        printed = replace(
+            PROPOSAL,
+            issue_tag=tag,
+            capability=Capability(case["capability"]),
+            applicability_condition="This rubric applies to every task.",
+            rule_text=case["rubric"],
+            skill_text=case["skill"],
+        )
+        assert problems(printed) == []
+
+
+@pytest.mark.parametrize("rule", WORDING["ordinary_rules"])
+def test_ordinary_vocabulary_in_a_rubric_is_accepted(rule: str) -> None:
+    assert problems(PROPOSAL, rule_text=rule) == []
+
+
+@pytest.mark.parametrize("text", WORDING["ordinary_skills"])
+def test_ordinary_vocabulary_in_a_skill_is_accepted(text: str) -> None:
+    assert skill_problems(text) == []
+
+
+@pytest.mark.parametrize("text", WORDING["hostile"])
+def test_a_negation_or_an_ordinary_word_does_not_hide_a_hostile_request(text: str) -> None:
+    assert skill_problems(text)
+
+
+def test_a_problem_quotes_the_words_that_are_to_go() -> None:
+    (problem,) = skill_problems(SKILL + " This raises the reward.")
+    assert str(problem) == "skill_text contains reward words: 'reward'"
 
 
 @pytest.mark.parametrize("text", ["short", "x" * 4001, "word " * 30 + "y" * 60, "Check it. " * 20 + "\0"])
@@ -105,12 +141,11 @@ def test_each_rule_bites(change: dict[str, object], problem: str) -> None:
 def test_a_verification_rule_needs_trigger_and_sufficiency() -> None:
     checks = replace(PROPOSAL, capability=Capability.VERIFICATION, applicability_condition="A result was written.")
     endless = replace(checks, rule_text="Pass if the agent always rereads every artifact; fail if it does not do so.")
-    assert any("enough" in text for text in problems(endless))
     assert any("without end" in text for text in problems(endless))
     sound = "After the last write, pass if one fitting check follows; fail if none follows."
     assert problems(checks, rule_text=sound) == []
     assert any("necessary" in text for text in problems(checks, rule_text="Pass with enough reads, fail without."))
-    unlimited = "After a write, pass if it is read, fail if it is not."
+    unlimited = "After a write, fail if the agent does not verify it; pass otherwise."
     assert any("enough" in text for text in problems(checks, rule_text=unlimited))
     other = replace(checks, issue_tag="error_response", capability=Capability.DEBUGGING)
     assert problems(other, rule_text=unlimited) == [], "of other capabilities no sufficiency is asked"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -24,11 +24,12 @@ from arise.config import Config
 from arise.display import Display, no_update
 from arise.method.credit import separate_credit
 from arise.method.lifecycle import Evolution
-from arise.rollouts.collect import Collector, TaskFiles
+from arise.rollouts.collect import Collector
 from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.verifier import VerifierResult
 from arise.state import State
 from arise.store import RunStore
+from arise.tasks import TaskDir
 from arise.train import Run, train
 from arise.types import (
     Example,
@@ -151,7 +152,7 @@ async def drive(
         if found := store.last_checkpoint():
             state.restore(found[0])
             policy.load_state(folder / found[1])
-        corpus = {task.id: (task, TaskFiles(folder, folder, 1.0)) for task in TASKS}
+        corpus = {task.id: TaskDir(task, folder, folder) for task in TASKS}
         collector = Collector(policy, nowhere, nowhere, corpus, log, seed=0)  # type: ignore[arg-type]
         watch = Display(lambda _: None, config.train.iterations)
         credit, judged = separate_credit(config.credit), SlowJudge(judge)  # type: ignore[arg-type]
@@ -185,6 +186,12 @@ def test_rollouts_that_run_ahead_save_their_time_and_no_token_is_older_than_allo
     assert spent == pytest.approx(seconds, abs=0.01)
     assert numbers(tmp_path, "max_staleness") == [min(k, max_staleness) for k in range(8)]
     assert all(0.0 <= age <= max_staleness for age in numbers(tmp_path, "staleness"))
+
+
+def test_the_update_is_told_at_which_temperature_the_rollouts_were_sampled() -> None:
+    config = Config.model_validate({"sampling": {"temperature": 0.6}, "loss": {"dual_clip": 2.0}})
+    run = Run(config, *[cast(Any, None)] * 8)
+    assert run.loss == LossSpec(dual_clip=2.0, temperature=0.6)
 
 
 def test_an_update_that_was_skipped_for_its_numbers_is_counted_and_shown(

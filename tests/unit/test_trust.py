@@ -1,5 +1,6 @@
 """The alarm, the judge's health and its cost, over a run's own record, which a resumed run sees too."""
 
+import asyncio
 import io
 import re
 from collections.abc import Mapping
@@ -146,14 +147,18 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
 def test_a_forecast_takes_the_larger_of_mean_and_recent_rate() -> None:
     calls = Store()
     purse = purse_of(1.0, calls)
-    assert purse.forecast(10, 100).expected == pytest.approx(10.0)
-    purse.reserve()
-    purse.settle(1_000_000_000, True)
-    assert purse.forecast(11, 100).expected == pytest.approx(2.0 + 89 * 1.0), "a pool that grew costs more"
-    purse.reserve()
-    purse.settle(None, True)
-    assert str(purse.forecast(100, 100)) == "$2.00 of $5.00, 1 calls without a known price"
     endpoint = Endpoint(model="m", base_url="https://example.org/v1")
+    most, said = Usage(completion_tokens=2_000_000), Usage(completion_tokens=1_000_000)
+    reply = Recorded(text="", finish="", model="m", fingerprint="", template_hash="", usage=said)
+    assert purse.forecast(10, 100).expected == pytest.approx(10.0)
+    held = asyncio.run(purse.reserve(endpoint, most, "k2", "judge"))
+    assert purse.pay(held, endpoint, reply, keep=True) == 1_000_000_000
+    assert purse.forecast(11, 100).expected == pytest.approx(2.0 + 89 * 1.0), "a pool that grew costs more"
+    held = asyncio.run(purse.reserve(endpoint, most, "k3", "judge"))
+    estimated = reply.model_copy(update={"usage": None, "estimated": "no prompt_tokens reported"})
+    assert purse.pay(held, endpoint, estimated, keep=True) is None
+    text = "$2.00 of $5.00, 1 calls without a known price, 1 calls counted by our own estimate"
+    assert str(purse.forecast(100, 100)) == text
     assert purse.price(endpoint, Usage(completion_tokens=1_000_000)) == 1_000_000_000
     calls.close()
 

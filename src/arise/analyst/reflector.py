@@ -10,11 +10,24 @@ from dataclasses import dataclass, field
 from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
 from arise.analyst.detectors import DETECTORS
 from arise.text_rules import proposal_problems, skill_problems
-from arise.types import GenerationRecord, Pair, Proposal, RefinementRecord, Reflection, Rejection, Rewrite, Selection
+from arise.types import (
+    GenerationRecord,
+    Pair,
+    Proposal,
+    RefinementRecord,
+    Reflection,
+    Rejection,
+    Return,
+    Rewrite,
+    Selection,
+    Skill,
+)
 
 REFERENCES_AT_MOST = 32
 RARE = 0.1
-"""A behaviour that is missing in a smaller share of its records is not a weakness, and a mastered one is not reborn."""
+"""A behaviour that is missing in a smaller share of its records is not a weakness."""
+FALLEN = 0.3
+"""A retired one comes back only where it is missing in this share of its records since then, as for the watch."""
 _OPENERS = ("Do this {point}.", "Always {point}:", "Remember {point}.", "Every time, {point}:")
 
 
@@ -53,13 +66,22 @@ class OfflineReflector:
         """At most `max_items` pairs, most failures first; a round differs from the last by its evidence only."""
         del round_number
         supports, unmatched = _gather(evidence.chosen)
-        covered = {pattern_of_rubric(pair.rubric): pair.rubric.id for pair in avoid}
+        covered = {pattern_of_rubric(pair.rubric): pair for pair in sorted(avoid, key=_retired_first)}
         known = {record.evidence_id for record in evidence.chosen}
         proposals: list[Proposal] = []
         rejections: list[Rejection] = []
+        returns: list[Return] = []
         for pattern_id, support in _ranked(supports):
-            wording = wordings()[pattern_id]
-            reason = _why_not(support, covered.get(pattern_id), full=len(proposals) >= max_items)
+            wording, pair = wordings()[pattern_id], covered.get(pattern_id)
+            full = len(proposals) + len(returns) >= max_items
+            if pair is not None and pair.retired is not None:
+                since = _since(evidence.chosen, pattern_id, pair.retired)
+                if reason := _why_not_back(pair, since, full=full):
+                    rejections.append(Rejection(wording.criterion, reason))
+                else:
+                    returns.append(Return(pair.rubric.id, _compile(wording, since)))
+                continue
+            reason = _why_not(support, pair.rubric.id if pair else None, full=full)
             if not reason:
                 proposal = _compile(wording, support)
                 reason = "; ".join(map(str, proposal_problems(proposal, known)))
@@ -71,10 +93,10 @@ class OfflineReflector:
             rejections.append(
                 Rejection(unmatched[0], f"{len(unmatched)} diagnostic items match no pattern of the catalogue")
             )
-        return Reflection(tuple(proposals), tuple(rejections))
+        return Reflection(tuple(proposals), tuple(rejections), returns=tuple(returns))
 
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite:
-        """The skill again, nearer to the decision that was missed, in words it has not had at the last revision."""
+        """The skill again, nearer to the decision that was missed, saying something that no revision has said."""
         if not failures:
             return Rewrite(None, "no failure evidence under this skill")
         pattern_id = pattern_of_rubric(pair.rubric)
@@ -82,8 +104,9 @@ class OfflineReflector:
             return Rewrite(None, "no pattern of the catalogue matches this rubric")
         wording = wordings()[pattern_id]
         shown = Counter(_misses_shown(pattern_id, failures)).most_common(1)
-        texts = _rewritings(wording, shown[0][0] if shown else "", pair.skill.revision)
-        text = next(text for text in texts if text != pair.skill.text)
+        text = _rewritten(wording, shown[0][0] if shown else "", pair.skill)
+        if text is None:
+            return Rewrite(None, "every wording of the catalogue was tried")
         if problems := skill_problems(text):
             return Rewrite(None, "; ".join(map(str, problems)))
         signal = wording.misses[shown[0][0]].signal if shown else "the behaviour is still absent"
@@ -114,6 +137,28 @@ def _ranked(supports: Mapping[str, _Support]) -> list[tuple[str, _Support]]:
     return sorted(supports.items(), key=lambda kv: (-len(kv[1].issue_refs), -len(kv[1].contrast_refs), rank[kv[0]]))
 
 
+def _retired_first(pair: Pair) -> tuple[bool, int]:
+    """So that of several pairs for one pattern the one in the pool counts, else the one that left last."""
+    return pair.retired is None, pair.retired or 0
+
+
+def _since(evidence: Sequence[GenerationRecord], pattern_id: str, iteration: int) -> _Support:
+    """What the records from `iteration` on show about a pattern."""
+    supports, _ = _gather([record for record in evidence if record.iteration >= iteration])
+    return supports.get(pattern_id, _Support())
+
+
+def _why_not_back(pair: Pair, since: _Support, *, full: bool) -> str:
+    """Why a retired pair stays away; contrasts are not asked for, it has those it was born with."""
+    records = len(since.misses) + len(since.contrasts)
+    if not since.issue_refs or len(since.misses) < FALLEN * records:
+        return (
+            f"mastered: {pair.rubric.id} retired after iteration {pair.retired}, "
+            f"missing in {len(since.misses)} of {records} records since then"
+        )
+    return "more supported behaviours came first" if full else ""
+
+
 def _why_not(support: _Support, covered_by: str | None, *, full: bool) -> str:
     if covered_by is not None:
         return f"already covered by rubric {covered_by}"
@@ -141,13 +186,13 @@ def _compile(wording: Wording, support: _Support) -> Proposal:
 
 def first_skill(wording: Wording, miss: str) -> str:
     """A skill as it is born: the behaviour, and advice for the way in which it was missed most."""
-    return f"{wording.skill} {_advice(wording, miss, 0)}"
+    return f"{wording.skill} {_advice(wording, miss)[0]}"
 
 
-def _advice(wording: Wording, miss: str, turn: int) -> str:
-    """Advice for a known miss; without one the misses take turns."""
-    keys = list(wording.misses)
-    return wording.misses[miss if miss in wording.misses else keys[turn % len(keys)]].advice
+def _advice(wording: Wording, miss: str) -> list[str]:
+    """Advice for every way to fail, the one that was seen first."""
+    ordered = sorted(wording.misses, key=lambda key: key != miss)
+    return [wording.misses[key].advice for key in ordered]
 
 
 def _misses_shown(pattern_id: str, failures: Sequence[RefinementRecord]) -> list[str]:
@@ -155,12 +200,15 @@ def _misses_shown(pattern_id: str, failures: Sequence[RefinementRecord]) -> list
     return [miss for item in items if pattern_of_item(item) == pattern_id and (miss := miss_of_item(item, pattern_id))]
 
 
-def _rewritings(wording: Wording, miss: str, revision: int) -> list[str]:
-    """Wordings for this revision and the following: three orders and four openers take turns, twelve in all."""
-    texts = []
-    for turn in range(revision, revision + 2):
-        opener = _OPENERS[turn % len(_OPENERS)].format(point=wording.point)
-        advice = _advice(wording, miss, turn)
-        orders = (f"{wording.again} {advice}", f"{wording.skill} {advice}", f"{advice} {wording.again}")
-        texts.append(f"{opener} {orders[turn % len(orders)]}")
-    return texts
+def _rewritten(wording: Wording, miss: str, skill: Skill) -> str | None:
+    """The next pair of sentences that no revision held, opened with the moment that decides; None when all were tried.
+
+    The same sentences in another order or behind another opener are not a new text.
+    """
+    said = (*skill.earlier, skill.text)
+    bodies = [(first, advice) for advice in _advice(wording, miss) for first in (wording.again, wording.skill)]
+    for body in (*bodies, (wording.again, wording.skill)):
+        if not any(all(sentence in text for sentence in body) for text in said):
+            opener = _OPENERS[skill.revision % len(_OPENERS)].format(point=wording.point)
+            return f"{opener} {body[0]} {body[1]}"
+    return None

@@ -64,6 +64,7 @@ class BarePromptRows:
     agent: Agent
     engine: Engine
     chat: Chat
+    temperature: float = 1.0
 
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
@@ -73,7 +74,8 @@ class BarePromptRows:
         if system == SYSTEM:
             return trajectory
         before, after = (self._prompt(text, task) for text in (system, SYSTEM))
-        bare = [await self.engine.score(_with_prompt(row, len(before), after)) for row in trajectory.rows]
+        unscored = [_with_prompt(row, len(before), after) for row in trajectory.rows]
+        bare = [await self.engine.score(row, self.temperature) for row in unscored]
         return replace(trajectory, rows=tuple(bare))
 
     def _prompt(self, system: str, task: Task) -> list[int]:

@@ -40,7 +40,9 @@ class Uniform:
                 continue
             blocked.add(self.task_ids[x])
             draws.append(Draw(self.task_ids[x], Path.UNIFORM, 1.0 / len(self.task_ids)))
-        self._queue.extendleft(reversed(passed_over))
+        # A task that stays away for whole epochs owes one turn, not one for each of them.
+        owed = [x for x in dict.fromkeys(passed_over) if x not in self._queue]
+        self._queue.extendleft(reversed(owed))
         return draws
 
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from arise.comparison.plan import Comparison, Member, lifecycle_file
 from arise.errors import AriseError, Exit
+from arise.read_only import read_only
 
 TRIES = 2
 """A run that ends with an error is resumed once; what fails twice needs a person."""
@@ -222,7 +223,7 @@ def _ask(folder: Path, sql: str) -> list[tuple[Any, ...]]:
     if not (folder / "run.db").is_file():
         return []
     try:
-        with closing(sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True, timeout=5)) as db:
+        with closing(read_only(folder / "run.db", timeout=5)) as db:
             return db.execute(sql).fetchall()
     except sqlite3.OperationalError:
         return []  # its tables are being made

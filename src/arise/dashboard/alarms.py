@@ -35,6 +35,7 @@ def alarms(
         _no_signal(groups, last),
         _judge([count for count in counts if count.k > last - window]),
         _incomplete(recent, window),
+        _set_aside(iterations[-1]),
         _skipped(iterations[-window:]),
     ]
     return [alarm for alarm in found if alarm]
@@ -94,6 +95,14 @@ def _incomplete(recent: Sequence[GroupSums], window: int) -> Alarm | None:
         "Groups that infrastructure left incomplete",
         f"{incomplete} of {total} groups in the last {window} iterations taught nothing; Health has the faults.",
     )
+
+
+def _set_aside(last: Iteration) -> Alarm | None:
+    away = last.metrics.get("set_aside", 0)
+    if not away:
+        return None
+    said = f"{away:.0f} tasks are not drawn for now: faults left group after group of theirs incomplete; see Health."
+    return Alarm("note", "Tasks set aside", said)
 
 
 def _skipped(recent: Sequence[Iteration]) -> Alarm | None:

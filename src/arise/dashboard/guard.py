@@ -1,6 +1,7 @@
 """What stands before every page: known hosts, reading only, a token off loopback, headers that allow nothing."""
 
 import hmac
+import re
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -11,6 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "arise_token"
+_HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:(?P<port>[0-9]{1,5}))?", re.ASCII)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HEADERS = {
     "Content-Security-Policy": (
@@ -63,7 +65,7 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if _host_name(headers.get("host", "")) not in self.hosts:
+        if [_host_name(host) in self.hosts for host in headers.getlist("host")] != [True]:
             return PlainTextResponse("this host name is not served here; start with --allow-host to add one", 400)
         if scope["method"] not in ("GET", "HEAD"):
             foreign = "origin" in headers
@@ -87,10 +89,11 @@ class Guard:
 
 
 def _host_name(host: str) -> str:
-    """The name without its port; brackets stay around IPv6."""
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
+    """The name without its port, brackets around IPv6 included; empty for what is not `name` or `name:port`."""
+    found = _HOST.fullmatch(host)
+    if not found or int(found["port"] or 0) > 65535:
+        return ""
+    return found["name"].lower()
 
 
 def _cookie(header: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 
 from arise.dashboard.charts import Link
 from arise.dashboard.links import Links
@@ -79,5 +79,8 @@ def render(page: Page, shell: Mapping[str, Any]) -> bytes:
         **shell,
         **page.content,
     }
-    text = environment().get_template(page.template).render(context)
+    try:
+        text = environment().get_template(page.template).render(context)
+    except UndefinedError as error:
+        raise ValueError(f"{page.template} has no words for it: {error}") from error
     return text.encode("utf-8", "backslashreplace")

@@ -27,7 +27,7 @@ PageNumber = Annotated[int, Query(ge=1, le=100_000)]
 Number = Annotated[int | None, Query(ge=1, le=LARGEST)]
 Words = Annotated[str, Query(max_length=300)]
 CapabilityName = Literal["", "Understanding", "Execution", "Verification", "Debugging", "Efficiency"]
-StatusName = Literal["", "shown", "hidden", "retired"]
+StatusName = Literal["", "hidden", "shown", "retired", "stuck"]
 VerdictName = Literal["", "pass", "fail", "not_applicable", "absent"]
 OutcomeName = Literal["", "pass", "fail", "fault"]
 

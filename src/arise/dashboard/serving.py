@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from arise.dashboard.app import create_app
 from arise.dashboard.catalogue import Catalogue
 from arise.dashboard.export import export
 from arise.dashboard.guard import is_loopback
+from arise.dashboard.patience import Impatient
 from arise.errors import AriseError, Exit
 
 SHORTEST_TOKEN = 16
@@ -26,13 +28,25 @@ def serve(
     hosts = (*allowed, shown)
     app = create_app(catalogue, hosts, token)
     opened(f"http://{shown}:{bound}/" + (f"?token={token}" if token else ""))
-    settings = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, server_header=False, lifespan="off"
-    )
     try:
-        uvicorn.Server(settings).run(sockets=[listener])
+        server_of(app).run(sockets=[listener])
     finally:
         listener.close()
+
+
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """The server around the pages: no access log, no web sockets, no patience with requests that do not arrive."""
+    settings = uvicorn.Config(
+        app,
+        http=Impatient,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        server_header=False,
+        lifespan="off",
+    )
+    return uvicorn.Server(settings)
 
 
 def require_token(host: str, token: str) -> None:

@@ -65,6 +65,10 @@ class ChatFormat:
         """The ids of a whole answer as the model would write it, its end of turn included."""
         return [*self._content(text), self._end]
 
+    def count(self, text: str) -> int:
+        """How many tokens a text takes inside a message."""
+        return len(self._content(text))
+
     def _turn_change(self, role: str) -> tuple[list[int], list[int]]:
         """What stands between an answer and a following message of this role, and after that message."""
         if role not in self._between:

@@ -134,9 +134,9 @@ class EmbeddedEngine:
                 f"sample: need max_tokens >= 1, temperature > 0, 0 < top_p <= 1, no empty stop; got {params}"
             )
 
-    async def score(self, row: Tokens) -> Tokens:
-        """The row with the log-probs that the current policy gives its generated tokens."""
-        return await self._scheduler.run(lambda: self._trainer.score(row, self.version))
+    async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
+        """The row with the log-probs that the current policy gives its generated tokens at `temperature`."""
+        return await self._scheduler.run(lambda: self._trainer.score(row, self.version, temperature))
 
     async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
         """One update of the trained weights (Eqs. 18-19); `publish` makes it sampleable."""
@@ -208,6 +208,12 @@ class EmbeddedEngine:
     def close(self) -> None:
         """Let the engine's thread end."""
         self._scheduler.close()
+
+
+def torch_on(device: str) -> str:
+    """Return torch's version once it has computed on `device`; raise what it raises."""
+    torch.zeros(1, device=device)
+    return torch.__version__
 
 
 def _usable(device: str) -> torch.device:

@@ -26,7 +26,7 @@ class LoadedModel:
 
 def load(name_or_path: str, *, lora: bool | None = None) -> LoadedModel:
     """Load a chat model; `lora` None chooses adapters for the models that `pull` knows, full training elsewhere."""
-    folder = _folder(name_or_path)
+    folder = model_folder(name_or_path)
     with_lora = name_or_path in PULLABLE if lora is None else lora
     if folder is not None:
         _require_memory(name_or_path, parameters_in(folder), "lora" if with_lora else "full")
@@ -56,7 +56,7 @@ def _without_bars() -> None:
     logging.disable_progress_bar()
 
 
-def _folder(name_or_path: str) -> Path | None:
+def model_folder(name_or_path: str) -> Path | None:
     """Where the model lies on this machine; None for a hub name."""
     if name_or_path in PULLABLE:
         folder = cached_folder(name_or_path)

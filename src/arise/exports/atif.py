@@ -52,9 +52,11 @@ def trajectory_document(
         "reward": rollout.reward,
         "success": rollout.success,
         "fault": redact(rollout.fault),
+        "reason": redact(rollout.reason),
         "stop": trajectory.stop.value,
         "verdicts": {name: verdict.value for name, verdict in judgment.verdicts.items()} if judgment else {},
         "skills_shown": [f"{skill.rubric_id} revision {skill.revision}" for skill in trajectory.shown_skills],
+        "skills_left_out": [f"{skill.rubric_id} revision {skill.revision}" for skill in trajectory.left_out],
         **(facts or {}),
     }
     return {

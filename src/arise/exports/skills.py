@@ -47,7 +47,7 @@ def skill_document(name: str, pair: PairLife, run: str) -> str:
             "rubric": rubric.id,
             "revision": str(skill.revision),
             "capability": rubric.capability.value,
-            "status": pair.status,
+            "status": str(pair.standing),
         },
     }
     front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000)

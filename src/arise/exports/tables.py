@@ -45,7 +45,12 @@ def _pairs(run: RunReader) -> Iterator[Record]:
     for pair in run.pairs():
         rubric = to_json(pair.rubric)
         plain = {name: redact(value) if isinstance(value, str) else value for name, value in rubric.items()}
-        yield plain | {"status": pair.status, "born_at": pair.born_at, "retired_at": pair.retired_at}
+        yield plain | {
+            "status": pair.status,
+            "stuck": pair.standing.stuck,
+            "born_at": pair.born_at,
+            "retired_at": pair.retired_at,
+        }
 
 
 def _trajectories(run: RunReader) -> Iterator[Record]:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arise.config import PoolLimits
+from arise.config_pool import PoolLimits
 from arise.method.pass_rate import pass_rate
 from arise.types import Fate, Pair, Pool, PoolEvent, Proposal, Rewrite, Rubric, Skill, Tally
 
 PAPER = PoolLimits()
+UNCHANGED = "skill unchanged: "
+"""How the note of a refinement without a new text begins."""
 
 
 def fate(active: bool, passes: int, evaluations: int, activate_at: float = 0.3, retire_at: float = 0.9) -> Fate:
@@ -41,6 +43,18 @@ def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolLimits = PAPER) 
     return decided
 
 
+def deciding(
+    tallies: Mapping[str, Tally], unguided: Mapping[str, Tally], limits: PoolLimits = PAPER
+) -> dict[str, Tally]:
+    """The counts that decide each pair's fate: all of the window's, or with `rate = "unguided"` the unguided ones.
+
+    A window without any unguided verdict is decided by all: where every rollout sees a skill, the two coincide.
+    """
+    if limits.rate == "all":
+        return dict(tallies)
+    return {name: own if (own := unguided.get(name, Tally())).evaluations else every for name, every in tallies.items()}
+
+
 def room(pool: Pool, decided: Mapping[str, Fate], limits: PoolLimits = PAPER) -> int:
     """How many new pairs this update may still add: at most `max_new_pairs`, and the pool stays within `max_pairs`."""
     staying = sum(decided[rubric.id] is not Fate.RETIRE for rubric in pool.rubrics)
@@ -49,7 +63,7 @@ def room(pool: Pool, decided: Mapping[str, Fate], limits: PoolLimits = PAPER) ->
 
 def refined(skill: Skill, text: str) -> Skill:
     """Eq. 8 — s_i' in the place of s_i: new text, next revision, still active; the rubric is not touched."""
-    return replace(skill, text=text, revision=skill.revision + 1)
+    return replace(skill, text=text, revision=skill.revision + 1, earlier=(*skill.earlier, skill.text))
 
 
 @dataclass(frozen=True)
@@ -65,13 +79,14 @@ def evolve(
     tallies: Mapping[str, Tally],
     *,
     iteration: int,
+    unguided: Mapping[str, Tally] | None = None,
     rewrites: Mapping[str, Rewrite] | None = None,
     proposals: Sequence[Proposal] = (),
     limits: PoolLimits = PAPER,
 ) -> Evolution:
     """Eq. 6 — P_{k+1}: skills activated, refined and hidden, mastered pairs gone, new ones in with hidden skills."""
-    decided = fates(pool, tallies, limits)
-    rewrites = rewrites or {}
+    unguided, rewrites = unguided or {}, rewrites or {}
+    decided = fates(pool, deciding(tallies, unguided, limits), limits)
     for rubric_id in rewrites:
         if pool.find(rubric_id) and decided[rubric_id] is not Fate.REFINE:
             raise ValueError(
@@ -84,12 +99,16 @@ def evolve(
     staying: list[Pair] = []
     gone: list[Pair] = []
     for pair in pool.pairs:
-        kind = decided[pair.rubric.id]
-        after, note = _apply(pair, kind, rewrites.get(pair.rubric.id, Rewrite(None, "no rewrite was made")))
-        (gone if kind is Fate.RETIRE else staying).append(after)
+        name = pair.rubric.id
+        kind = decided[name]
+        after, note = _apply(pair, kind, rewrites.get(name, Rewrite(None, "no rewrite was made")))
+        if kind is Fate.RETIRE:
+            gone.append(replace(after, retired=iteration))
+        else:
+            staying.append(after)
         if kind is not Fate.KEEP:
-            tally = tallies[pair.rubric.id]
-            events[kind].append(PoolEvent(iteration, pair.rubric.id, kind, *tally, after.skill.revision, note))
+            counts = *tallies[name], after.skill.revision, note, *unguided.get(name, Tally())
+            events[kind].append(PoolEvent(iteration, name, kind, *counts))
     new = [_new_pair(proposal, pool.born + n, iteration) for n, proposal in enumerate(proposals, start=1)]
     born = [PoolEvent(iteration, pair.rubric.id, "born", note=pair.rubric.criteria_text) for pair in new]
 
@@ -108,7 +127,7 @@ def _apply(pair: Pair, kind: Fate, rewrite: Rewrite) -> tuple[Pair, str]:
         return replace(pair, skill=replace(pair.skill, active=False)), ""
     if kind is Fate.REFINE:
         if rewrite.text is None:
-            return pair, f"skill unchanged: {rewrite.reason}"
+            return pair, f"{UNCHANGED}{rewrite.reason}"
         return replace(pair, skill=refined(pair.skill, rewrite.text)), ""
     return pair, ""
 

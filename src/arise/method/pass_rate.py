@@ -38,13 +38,19 @@ def verdict_arrays(group: Group, rubric_ids: Sequence[str]) -> tuple[Floats, NDA
     return np.where(code_IJ == _NOT_APPLICABLE, np.nan, code_IJ), valid_IJ
 
 
-def window_tallies(records: Iterable[EvidenceRecord], rubric_ids: Iterable[str]) -> dict[str, Tally]:
-    """Passes and N_i of Eq. 2 for each rubric over the window's records, from every valid applicable verdict."""
+def window_tallies(
+    records: Iterable[EvidenceRecord], rubric_ids: Iterable[str], *, unguided: bool = False
+) -> dict[str, Tally]:
+    """Passes and N_i of Eq. 2 for each rubric over the window's records, from every valid applicable verdict.
+
+    `unguided` counts only the verdicts of rollouts in whose prompt that rubric's own skill did not stand.
+    """
     passes = dict.fromkeys(rubric_ids, 0)
     evaluations = dict.fromkeys(passes, 0)
     for record in records:
+        left_out = {skill.rubric_id for skill in record.view.shown_skills} if unguided else ()
         for rubric_id, verdict in record.verdicts:
-            if rubric_id in evaluations and verdict is not Verdict.NOT_APPLICABLE:
+            if rubric_id in evaluations and rubric_id not in left_out and verdict is not Verdict.NOT_APPLICABLE:
                 evaluations[rubric_id] += 1
                 passes[rubric_id] += verdict is Verdict.PASS
     return {rubric_id: Tally(passes[rubric_id], evaluations[rubric_id]) for rubric_id in passes}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from arise.config import Agent
 from arise.config_models import Budget, Calls, Endpoint
-from arise.models.client import Client, Unanswered
+from arise.models.client import Client, Observe, Unanswered
+from arise.models.first_call import first_call
 from arise.models.prompt import to_json
 from arise.models.spend import Purse
 from arise.models.store import Store
@@ -63,12 +64,26 @@ class EndpointAgent:
 
 @asynccontextmanager
 async def endpoint_agent(
-    endpoint: Endpoint, limits: Agent, budget: Budget, record: Path
+    endpoint: Endpoint,
+    limits: Agent,
+    budget: Budget,
+    record: Path,
+    observe: Observe,
+    beside: Purse | None = None,
+    *,
+    again: bool = False,
 ) -> AsyncIterator[EndpointAgent]:
-    """The agent for as long as it is needed; its replies are recorded, and paid for, in the file `record`."""
+    """The agent for as long as it is needed; its replies are recorded, and paid for, in the file `record`.
+
+    Its first call is made here, before any attempt; `again` makes it also where an earlier process made it. With
+    `beside` it spends from the same cap as another purse, not from one of its own.
+    """
     store = Store(record)
     try:
-        client = Client(endpoint, Calls(when_down="task_only"), store, Purse(store, budget), purpose="policy")
+        purse = Purse(store, budget, beside)
+        await first_call(endpoint, store, purse, "policy", again=again)
+        calls = Calls(when_down="task_only")
+        client = Client(endpoint, calls, store, purse, purpose="policy", observe=observe)
         try:
             yield EndpointAgent(client, limits)
         finally:

@@ -24,23 +24,19 @@ _FAIL_IF_ACTED = (
 
 @dataclass(frozen=True)
 class Canary:
-    """A rubric whose answer is known — `Canary("r071-9f2c", "Fail if ...", Verdict.FAIL)`."""
+    """A rubric whose answer is known — `Canary("Fail if ...", Verdict.FAIL)`; a request gives it its alias."""
 
-    id: str
     rule_text: str
     answer: Verdict
+    alias: str = ""
 
 
-def canaries(nonce: str, ids: tuple[str, str], turns: int) -> tuple[Canary, Canary]:
+def canaries(nonce: str, turns: int) -> tuple[Canary, Canary]:
     """One canary that passes and one that fails on a trace of so many turns, worded by the nonce."""
-    acted = turns > 0
-    rules = (
-        _PASS_IF_ACTED[int(nonce[0:2], 16) % len(_PASS_IF_ACTED)],
-        _FAIL_IF_ACTED[int(nonce[2:4], 16) % len(_FAIL_IF_ACTED)],
-    )
-    answers = (Verdict.PASS, Verdict.FAIL) if acted else (Verdict.FAIL, Verdict.PASS)
-    first, second = (Canary(*parts) for parts in zip(ids, rules, answers, strict=True))
-    return first, second
+    passes_if_acted = _PASS_IF_ACTED[int(nonce[0:2], 16) % len(_PASS_IF_ACTED)]
+    fails_if_acted = _FAIL_IF_ACTED[int(nonce[2:4], 16) % len(_FAIL_IF_ACTED)]
+    answers = (Verdict.PASS, Verdict.FAIL) if turns else (Verdict.FAIL, Verdict.PASS)
+    return Canary(passes_if_acted, answers[0]), Canary(fails_if_acted, answers[1])
 
 
 def known_answer(rule_text: str, turns: int) -> Verdict | None:

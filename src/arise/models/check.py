@@ -24,10 +24,6 @@ class RubricCheck:
     absent: int
     flips: int
 
-    @property
-    def flip_rate(self) -> float:
-        return self.flips / self.verdicts if self.verdicts else 0.0
-
 
 @dataclass(frozen=True)
 class JudgeCheck:
@@ -52,9 +48,9 @@ class JudgeCheck:
         return self.verdicts / asked if asked else 0.0
 
     @property
-    def flip_rate(self) -> float:
-        """Verdicts that differ from the majority of their own repeats."""
-        return sum(rubric.flips for rubric in self.rubrics) / self.verdicts if self.verdicts else 0.0
+    def flip_rate(self) -> float | None:
+        """Verdicts that differ from the majority of their own repeats; None without a verdict."""
+        return sum(rubric.flips for rubric in self.rubrics) / self.verdicts if self.verdicts else None
 
     @property
     def doubts(self) -> list[str]:
@@ -62,7 +58,7 @@ class JudgeCheck:
         found = []
         if self.valid_rate < VALID:
             found.append(f"{self.valid_rate:.1%} of verdicts are valid, {VALID:.0%} are wanted")
-        if self.flip_rate > FLIPS:
+        if self.flip_rate is not None and self.flip_rate > FLIPS:
             found.append(f"{self.flip_rate:.1%} of verdicts flip, at most {FLIPS:.0%} are wanted")
         if self.with_labels is not None and self.with_labels < AGREES:
             found.append(f"{self.with_labels:.1%} agree with the labels, {AGREES:.0%} are wanted")

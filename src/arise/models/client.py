@@ -10,15 +10,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from random import uniform
 
 from arise.config_models import Calls, Endpoint
 from arise.models.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient
 from arise.models.limits import Breaker, Pace, State
 from arise.models.prompt import CONTRACT, to_json
-from arise.models.spend import Purse
+from arise.models.spend import Bill, Purse
 from arise.models.stops import JudgeChanged, ModelUnusable
 from arise.models.store import Recorded, Store
+from arise.models.usage import size_of
 
+_PATIENCE = 8
+"""How often a call tries again right after the pause of a Retry-After, which holds for all callers anyway."""
 Observe = Callable[[str, Mapping[str, object]], None]
 """Gets what happened, e.g. `("judge.degraded", {"reason": ...})`; must not raise."""
 
@@ -35,6 +39,8 @@ class Reply:
     nano_usd: int | None
     seconds: float = 0.0
     requests: int = 0
+    estimated: str = ""
+    """Why the price is not by the provider's own count of tokens; empty where it is."""
 
 
 @dataclass(frozen=True)
@@ -122,17 +128,15 @@ class Client:
 
     async def _try(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
         """The ladder once, paid for and recorded."""
-        self._purse.reserve()
-        nano_usd, answered = None, False
+        bill = Bill(self._purse, self.endpoint, size_of(prompt.messages, self.endpoint).most, key, self.purpose)
+        await bill.reserve()
         started = time.monotonic()
-        ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls)
+        ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls, bill)
         try:
             recorded = await ladder.climb(prompt)
-            if isinstance(recorded, Recorded):
-                nano_usd, answered = self._purse.price(self.endpoint, recorded.usage), True
-                self._record(key, recorded, nano_usd, window)
+            nano_usd = self._record(bill, recorded, window) if isinstance(recorded, Recorded) else None
         finally:
-            self._purse.settle(nano_usd, answered)
+            bill.close()
         seconds = time.monotonic() - started
         if isinstance(recorded, Recorded):
             return _reply(recorded, cached=False, nano_usd=nano_usd, seconds=seconds, requests=ladder.requests)
@@ -141,14 +145,15 @@ class Client:
             raise ModelUnusable(f"{self.endpoint.base_url} denies {self.endpoint.model!r}: {recorded}")
         return Unanswered(recorded.kind, str(recorded), ladder.requests, seconds)
 
-    def _record(self, key: str, recorded: Recorded, nano_usd: int | None, window: int | None) -> None:
+    def _record(self, bill: Bill, recorded: Recorded, window: int | None) -> int | None:
+        """Pay for a reply and keep it, unless another model than the window's gave it."""
         try:
             if window is not None:
                 self._watch(window, recorded.model, "answered")
         except JudgeChanged:
-            self._store.put(key, recorded, self.purpose, nano_usd, keep=False)
+            bill.pay(recorded, keep=False)
             raise
-        self._store.put(key, recorded, self.purpose, nano_usd)
+        return bill.pay(recorded)
 
     def _watch(self, window: int, model: str, role: str) -> None:
         """Within a window one model is configured and one model answers; another must be allowed by name."""
@@ -177,9 +182,10 @@ class Client:
 class _Ladder:
     """Tries one prompt until it is answered, refused, out of attempts or out of time."""
 
-    def __init__(self, connection: Connection, pace: Pace, breaker: Breaker, calls: Calls) -> None:
+    def __init__(self, connection: Connection, pace: Pace, breaker: Breaker, calls: Calls, bill: Bill) -> None:
         self._connection, self._pace, self._breaker, self._calls = connection, pace, breaker, calls
-        self._failures = 0
+        self._bill = bill
+        self._failures = self._limited = 0
         self._last: CallFailed = Transient("not sent")
         self.requests = 0
 
@@ -201,7 +207,9 @@ class _Ladder:
         raise AssertionError("the ladder ends with a reply or a failure")
 
     async def _once(self, prompt: Request, ends: float) -> Recorded:
+        await self._bill.reserve()
         await self._pace.ready()
+        self._bill.sending()
         self.requests += 1
         left = max(0.001, ends - time.monotonic())
         try:
@@ -214,17 +222,22 @@ class _Ladder:
 
     def _note(self, error: CallFailed) -> None:
         self._last = error
+        self._bill.failed(error.billed, str(error))
         if error.alive:
             self._breaker.succeeded()
         else:
             self._failures += 1
             self._breaker.failed(str(error))
-        if isinstance(error, RateLimited) and error.retry_after is not None:
-            self._pace.pause(error.retry_after)
+        if isinstance(error, RateLimited):
+            self._limited += 1
+            if error.retry_after is not None:
+                self._pace.pause(min(error.retry_after, self._calls.deadline))
 
     def _again(self, error: Exception) -> bool | float:
         if isinstance(error, RateLimited):
-            return True if error.retry_after is None else 0.0
+            if error.retry_after is None:
+                return True
+            return 0.0 if self._limited <= _PATIENCE else uniform(1.0, 3.0)  # noqa: S311 - jitter
         if not isinstance(error, Transient):
             return False
         return self._failures < self._calls.transport_attempts and self._breaker.state is State.CLOSED
@@ -236,5 +249,13 @@ class _Ladder:
 
 def _reply(recorded: Recorded, *, cached: bool, nano_usd: int | None, seconds: float = 0.0, requests: int = 0) -> Reply:
     return Reply(
-        recorded.text, recorded.finish, recorded.model, recorded.template_hash, cached, nano_usd, seconds, requests
+        recorded.text,
+        recorded.finish,
+        recorded.model,
+        recorded.template_hash,
+        cached,
+        nano_usd,
+        seconds,
+        requests,
+        recorded.estimated,
     )

@@ -24,41 +24,48 @@ class Question:
 def question(
     trace: Trace, turns: int, batch: Sequence[Rubric], pool: Pool, *, diagnostics: bool, canary: bool, salt: str
 ) -> Question:
-    """Asks about a batch; with diagnostics the request also sees the rest of the pool."""
+    """Ask about a batch; with diagnostics the request also sees the rest of the pool.
+
+    Rubrics and canaries are numbered together in one shuffled list. So no alias is given twice whatever ids the pool
+    holds, and neither a canary's name nor its place tells it from a rubric.
+    """
     nonce = digest(to_json([salt, pool.version, [rubric.id for rubric in batch], diagnostics, trace.sample]))
-    alias = {rubric.id: f"{rubric.id}-{nonce[:6]}" for rubric in pool.rubrics}
-    entries = {alias[rubric.id]: _entry(alias[rubric.id], rubric) for rubric in batch}
-    names = (f"r{pool.born + 1:03d}-{nonce[:6]}", f"r{pool.born + 2:03d}-{nonce[:6]}")
-    birds = canaries(nonce, names, turns) if canary else ()
-    for bird in birds:
-        entries[bird.id] = _fields(bird.id, 1, EVERY_TASK, bird.rule_text)
-    order = sorted(entries, key=lambda name: digest(nonce + name))
+    birds = canaries(nonce, turns) if canary else ()
+    asked: list[Rubric | Canary] = sorted([*batch, *birds], key=lambda one: _lot(nonce, one))
+    ids = {rubric.id for rubric in batch}
+    rest = [rubric for rubric in pool.rubrics if rubric.id not in ids]
+    named = [(f"r{number:03d}-{nonce[:6]}", one) for number, one in enumerate([*asked, *rest], start=1)]
+    entries = [_entry(alias, one) for alias, one in named]
     values: dict[str, object] = {
         "call": nonce,
         "pool_version": pool.version,
-        "rubrics": [entries[name] for name in order],
+        "rubrics": entries[: len(asked)],
         "sample_result": trace.sample,
     }
-    counts = {"rubric_count": str(len(order))}
+    counts = {"rubric_count": str(len(asked))}
     if diagnostics:
-        rest = [rubric for rubric in pool.rubrics if alias[rubric.id] not in entries]
-        values["rest_of_pool"] = [_entry(alias[rubric.id], rubric) for rubric in rest]
-        counts["rubric_count_plus_one"] = str(len(order) + 1)
+        values["rest_of_pool"] = entries[len(asked) :]
+        counts["rubric_count_plus_one"] = str(len(asked) + 1)
     prompt = render(Template.RUBRIC_EVALUATION, values, counts, {"diagnostics": diagnostics})
-    aliases = {alias[rubric.id]: rubric.id for rubric in batch}
-    return Question(prompt, aliases, {name: rubric_id for rubric_id, name in alias.items()}, birds)
+    pool_aliases = {alias: one.id for alias, one in named if isinstance(one, Rubric)}
+    return Question(
+        prompt,
+        {alias: rubric_id for alias, rubric_id in pool_aliases.items() if rubric_id in ids},
+        pool_aliases,
+        tuple(replace(one, alias=alias) for alias, one in named if isinstance(one, Canary)),
+    )
 
 
 def caught(birds: Sequence[Canary], parsed: VerdictReply) -> bool:
     """Whether a canary was answered, and answered wrongly; an unanswered one is a matter of format."""
-    return any(parsed.verdicts.get(bird.id, bird.answer) is not bird.answer for bird in birds)
+    return any(parsed.verdicts.get(bird.alias, bird.answer) is not bird.answer for bird in birds)
 
 
 def settled(asked: Question, parsed: VerdictReply) -> tuple[dict[str, Verdict], dict[str, str], DiagnosticReply]:
     """Verdicts and absences by real rubric id, and the diagnostics; without its canaries a reply settles nothing."""
     for bird in asked.canaries:
-        if bird.id not in parsed.verdicts:
-            reason = f"control question: {parsed.absent[bird.id]}"
+        if bird.alias not in parsed.verdicts:
+            reason = f"control question: {parsed.absent[bird.alias]}"
             return {}, dict.fromkeys(asked.aliases.values(), reason), DiagnosticReply(None, reason)
     verdicts = {real: parsed.verdicts[name] for name, real in asked.aliases.items() if name in parsed.verdicts}
     absent = {real: parsed.absent[name] for name, real in asked.aliases.items() if name in parsed.absent}
@@ -70,18 +77,20 @@ def digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _entry(alias: str, rubric: Rubric) -> dict[str, object]:
-    return _fields(alias, rubric.version, rubric.applicability_condition, rubric.rule_text)
+def _lot(nonce: str, one: Rubric | Canary) -> str:
+    """The place of a rubric or canary in the shuffled list."""
+    return digest(to_json([nonce, one.rule_text] if isinstance(one, Canary) else [nonce, one.id, one.rule_text]))
 
 
-def _fields(alias: str, version: int, condition: str, rule: str) -> dict[str, object]:
+def _entry(alias: str, one: Rubric | Canary) -> dict[str, object]:
+    version, condition = (one.version, one.applicability_condition) if isinstance(one, Rubric) else (1, EVERY_TASK)
     return {
         "rubric_id": alias,
         "rubric_version": version,
         "source_criteria_id": f"criteria-{alias}",
         "scope": "global",
         "applicability_condition": condition,
-        "rule_text": rule,
+        "rule_text": one.rule_text,
         "rubric_weight": 1.0,
     }
 

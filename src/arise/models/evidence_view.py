@@ -4,14 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from arise.models.prompt import to_json
-from arise.types import DiagnosticItem, GenerationRecord, RefinementRecord
+from arise.types import DiagnosticItem, GenerationRecord, RefinementRecord, SkillUse
 
-_CAPS = (5000, 2000, 800, 300)
+_CAPS = (5000, 2000, 800, 300, 150)
 _R = TypeVar("_R")
 
 
 def generation_view(record: GenerationRecord, cap: int) -> dict[str, Any]:
     """A record without any outcome and without a task id; texts longer than `cap` are clipped."""
+    feedback = record.feedback
+    use = dict(zip(record.shown_skills, record.skill_use, strict=False))  # records of older runs have no use
     return {
         "evidence_id": record.evidence_id,
         "step": record.iteration,
@@ -22,8 +24,18 @@ def generation_view(record: GenerationRecord, cap: int) -> dict[str, Any]:
             "positive_uncovered_strategies": [item_view(item, cap) for item in record.positive_uncovered_strategies],
         },
         "skill_usage_summary": {
-            "injected": [{"skill_id": skill.rubric_id, "revision": skill.revision} for skill in record.shown_skills],
+            "injected": [
+                {"skill_id": s.rubric_id, "revision": s.revision, "use": use.get(s, SkillUse.NOT_JUDGED).value}
+                for s in record.shown_skills
+            ],
             "provided": list(record.provided_skills),
+            "opened": list(record.opened_skills),
+        },
+        "environment_feedback": {
+            "stop_reason": feedback.stop.value if feedback.stop else None,
+            "turns": feedback.turns,
+            "failed_calls": feedback.failed_calls,
+            "errors": list(feedback.errors),
         },
         "attempt_group_summary": {
             "group_size": record.group_size,
@@ -33,10 +45,13 @@ def generation_view(record: GenerationRecord, cap: int) -> dict[str, Any]:
 
 
 def refinement_view(record: RefinementRecord, cap: int) -> dict[str, Any]:
-    """A failed rollout under a skill, with the verifier's outcome as context."""
+    """A failed rollout under a skill: the verifier's outcome as context, and the turns that show how it failed."""
     outcome = record.outcome
     context = {"verifier_success": outcome.success, "score": outcome.reward} if outcome else None
-    return generation_view(record.view, cap) | {"rubric_verdict": "fail", "outcome_context": context}
+    shown = record.excerpt if cap > _CAPS[-1] else record.excerpt[-1:]
+    turns = [{"turn": t.turn, "agent": t.action, "environment": t.observation, "error": t.error} for t in shown]
+    failed = {"rubric_verdict": "fail", "outcome_context": context, "failing_turns": turns}
+    return generation_view(record.view, cap) | failed
 
 
 def fit(records: Sequence[_R], view: Callable[[_R, int], dict[str, Any]], budget: int) -> list[dict[str, Any]]:

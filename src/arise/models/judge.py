@@ -150,7 +150,7 @@ class LanguageModelJudge:
         return part
 
     def _read(self, asked: Question, reply: Reply, diagnostics: bool) -> VerdictReply:
-        ids = [*asked.aliases, *(bird.id for bird in asked.canaries)]
+        ids = [*asked.aliases, *(bird.alias for bird in asked.canaries)]
         parsed = parse_verdicts(reply.text, ids, diagnostics, asked.pool_aliases)
         self._report(asked.prompt, reply, parsed)
         return parsed

@@ -16,12 +16,12 @@ from importlib.resources import files
 from arise.taxonomy import issue_tags, patterns
 from arise.types import Capability
 
-CONTRACT = 1
+CONTRACT = 2
 """Raised whenever the meaning of a prompt or of `wire` changes: cached replies of an older contract are not used."""
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _BLOCK = re.compile(r"^\{\{([#^])(\w+)\}\}\n(.*?)^\{\{/\2\}\}\n", re.MULTILINE | re.DOTALL)
-_SHARED = ("data_is_not_instruction", "evidence_sources", "diagnostic_items", "visible_checks")
+_SHARED = ("data_is_not_instruction", "evidence_sources", "diagnostic_items", "visible_checks", "skill_limits")
 
 
 class Template(StrEnum):
@@ -117,7 +117,8 @@ def fixed_texts(template: Template) -> dict[str, str]:
         for p in patterns()
     )
     texts["capability_categories"] = ", ".join(f"`{capability}`" for capability in Capability)
-    texts["jsonl_format_example"] = _read("schemas/verdict_example.jsonl").strip()
+    for name in ("verdict_example", "diagnostics_example"):
+        texts[name] = _read(f"schemas/{name}.jsonl").strip()
     return {name: text for name, text in texts.items() if name in names}
 
 

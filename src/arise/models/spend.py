@@ -1,18 +1,19 @@
-"""What calls cost and when they stop: prices by table or override, a cap over all resumes, and a forecast.
+"""What calls cost and when they stop: prices as configured or by table, a cap over all resumes, and a forecast.
 
-Money is counted in whole nano-dollars, so that sums over sessions are exact. Usage comes from the provider only.
+Money is counted in whole nano-dollars, so that sums over sessions are exact. The most that a request can cost is
+reserved before it is sent, so spend never exceeds the cap by more than one request, whatever a provider reports.
 """
 
+import asyncio
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from arise.config_models import Budget, Endpoint, Price
-from arise.errors import AriseError, Exit
-from arise.models.stops import BudgetExhausted
-from arise.models.store import Store, Usage
+from arise.models.stops import BudgetExhausted, PriceUnknown
+from arise.models.store import Charge, Recorded, Store, Usage
 
 RECENT_MARKS = 5
 
@@ -25,6 +26,7 @@ class Forecast:
     expected: float | None
     cap: float | None
     unpriced: int = 0
+    estimated: int = 0
 
     @property
     def enough(self) -> bool:
@@ -36,21 +38,49 @@ class Forecast:
             parts.append(f"forecast ${self.expected:.2f}" + ("" if self.enough else " (over the budget)"))
         if self.unpriced:
             parts.append(f"{self.unpriced} calls without a known price")
+        if self.estimated:
+            parts.append(f"{self.estimated} calls counted by our own estimate")
         return ", ".join(parts)
 
 
-class Purse:
-    """Spend of a run against its cap, shared by all clients of one store."""
+@dataclass(eq=False)
+class Reservation:
+    """The most that one request can cost, held until it is known what it did cost."""
 
-    def __init__(self, store: Store, budget: Budget | None = None) -> None:
+    charge: Charge
+    noted: int | None = None
+    """Its number in the store once it is about to be sent."""
+
+    @property
+    def nano_usd(self) -> int:
+        return self.charge.nano_usd or 0
+
+
+class _Account:
+    """What is spent and what is reserved of one cap."""
+
+    def __init__(self, max_usd: float) -> None:
+        self.cap = max(1, round(max_usd * 1e9)) if max_usd else None
+        self.spent = 0
+        self.reserved: list[Reservation] = []
+        self.settled = asyncio.Event()
+
+
+class Purse:
+    """Spend of a run against its cap, shared by all clients of one store; `beside` shares the cap of another store."""
+
+    def __init__(self, store: Store, budget: Budget | None = None, beside: "Purse | None" = None) -> None:
         self._store, self._budget = store, budget or Budget()
-        self._cap = round(self._budget.max_usd * 1e9) or None
+        self._account: _Account = beside._account if beside else _Account(self._budget.max_usd)
         totals = store.totals()
-        self.spent_nano = sum(total.nano_usd for total in totals)
-        self._calls = sum(total.calls for total in totals)
+        self._account.spent += sum(total.nano_usd for total in totals)
         self._unpriced = sum(total.unpriced for total in totals)
-        self._in_flight = 0
+        self._estimated = store.estimated()
         self._marks: deque[tuple[float, int]] = deque(maxlen=RECENT_MARKS)
+
+    @property
+    def spent_nano(self) -> int:
+        return self._account.spent
 
     @property
     def spent(self) -> float:
@@ -67,56 +97,137 @@ class Purse:
 
     def require_price(self, endpoint: Endpoint) -> None:
         """A cap without a known price would cap nothing: an error before anything is spent."""
-        if self._cap is not None and self.price(endpoint, Usage(prompt_tokens=1)) is None:
-            raise AriseError(
-                "budget",
-                Exit.CONFIG,
-                f"budget.max_usd is set but no price is known for {endpoint.model!r}",
-                "nothing was sent",
-                f"add {endpoint.model!r} = {{input = 1, output = 2}} to budget.prices, in dollars per million tokens",
-            )
+        if self._account.cap is not None and self.price(endpoint, Usage(prompt_tokens=1)) is None:
+            raise PriceUnknown(endpoint.model, endpoint.base_url)
 
     def price(self, endpoint: Endpoint, usage: Usage | None) -> int | None:
         """Nano-dollars of a reply, or None if its usage or price is not known."""
         if usage is None:
             return None
-        return cost(endpoint.model, endpoint.base_url, usage, self._budget.prices)
+        prices = self._budget.prices if endpoint.price is None else {endpoint.model: endpoint.price}
+        return cost(endpoint.model, endpoint.base_url, usage, prices)
 
-    def reserve(self) -> None:
-        """Called before a request; stops the run when what is spent and in flight reaches the cap."""
-        mean = self.spent_nano // self._calls if self._calls else 0
-        if self._cap is not None and self.spent_nano + self._in_flight * mean >= self._cap:
-            raise BudgetExhausted(
-                f"${self.spent:.2f} of ${self._cap / 1e9:.2f} are spent, {self._in_flight} calls are in flight"
-            )
-        self._in_flight += 1
+    async def reserve(self, endpoint: Endpoint, most: Usage, key: str, purpose: str) -> Reservation:
+        """Hold the most that a request can cost; waits while what is in flight may use up the cap.
 
-    def settle(self, nano_usd: int | None, answered: bool) -> None:
-        """Called once after each reservation."""
-        self._in_flight -= 1
-        self.spent_nano += nano_usd or 0
-        self._calls += answered
-        self._unpriced += answered and nano_usd is None
+        Raises BudgetExhausted once what is spent has reached the cap.
+        """
+        account = self._account
+        while (
+            account.cap is not None and account.spent + sum(held.nano_usd for held in account.reserved) >= account.cap
+        ):
+            if account.spent >= account.cap:
+                in_flight = f", {len(account.reserved)} calls are in flight" if account.reserved else ""
+                raise BudgetExhausted(f"${self.spent:.2f} of ${account.cap / 1e9:.2f} are spent{in_flight}")
+            await account.settled.wait()
+        held = Reservation(Charge(key, purpose, endpoint.model, most, self.price(endpoint, most)))
+        account.reserved.append(held)
+        return held
+
+    def sending(self, held: Reservation) -> None:
+        """Note that a request is about to be sent, so that a process that dies does not forget it."""
+        if held.nano_usd:
+            held.noted = self._store.note(held.charge)
+
+    def release(self, held: Reservation) -> None:
+        """Give back a reservation whose request cannot have cost anything."""
+        if held.noted is not None:
+            self._store.forget(held.noted)
+        self._settle(held, 0)
+
+    def pay(self, held: Reservation, endpoint: Endpoint, reply: Recorded, keep: bool) -> int | None:
+        """Record a reply with its cost, which is given back; None if it is not known."""
+        nano_usd = self.price(endpoint, reply.usage)
+        try:
+            self._store.put(held.charge.key, reply, held.charge.purpose, nano_usd, keep, held.noted)
+        finally:
+            self._settle(held, nano_usd, bool(reply.estimated))
+        return nano_usd
+
+    def pay_lost(self, held: Reservation, endpoint: Endpoint, billed: Usage, reason: str) -> None:
+        """Record the cost of a request that may have been billed although it gave no reply."""
+        nano_usd = self.price(endpoint, billed)
+        if not nano_usd:
+            self.release(held)
+            return
+        try:
+            self._store.charge(replace(held.charge, usage=billed, nano_usd=nano_usd, estimated=reason), held.noted)
+        finally:
+            self._settle(held, nano_usd, estimated=True)
+
+    def _settle(self, held: Reservation, nano_usd: int | None, estimated: bool = False) -> None:
+        account = self._account
+        account.reserved.remove(held)
+        account.spent += nano_usd or 0
+        self._unpriced += nano_usd is None
+        self._estimated += estimated
+        account.settled.set()
+        account.settled = asyncio.Event()
 
     def forecast(self, done: float, total: float) -> Forecast:
         """Spend at the end at the mean rate or the rate since the last marks, whichever is larger: pools grow."""
-        cap = None if self._cap is None else self._cap / 1e9
+        cap = None if self._account.cap is None else self._account.cap / 1e9
         if done <= 0 or done >= total:
-            return Forecast(self.spent, None, cap, self._unpriced)
+            return Forecast(self.spent, None, cap, self._unpriced, self._estimated)
         rates = [self.spent_nano / done]
         rates += [(self.spent_nano - spent) / (done - then) for then, spent in list(self._marks)[:1] if then < done]
         self._marks.append((done, self.spent_nano))
-        return Forecast(self.spent, (self.spent_nano + max(rates) * (total - done)) / 1e9, cap, self._unpriced)
+        expected = (self.spent_nano + max(rates) * (total - done)) / 1e9
+        return Forecast(self.spent, expected, cap, self._unpriced, self._estimated)
 
 
-def cost(model: str, base_url: str, usage: Usage, overrides: Mapping[str, Price]) -> int | None:
-    """Nano-dollars: the override if there is one, nothing for a server of one's own, else the public price table."""
-    override = overrides.get(model)
-    if override:
-        prompt = usage.prompt_tokens - usage.cached_tokens * (1.0 - override.cached)
-        return round((prompt * override.input + usage.completion_tokens * override.output) * 1000)
+class Bill:
+    """What the requests of one call cost, one reservation at a time."""
+
+    def __init__(self, purse: Purse, endpoint: Endpoint, most: Usage, key: str, purpose: str) -> None:
+        self._purse, self._endpoint, self._most, self._key, self._purpose = purse, endpoint, most, key, purpose
+        self._held: Reservation | None = None
+        self._sent = False
+
+    async def reserve(self) -> None:
+        """Hold the most that the next request can cost, unless it is held already."""
+        if self._held is None:
+            self._held = await self._purse.reserve(self._endpoint, self._most, self._key, self._purpose)
+
+    def sending(self) -> None:
+        """Note that the request goes out now."""
+        assert self._held is not None
+        self._purse.sending(self._held)
+        self._sent = True
+
+    def pay(self, recorded: Recorded, keep: bool = True) -> int | None:
+        """Record a reply with its cost."""
+        held = self._take()
+        assert held is not None
+        return self._purse.pay(held, self._endpoint, recorded, keep)
+
+    def failed(self, billed: Usage | None, reason: str) -> None:
+        """Settle a request without a reply; `billed` is what it may have cost."""
+        held = self._take()
+        if held is None:
+            return
+        if billed is None:
+            self._purse.release(held)
+        else:
+            self._purse.pay_lost(held, self._endpoint, billed, reason)
+
+    def close(self) -> None:
+        """Settle what is left of a call that was cancelled: a request on its way may be billed."""
+        self.failed(self._most if self._sent else None, "cancelled while in flight")
+
+    def _take(self) -> Reservation | None:
+        held, self._held, self._sent = self._held, None, False
+        return held
+
+
+def cost(model: str, base_url: str, usage: Usage, stated: Mapping[str, Price]) -> int | None:
+    """Nano-dollars at the stated price, else at the public one; None for a server of one's own without a price."""
+    price = stated.get(model)
+    if price is not None:
+        prompt = usage.prompt_tokens - usage.cached_tokens * (1.0 - price.cached)
+        return round((prompt * price.input + usage.completion_tokens * price.output) * 1000)
     if own_host(base_url):
-        return 0
+        return None
     import genai_prices
 
     counted = genai_prices.Usage(

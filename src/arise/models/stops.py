@@ -16,6 +16,21 @@ class BudgetExhausted(RunStop):
         )
 
 
+class PriceUnknown(RunStop):
+    """There is a cap in dollars, and nobody has said what a call costs."""
+
+    def __init__(self, model: str, base_url: str) -> None:
+        super().__init__(
+            "budget",
+            Exit.CONFIG,
+            f"a budget is set (max_usd) but no price is known for {model!r} at {base_url}",
+            "nothing was sent",
+            "in the section of the endpoint (judge.endpoint, reflector.endpoint) or in budget.prices, say "
+            "price = {input = 0.3, output = 1.2} in dollars per million tokens, or price = 0 if nobody is billed; "
+            "on the command line --price 0.3,1.2 or --price 0",
+        )
+
+
 class StoreUnusable(RunStop):
     """The file with recorded replies cannot be read."""
 

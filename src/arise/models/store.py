@@ -1,8 +1,8 @@
 """Recorded replies, spend and judge identities in one SQLite file (WAL), so that no answered call is paid twice.
 
-A reply is committed together with its cost; costs are under one seal and kept as sums too, so that no page counts
-calls. What is read back is checked against its hash: an edited or torn value is not used. Must never hold a key or a
-header.
+A reply is committed with its cost; costs are sealed and summed. A request is noted before it is sent: one that is still
+noted when the file is opened was in flight when the process died, and counts in full. A value that does not match its
+hash is not used. Must never hold a key or a header.
 """
 
 import sqlite3
@@ -30,6 +30,11 @@ CREATE TABLE IF NOT EXISTS totals (
     completion_tokens INTEGER NOT NULL, nano_usd INTEGER NOT NULL, unpriced INTEGER NOT NULL,
     PRIMARY KEY (purpose, model)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS in_flight (
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, key TEXT NOT NULL, purpose TEXT NOT NULL, model TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, nano_usd INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS estimates (spend_id INTEGER PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS seals (name TEXT PRIMARY KEY, seal TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS judges (window INTEGER, purpose TEXT, model TEXT NOT NULL, PRIMARY KEY (window, purpose));
 """
@@ -49,7 +54,7 @@ _ADD = (
 
 
 class Usage(BaseModel):
-    """Tokens as the provider counted them."""
+    """Tokens that a request is counted for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -69,6 +74,20 @@ class Recorded(BaseModel):
     fingerprint: str
     template_hash: str
     usage: Usage | None
+    estimated: str = ""
+    """Why `usage` is not what the provider reported; empty where it is."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one request costs; `estimated` says why the provider's own count is not it."""
+
+    key: str
+    purpose: str
+    model: str
+    usage: Usage
+    nano_usd: int | None
+    estimated: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,7 @@ class Store:
                     self._db.execute(f"INSERT OR IGNORE INTO totals {_SUMS}")
                     self._db.execute("INSERT OR IGNORE INTO seals VALUES ('spend', ?)", (_spend_seal(self._db),))
                     self._db.execute(f"PRAGMA user_version={_VERSION}")
+            self._charge_abandoned()
         except sqlite3.Error as error:
             raise StoreUnusable(f"cannot use {path}: {error}") from None
 
@@ -121,19 +141,59 @@ class Store:
             self._db.execute("DELETE FROM replies WHERE key = ?", (key,))
             return None
 
-    def put(self, key: str, reply: Recorded, purpose: str, nano_usd: int | None, keep: bool = True) -> None:
+    def note(self, charge: Charge) -> int:
+        """Note the most that a request can cost before it is sent; gives the number under which it is settled."""
+        usage = charge.usage
+        row = (charge.key, charge.purpose, charge.model, usage.prompt_tokens, usage.completion_tokens, charge.nano_usd)
+        cursor = self._db.execute("INSERT INTO in_flight VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (time.time(), *row))
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def forget(self, noted: int) -> None:
+        """Drop a noted request that cannot have cost anything."""
+        self._db.execute("DELETE FROM in_flight WHERE id = ?", (noted,))
+
+    def put(
+        self, key: str, reply: Recorded, purpose: str, nano_usd: int | None, keep: bool = True, noted: int | None = None
+    ) -> None:
         """Records a reply and its cost in one transaction; `keep` is False for a reply that must not be used again."""
         value = reply.model_dump_json()
-        usage = reply.usage or Usage()
         with self._transaction():
             if keep:
                 self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, value, _hash(key, value)))
-            spent = (time.time(), key, purpose, reply.model, *_counts(usage), nano_usd)
-            number = self._db.execute("INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", spent).lastrowid
-            (seal,) = self._db.execute("SELECT seal FROM seals WHERE name='spend'").fetchone()
-            seal = changed_seal(seal, [("spend", (number, *spent))])
-            self._db.execute("UPDATE seals SET seal=? WHERE name='spend'", (seal,))
-            self._db.execute(_ADD, (purpose, reply.model, *_counts(usage), nano_usd or 0, nano_usd is None))
+            self._add(Charge(key, purpose, reply.model, reply.usage or Usage(), nano_usd, reply.estimated), noted)
+
+    def charge(self, charge: Charge, noted: int | None = None) -> None:
+        """Records the cost of a request that gave no reply and may have been billed."""
+        with self._transaction():
+            self._add(charge, noted)
+
+    def _add(self, charge: Charge, noted: int | None) -> None:
+        """One row of costs within a transaction, its seal and its sums; the request is no longer in flight."""
+        counts = _counts(charge.usage)
+        spent = (time.time(), charge.key, charge.purpose, charge.model, *counts, charge.nano_usd)
+        number = self._db.execute("INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", spent).lastrowid
+        (seal,) = self._db.execute("SELECT seal FROM seals WHERE name='spend'").fetchone()
+        seal = changed_seal(seal, [("spend", (number, *spent))])
+        self._db.execute("UPDATE seals SET seal=? WHERE name='spend'", (seal,))
+        unpriced = charge.nano_usd is None
+        self._db.execute(_ADD, (charge.purpose, charge.model, *counts, charge.nano_usd or 0, unpriced))
+        if charge.estimated:
+            self._db.execute("INSERT INTO estimates VALUES (?, ?)", (number, charge.estimated[:300]))
+        if noted is not None:
+            self.forget(noted)
+
+    def _charge_abandoned(self) -> None:
+        """Count what a process that died had sent: it may have been billed."""
+        found = self._db.execute("SELECT * FROM in_flight ORDER BY id").fetchall()
+        for noted, _, key, purpose, model, prompt, completion, nano_usd in found:
+            usage = Usage(prompt_tokens=prompt, completion_tokens=completion)
+            self.charge(Charge(key, purpose, model, usage, nano_usd, "in flight when the process died"), noted)
+
+    def estimated(self) -> int:
+        """How many costs are estimates, over all sessions of the run."""
+        (count,) = self._db.execute("SELECT COUNT(*) FROM estimates").fetchone()
+        return int(count)
 
     def totals(self) -> list[Total]:
         """Spend by purpose and model, over all sessions of the run."""

@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from arise.ports import PolicyLost, Sandbox, SandboxLost, SandboxPool
-from arise.rollouts.guidance import shown_skills, system_prompt
+from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
 from arise.rollouts.shell_agent import SYSTEM
+from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
+from arise.tasks import TaskDir
 from arise.types import Draw, Group, Pair, Rollout, ShownSkill, StopReason, Task, Trajectory
+
+MAX_OUTPUT_CHARS = 2000
 
 InFlight = dict[int, list[asyncio.Task[Group]]]
 """The groups that are being rolled out, by iteration."""
@@ -28,14 +31,6 @@ async def in_flight() -> AsyncIterator[InFlight]:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-
-
-class TaskFiles(NamedTuple):
-    """Where a task's environment and tests lie, and how long its verifier may take."""
-
-    environment: Path
-    tests: Path
-    verifier_seconds: float
 
 
 class Agent(Protocol):
@@ -55,15 +50,16 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class Collector:
-    """Turns drawn tasks into verified groups; a lost sandbox or verifier leaves a fault, never a reward of 0."""
+    """Turns drawn tasks into verified groups; a lost sandbox leaves a fault, never a reward of 0."""
 
     agent: Agent
     sandboxes: SandboxPool
     verifier: Verifier
-    tasks: Mapping[str, tuple[Task, TaskFiles]]
+    tasks: Mapping[str, TaskDir]
     journal: Journal
     seed: int
     not_for_the_agent: tuple[str, ...] = ()
+    skill_limit: SkillLimit | None = None
 
     def collect(
         self, iteration: int, draws: Sequence[Draw], shown: Sequence[Sequence[Sequence[Pair]]]
@@ -81,36 +77,39 @@ class Collector:
         finished = self.journal.finished_group(iteration, task_id)
         if finished is not None:
             return finished
-        task, files = self.tasks[task_id]
-        attempts = [self.attempt(task, files, shown, f"k{iteration}/{task_id}/{j}") for j, shown in enumerate(shown_J)]
-        group = Group(task, tuple(await asyncio.gather(*attempts)), len(shown_J))
+        task = self.tasks[task_id]
+        attempts = [self.attempt(task, shown, f"k{iteration}/{task_id}/{j}") for j, shown in enumerate(shown_J)]
+        group = Group(task.task, tuple(await asyncio.gather(*attempts)), len(shown_J))
         self.journal.save_group(iteration, group)
         return group
 
-    async def attempt(self, task: Task, files: TaskFiles, shown: Sequence[Pair], key: str) -> Rollout:
+    async def attempt(self, task: TaskDir, shown: Sequence[Pair], key: str) -> Rollout:
         """One attempt from a fresh sandbox to its reward."""
         try:
-            sandbox = await self.sandboxes.open(files.environment, self.not_for_the_agent)
+            sandbox = await self.sandboxes.open(task.environment, self.not_for_the_agent)
         except SandboxLost as fault:
-            return _lost(task, key, f"sandbox: {fault}")
+            return _lost(task.task, key, f"sandbox: {fault}")
         try:
-            return await self._run(task, files, shown, key, sandbox)
+            return await self._run(task, shown, key, sandbox)
         except SandboxLost as fault:
-            return _lost(task, key, f"sandbox: {fault}")
+            return _lost(task.task, key, f"sandbox: {fault}")
         except PolicyLost as fault:
-            return _lost(task, key, f"policy: {fault}")
+            return _lost(task.task, key, f"policy: {fault}")
         finally:
             await sandbox.close()
 
-    async def _run(self, task: Task, files: TaskFiles, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
-        system = system_prompt(SYSTEM, shown)
-        trajectory = await self.agent.attempt(task, sandbox, system, shown_skills(shown), key, self.seed)
-        result = await self.verifier.verify(sandbox, files.tests, files.verifier_seconds)
+    async def _run(self, task: TaskDir, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
+        seen, left_out = self.skill_limit.fit(shown) if self.skill_limit else (shown, ())
+        system, timed = system_prompt(SYSTEM, seen), WithinTime(sandbox, task.agent_timeout)
+        trajectory = await self.agent.attempt(task.task, timed, system, shown_skills(seen), key, self.seed)
+        trajectory = replace(trajectory, left_out=shown_skills(left_out))
+        result = await self.verifier.verify(sandbox, task)
         if result.reward is None:
             return Rollout(trajectory, None, None, fault=f"verifier: {result.fault}")
-        return Rollout(trajectory, result.reward, result.success)
+        said = result.stdout[-MAX_OUTPUT_CHARS:] if result.reason else ""
+        return Rollout(trajectory, result.reward, result.success, reason=result.reason, verifier_output=said)
 
 
 def _lost(task: Task, key: str, fault: str) -> Rollout:
     """An attempt that infrastructure ended before the agent could: no turns, no reward, the reason."""
-    return Rollout(Trajectory(key, task.id, (), StopReason.TIME_LIMIT), None, None, fault=fault)
+    return Rollout(Trajectory(key, task.id, (), StopReason.FAULT), None, None, fault=fault)

@@ -9,6 +9,7 @@ import numpy as np
 
 from arise.config import Agent, Sampling
 from arise.ports import Engine, PolicyLost, Sandbox
+from arise.rollouts.time_limit import UP
 from arise.types import (
     CommandResult,
     Observation,
@@ -66,7 +67,8 @@ async def act(text: str, finish: str, sandbox: Sandbox, limits: Agent) -> tuple[
     if command == SUBMIT:
         return Turn(text, (call,)), StopReason.FINISHED
     result = await sandbox.run(command, limits.command_seconds)
-    return Turn(text, (call,), (observe(result, limits.observation_chars),)), None
+    stop = StopReason.TIME_LIMIT if result.ended == UP else None
+    return Turn(text, (call,), (observe(result, limits.observation_chars),)), stop
 
 
 @dataclass
@@ -109,7 +111,7 @@ class ShellAgent:
         if len(record.ids) > window:
             raise PolicyLost(
                 f"the first prompt of {task.id} has {len(record.ids)} tokens, the model's window is {window}: "
-                "shorten the instruction or raise sampling.context_length"
+                "shorten the instruction, lower guidance.max_tokens or raise sampling.context_length"
             )
         while len(turns) < self.limits.max_turns:
             segment = await self._sample(record.ids, key, seed)

@@ -1,26 +1,24 @@
 """Whether an attempt succeeded: the task's own test.sh, run where the agent never was (paper: R_task of Sec. 3.1).
 
-The agent's processes are dead before it starts, its files are copied into a fresh sandbox, and /tests and
-/logs/verifier exist only there. A verifier that gives no valid reward gives none: a fault with its reason, never a 0.
+The agent's processes are dead before it starts, and its files are copied into a fresh sandbox. Only what test.sh and
+its own programs write counts as the reward. Whatever the attempt can cause is a reward of 0 with its reason, also a
+test.sh that hangs, dies or writes nothing; a fault is the loss of the sandbox itself.
 """
 
 import json
-import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 from arise.ports import Sandbox, SandboxLost
-from arise.sandbox.bubblewrap import BubblewrapSandbox
-from arise.sandbox.limits import Limits
-from arise.sandbox.pool import BubblewrapPool
+from arise.rollouts.reward import JSON, MAX_REWARD_BYTES, TEXT, RewardError, Written, final_reward
+from arise.sandbox import BubblewrapPool, BubblewrapSandbox, Limits, TreeRefused
+from arise.tasks import TaskDir
+from arise.types import CommandResult
 
 TESTS, LOGS, SOLUTION = "/tests", "/logs/verifier", "/solution"
-MAX_REWARD_BYTES = 64 * 1024
 SUCCESS = 1.0
-SIGNALLED = range(129, 160)
 # The working directory is the agent's: nothing in it may be taken for a Python library unless the task says so.
 SAFE_ENVIRONMENT = {
     "PYTHONSAFEPATH": "1",
@@ -31,66 +29,17 @@ SAFE_ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class VerifierResult:
-    """R_task of one attempt — `VerifierResult(1.0, True)`; with a `fault`, reward and success are None."""
+    """R_task of one attempt — `VerifierResult(1.0, True)`; with a `fault`, reward and success are None.
+
+    A `reason` says why an attempt got 0 that test.sh did not give it.
+    """
 
     reward: float | None
     success: bool | None
     fault: str = ""
     stdout: str = ""
     details: Mapping[str, float] = field(default_factory=dict)
-
-
-class RewardError(ValueError):
-    """The reward files hold no valid reward."""
-
-
-def _finite(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise RewardError(f"{name} is not a finite number: {value!r}")
-    return float(value)
-
-
-def parse_json_reward(text: bytes) -> dict[str, float]:
-    """reward.json: a flat object of finite numbers."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RewardError(f"reward.json is not JSON: {error}") from error
-    if not isinstance(found, dict) or not found:
-        raise RewardError("reward.json is not an object with at least one number")
-    return {name: _finite(f"reward.json: {name}", value) for name, value in found.items()}
-
-
-def parse_text_reward(text: bytes) -> dict[str, float]:
-    """reward.txt: one finite number."""
-    words = text.decode("utf-8", "replace").split()
-    if not words:
-        raise RewardError("reward.txt is empty")
-    try:
-        value = float(words[0]) if len(words) == 1 else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise RewardError(f"reward.txt is not one finite number: {' '.join(words)[:80]!r}")
-    return {"reward": value}
-
-
-def choose_reward(numbers: Mapping[str, float]) -> float:
-    """The number called `reward`, or the only one."""
-    if "reward" in numbers:
-        return numbers["reward"]
-    if len(numbers) > 1:
-        raise RewardError(f"reward.json has several numbers and none is called reward: {', '.join(sorted(numbers))}")
-    return next(iter(numbers.values()))
-
-
-def read_reward(sandbox: BubblewrapSandbox) -> dict[str, float]:
-    """The numbers that test.sh wrote; reward.json takes precedence."""
-    for name, parse in (("reward.json", parse_json_reward), ("reward.txt", parse_text_reward)):
-        text = sandbox.read(LOGS, name, MAX_REWARD_BYTES)
-        if text is not None:
-            return parse(text)
-    raise RewardError(f"test.sh wrote neither reward.json nor reward.txt (at most {MAX_REWARD_BYTES} bytes) in {LOGS}")
+    reason: str = ""
 
 
 def script(path: str, environment: Mapping[str, str]) -> str:
@@ -100,47 +49,114 @@ def script(path: str, environment: Mapping[str, str]) -> str:
 
 
 class Verifier:
-    """Runs test.sh in sandboxes of its own — `async with Verifier(4) as v: await v.verify(box, task.tests, 60)`."""
+    """Runs test.sh in sandboxes of its own — `async with Verifier(4) as v: await v.verify(box, task)`."""
 
     def __init__(
-        self, size: int = 4, limits: Limits | None = None, workdir: str = "/app", read_only: tuple[str, ...] = ()
+        self,
+        size: int = 4,
+        limits: Limits | None = None,
+        workdir: str = "/app",
+        read_only: tuple[str, ...] = (),
+        hidden: tuple[str, ...] = (),
     ) -> None:
-        self.pool = BubblewrapPool(size, limits, (LOGS,), workdir, (TESTS, SOLUTION), read_only)
+        guard = LOGS, TESTS
+        self.pool = BubblewrapPool(size, limits, (LOGS,), workdir, (TESTS, SOLUTION), read_only, hidden, guard)
+        self.unguarded = ""
+        """Why programs that test.sh runs cannot be kept from writing the reward, "" where they can."""
 
-    async def verify(
-        self, attempt: Sandbox, tests: Path, timeout: float, environment: Mapping[str, str] | None = None
-    ) -> VerifierResult:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What this machine cannot enforce, for the run's record."""
+        if not self.unguarded:
+            return self.pool.notes
+        return (
+            *self.pool.notes,
+            f"programs that test.sh runs can write the reward themselves: the kernel does not tell who writes "
+            f"({self.unguarded}; Linux 5.14 or later is needed)",
+        )
+
+    async def verify(self, attempt: Sandbox, task: TaskDir) -> VerifierResult:
         """Ends the attempt's processes, then judges the files it left; closing the attempt is still its owner's."""
         try:
             await attempt.end()
-            sandbox = await self.pool.open(attempt.files)
+            sandbox = await self.pool.open()
             try:
-                await sandbox.fill(TESTS, tests)
-                return await self._run(sandbox, timeout, SAFE_ENVIRONMENT | dict(environment or {}))
+                await sandbox.fill(TESTS, task.tests)
+                return await self._judge(sandbox, attempt, task)
             finally:
                 await sandbox.close()
         except SandboxLost as fault:
             return VerifierResult(None, None, f"sandbox: {fault}")
 
-    async def _run(self, sandbox: BubblewrapSandbox, timeout: float, environment: Mapping[str, str]) -> VerifierResult:
-        done = await sandbox.run(script(f"{TESTS}/test.sh", environment), timeout, alone=True)
-        said = "".join(f"[not shown to test.sh: {name}]\n" for name in sandbox.left_out) + done.output
-        if done.ended in ("timeout", "output"):
-            return VerifierResult(None, None, f"test.sh was ended by its {done.ended} limit", said)
-        if done.exit_code in SIGNALLED:  # what it had written by then may be anybody's
-            return VerifierResult(None, None, f"test.sh was ended by signal {done.exit_code - 128}", said)
-        if sandbox.left_running:  # and could still have written after test.sh had its say
-            return VerifierResult(None, None, "test.sh left processes running", said)
+    async def _judge(self, sandbox: BubblewrapSandbox, attempt: Sandbox, task: TaskDir) -> VerifierResult:
         try:
-            numbers = read_reward(sandbox)
-            reward = choose_reward(numbers)
-        except RewardError as fault:
-            return VerifierResult(None, None, str(fault), said)
+            await sandbox.fill(sandbox.workdir, attempt.files, left_by_agent=True)
+        except TreeRefused as error:
+            return _zero(f"the files it left cannot be shown to test.sh: {error}")
+        environment = SAFE_ENVIRONMENT | dict(task.verifier_env)
+        done = await sandbox.run(
+            script(f"{TESTS}/test.sh", environment), task.verifier_timeout, alone=True, guarded=not self.unguarded
+        )
+        said = "".join(f"[not shown to test.sh: {name}]\n" for name in sandbox.left_out) + done.output
+        try:
+            _require_end(done, sandbox, guarded=not self.unguarded)
+            files, notes = _reward_files(sandbox, guarded=not self.unguarded)
+            try:
+                reward, numbers = final_reward(files, task.reward_range)
+            except RewardError as error:
+                raise RewardError("; ".join((str(error), *notes))) from error
+        except RewardError as error:
+            return _zero(str(error), said)
         return VerifierResult(reward, reward >= SUCCESS, "", said, numbers)
 
     async def __aenter__(self) -> Self:
         await self.pool.__aenter__()
+        try:
+            self.unguarded = await self._why_unguarded()
+        except BaseException:
+            await self.pool.close()
+            raise
         return self
+
+    async def _why_unguarded(self) -> str:
+        """Tries the guard once, so that what is missing is known before the first attempt."""
+        if not self.pool.layout.guard_settings:
+            return "no system-call filter for this machine"
+        sandbox = await self.pool.open()
+        try:
+            await sandbox.run(f"echo 1 > {LOGS}/reward.txt", 30, guarded=True)
+            report = json.loads(sandbox.report or b"{}")
+            wrote = [file["data"] for file in report.get("files", ())]
+            return "" if wrote == ["1\n"] else report.get("missing") or "its memory cannot be read"
+        finally:
+            await sandbox.close()
 
     async def __aexit__(self, *error: object) -> None:
         await self.pool.close()
+
+
+def _zero(reason: str, said: str = "") -> VerifierResult:
+    return VerifierResult(0.0, False, "", said, {}, reason)
+
+
+def _require_end(done: CommandResult, sandbox: BubblewrapSandbox, guarded: bool) -> None:
+    """Refuse the word of a test.sh that did not come to its end."""
+    if done.ended in ("timeout", "output") or not sandbox.alive:
+        raise RewardError(f"test.sh was ended by its {done.ended} limit")
+    if sandbox.signalled:
+        because = " for want of memory" if done.ended == "memory" else ""
+        raise RewardError(f"test.sh was ended by signal {done.exit_code - 128}{because}")
+    if sandbox.left_running and not guarded:  # they could have written after test.sh had its say
+        raise RewardError("test.sh left processes running")
+
+
+def _reward_files(sandbox: BubblewrapSandbox, guarded: bool) -> tuple[list[Written], list[str]]:
+    """The reward files of those who may write them, and what others tried."""
+    if guarded:
+        report = json.loads(sandbox.report or b"{}")
+        if report.get("missing", "no report"):
+            raise SandboxLost(f"test.sh could not be watched: {report.get('missing', 'no report')}")
+        files = [Written(**{**file, "data": file["data"].encode("latin-1")}) for file in report["files"]]
+        return files, report["notes"]
+    found = [(name, sandbox.read(LOGS, name, MAX_REWARD_BYTES)) for name in (JSON, TEXT)]
+    return [Written(name, data, order=at) for at, (name, data) in enumerate(found) if data is not None], []

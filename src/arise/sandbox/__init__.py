@@ -4,7 +4,8 @@ from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox
 from arise.sandbox.layout import SandboxUnavailable, find_bubblewrap
 from arise.sandbox.limits import MIB, Limits
-from arise.sandbox.pool import BubblewrapPool
+from arise.sandbox.pool import BubblewrapPool, missing_limits
+from arise.sandbox.tree import TreeRefused
 
 __all__ = [
     "MIB",
@@ -13,5 +14,7 @@ __all__ = [
     "Limits",
     "SandboxLost",
     "SandboxUnavailable",
+    "TreeRefused",
     "find_bubblewrap",
+    "missing_limits",
 ]

@@ -18,14 +18,16 @@ from pathlib import Path
 from arise.ports import SandboxLost
 from arise.sandbox.cgroup import Group
 from arise.sandbox.layout import Layout
-from arise.sandbox.tree import copy_tree, read_plain_file
+from arise.sandbox.tree import TreeRefused, copy_tree, read_plain_file
+from arise.sandbox.usage import MAX_STRETCH
 from arise.types import CommandResult
 
 DEATH_SECONDS = 10.0
-GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much later the sandbox itself is held to be lost
+GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much later its processes keep it from answering
+CATCH_UP_SECONDS = 1.0  # for an answer that lies ready while this process was itself held up
 MAX_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's limit on one argument
 NOT_STARTED, KILLED = 126, 137
-_ENDED = ("exit", "timeout", "output")
+_ENDED = ("exit", "timeout", "output", "memory", "processes")
 
 
 async def _dead(pidfd: int) -> None:
@@ -76,17 +78,24 @@ class BubblewrapSandbox:
     """Every place that the host can fill, open."""
     shown: dict[str, Path]
     group: Group | None
+    watches_capped: bool = True
+    """Whether it can take no more than its part of the machine's inotify instances."""
     left_out: tuple[str, ...] = ()
     """What `fill` did not bring along, and why."""
     left_running: bool = False
     """Whether the last command that ran `alone` did not end all its processes itself."""
+    signalled: bool = False
+    """Whether a signal ended the last command."""
+    report: bytes = b""
+    """What the guard of the last command says, as JSON."""
     on_close: Callable[["BubblewrapSandbox"], None] | None = None
     _running: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
     _killed: bool = False
     _ended: bool = False
     _closed: bool = False
-    _out_of_memory: bool = False
+    _limit_reached: str = ""
+    """The limit at which the commands ended the whole sandbox."""
     _kills_seen: int = 0
 
     @property
@@ -107,10 +116,17 @@ class BubblewrapSandbox:
         """One of the layout's places as the host can reach it."""
         return Path(f"/proc/self/fd/{self.folders[place]}")
 
-    async def fill(self, place: str, source: Path, skip: Collection[str] = ()) -> None:
-        """Copies the content of a host folder into one of the layout's places."""
+    async def fill(self, place: str, source: Path, skip: Collection[str] = (), left_by_agent: bool = False) -> None:
+        """Copies the content of a host folder into one of the layout's places.
+
+        Raises TreeRefused when what an agent left there cannot be copied whole.
+        """
         try:
-            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip)
+            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip, left_by_agent)
+        except TreeRefused as error:
+            if left_by_agent:
+                raise
+            raise SandboxLost(f"{source} could not be copied to {place}: {error}") from error
         except OSError as error:
             raise SandboxLost(f"{source} could not be copied to {place}: {error}") from error
         self.left_out += left_out
@@ -119,22 +135,29 @@ class BubblewrapSandbox:
         """A regular file directly in one of the places, or None when it is absent, something else or too large."""
         return read_plain_file(self.folders[place], name, limit)
 
-    async def run(self, command: str, timeout: float, alone: bool = False) -> CommandResult:
-        """Runs one command; with `alone`, whatever it left running is ended before its result is given."""
+    async def run(self, command: str, timeout: float, alone: bool = False, guarded: bool = False) -> CommandResult:
+        """Runs one command; with `alone`, whatever it left running is ended before its result is given.
+
+        With `guarded`, `report` then says who wrote what into the reward files.
+        """
         data = command.encode("utf-8", "replace")
         if b"\0" in data or len(data) > MAX_COMMAND_BYTES:
             return CommandResult(f"a command must have no NUL and at most {MAX_COMMAND_BYTES} bytes\n", NOT_STARTED)
         cap = self.layout.limits.output_bytes
         header = (len(data), max(1, int(timeout * 1000)), cap)
-        frame = b"".join(value.to_bytes(4, "big") for value in header) + bytes((alone,)) + data
+        frame = b"".join(value.to_bytes(4, "big") for value in header) + bytes((alone | guarded << 1,)) + data
         async with self._running:
-            if self._out_of_memory:
-                return CommandResult("the sandbox was ended by its memory limit\n", KILLED, "memory")
+            if self._limit_reached:
+                return self._ended_by(self._limit_reached)
             if self._killed:
                 raise SandboxLost("the sandbox has been ended")
             try:
                 return await self._exchange(frame, timeout)
-            except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
+            except TimeoutError:  # nothing but the sandbox's own processes can keep its server from answering
+                await self.end()
+                self._limit_reached = "timeout"
+                return self._ended_by("timeout")
+            except (asyncio.IncompleteReadError, ConnectionError) as error:
                 return await self._lost(error)
             except BaseException:  # cancelled midway: the next answer would belong to this command
                 self.kill()
@@ -142,10 +165,20 @@ class BubblewrapSandbox:
 
     async def _exchange(self, frame: bytes, timeout: float) -> CommandResult:
         self.writer.write(frame)
-        async with asyncio.timeout(timeout + GRACE_SECONDS):
-            header = await self.reader.readexactly(7)
-            output = await self.reader.readexactly(int.from_bytes(header[3:], "big"))
-        self.left_running = bool(header[2])
+        reading = asyncio.ensure_future(self._answer())
+        try:
+            for patience in (timeout * MAX_STRETCH + GRACE_SECONDS, CATCH_UP_SECONDS):
+                if (await asyncio.wait({reading}, timeout=patience))[0]:
+                    return reading.result()
+        finally:
+            reading.cancel()
+        raise TimeoutError
+
+    async def _answer(self) -> CommandResult:
+        header = await self.reader.readexactly(11)
+        output = await self.reader.readexactly(int.from_bytes(header[3:7], "big"))
+        self.report = await self.reader.readexactly(int.from_bytes(header[7:], "big"))
+        self.left_running, self.signalled = bool(header[2] & 1), bool(header[2] & 2)
         ended, cap = _ENDED[header[0]], self.layout.limits.output_bytes
         if self._memory_kills() and ended == "exit":
             ended = "memory"
@@ -162,9 +195,12 @@ class BubblewrapSandbox:
         """A server that died of the memory limit is the command's doing; any other death is an infrastructure fault."""
         await self.end()
         if self._memory_kills():
-            self._out_of_memory = True
-            return CommandResult("the sandbox was ended by its memory limit\n", KILLED, "memory")
+            self._limit_reached = "memory"
+            return self._ended_by("memory")
         raise SandboxLost(f"the sandbox stopped answering ({type(error).__name__}: {error})") from error
+
+    def _ended_by(self, limit: str) -> CommandResult:
+        return CommandResult(f"the sandbox was ended by its {limit} limit\n", KILLED, limit)
 
     def kill(self) -> None:
         """Sends SIGKILL to process 1, and with it to every process of the sandbox, without waiting."""

@@ -1,4 +1,4 @@
-"""Kernel limits on memory and processes, by control group version 1 or 2, one group a sandbox."""
+"""Kernel limits on memory, processes and processor share, by control group version 1 or 2, one group per sandbox."""
 
 import contextlib
 from dataclasses import dataclass
@@ -8,6 +8,9 @@ from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, orphans
 
 ROOT = Path("/sys/fs/cgroup")
+NEEDED = ("memory", "pids")
+WEIGHT = {1: ("cpu.shares", "1024"), 2: ("cpu.weight", "100")}
+"""By version, the file and value that give every sandbox the same processor share, however many processes it runs."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +42,30 @@ class Group:
 
 @dataclass(frozen=True)
 class Cgroups:
-    """Where groups can be made: `parents` by controller in version 1, one parent in version 2."""
+    """Where groups can be made: in version 1 below the parents for memory, pids and cpu, in version 2 below one."""
 
     version: int
     parents: tuple[Path, ...]
+    shares: bool = False
+    """Whether each sandbox gets an equal share of the processors."""
 
     def create(self, limits: Limits) -> Group:
         """Makes one group with its limits written."""
         name = new_name()
         folders = tuple(parent / name for parent in self.parents)
-        events = folders[0] / ("memory.events" if self.version == 2 else "memory.oom_control")
-        group = Group(folders, events)
+        memory, pids, cpu = folders[0], folders[0 if self.version == 2 else 1], folders[-1]
+        group = Group(tuple(dict.fromkeys(folders)), memory / _of(self.version, "memory.oom_control", "memory.events"))
         try:
-            for folder in folders:
+            for folder in group.folders:
                 folder.mkdir()
-            memory = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
-            (folders[0] / memory).write_text(str(limits.memory_bytes))
-            (folders[-1] / "pids.max").write_text(str(limits.processes + 1))  # and the sandbox's own server
+            (memory / _of(self.version, "memory.limit_in_bytes", "memory.max")).write_text(str(limits.memory_bytes))
+            (pids / "pids.max").write_text(str(limits.processes + 1))  # and the sandbox's own server
+            if self.shares:
+                file, weight = WEIGHT[self.version]
+                (cpu / file).write_text(weight)
             if self.version == 2:
                 with contextlib.suppress(OSError):  # absent where the kernel has no swap accounting
-                    (folders[0] / "memory.swap.max").write_text("0")
+                    (memory / "memory.swap.max").write_text("0")
         except OSError:
             group.remove()
             raise
@@ -74,6 +81,11 @@ class Cgroups:
         return removed
 
 
+def _of(version: int, first: str, second: str) -> str:
+    """The name of a file in this version of control groups."""
+    return first if version == 1 else second
+
+
 def _usable(parent: Path) -> bool:
     """Whether a group can be made, and removed, under `parent`."""
     probe = parent / new_name()
@@ -86,20 +98,27 @@ def _usable(parent: Path) -> bool:
 
 
 def _version1(root: Path, own: dict[str, str]) -> Cgroups | None:
-    parents = tuple(root / name / own[name].lstrip("/") for name in ("memory", "pids") if name in own)
-    return Cgroups(1, parents) if len(parents) == 2 and all(_usable(parent) for parent in parents) else None
+    """Each controller has its own hierarchy, and this process its own path in each of them."""
+    parents = {name: root / name / own[name].lstrip("/") for name in (*NEEDED, "cpu") if name in own}
+    usable = {name: parent for name, parent in parents.items() if _usable(parent)}
+    if not usable.keys() >= set(NEEDED):
+        return None
+    return Cgroups(1, tuple(usable.values()), "cpu" in usable)
 
 
-def _delegates(parent: Path) -> bool:
-    """Whether children of `parent` get the memory and process controllers, switching them on where that is allowed."""
+def _delegated(parent: Path) -> set[str]:
+    """The controllers that children of `parent` get, switching on what is needed where that is allowed."""
     switch = parent / "cgroup.subtree_control"
+    # A group that holds processes, or belongs to another user, cannot switch any on: what is on already counts.
+    with contextlib.suppress(OSError):
+        there = set((parent / "cgroup.controllers").read_text().split())
+        off = there & {*NEEDED, "cpu"} - set(switch.read_text().split())
+        if off:
+            switch.write_text(" ".join(f"+{name}" for name in sorted(off)))
     try:
-        if {"memory", "pids"} <= set(switch.read_text().split()):
-            return True
-        switch.write_text("+memory +pids")
-    except OSError:  # a group that holds processes cannot delegate, and neither can one owned by somebody else
-        return False
-    return {"memory", "pids"} <= set(switch.read_text().replace("+", "").split())
+        return set(switch.read_text().split())
+    except OSError:
+        return set()
 
 
 def _version2(root: Path, own: str) -> Cgroups | None:
@@ -107,8 +126,9 @@ def _version2(root: Path, own: str) -> Cgroups | None:
     for parent in (here, *here.parents):
         if not parent.is_relative_to(root):
             return None
-        if _delegates(parent) and _usable(parent):
-            return Cgroups(2, (parent,))
+        controllers = _delegated(parent)
+        if controllers >= set(NEEDED) and _usable(parent):
+            return Cgroups(2, (parent,), "cpu" in controllers)
     return None
 
 

@@ -19,9 +19,22 @@ from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.seccomp import open_filter
 from arise.sandbox.tree import FOLDER
+from arise.sandbox.watches import cap_watches
 
 START_SECONDS = 60.0
 _NOT_PERMITTED = ("namespace", "uid map", "Operation not permitted", "Permission denied", "No permissions")
+# The settings of Debian, of Ubuntu and of every kernel: (the value that forbids user namespaces, one that allows them).
+_NAMESPACE_SETTINGS = {
+    "kernel.unprivileged_userns_clone": ("0", "1"),
+    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "user.max_user_namespaces": ("0", "15000"),
+}
+# The kernel counts these by user, and all sandboxes run as one: none may take what the others need.
+_SHARED = {
+    resource.RLIMIT_SIGPENDING: 256,
+    resource.RLIMIT_MSGQUEUE: 128 * 1024,
+    resource.RLIMIT_MEMLOCK: 64 * 1024,
+}
 
 
 def _limit(pid: int, limits: Limits, grouped: bool) -> None:
@@ -30,28 +43,34 @@ def _limit(pid: int, limits: Limits, grouped: bool) -> None:
         resource.RLIMIT_FSIZE: limits.disk_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_CORE: 0,
+        **_SHARED,
     }
     if not grouped:
         values |= {resource.RLIMIT_AS: limits.memory_bytes, resource.RLIMIT_NPROC: limits.processes + 1}
     for kind, value in values.items():
+        _, most = resource.prlimit(pid, kind)
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.prlimit(pid, kind, (value, value))
 
 
 def _spawn(
-    layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int
+    layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int, grouped: bool
 ) -> "subprocess.Popen[bytes]":
     """Starts bwrap in a session of its own, so that an interrupt typed at the terminal reaches ARISE only."""
     line, passed = [*layout.arguments, "--info-fd", str(info)], [control.fileno(), info]
     for place, path in shown.items():
         line += ["--ro-bind", str(path), place]
     line += ["--remount-ro", "/"]
-    rules = open_filter()
+    rules = open_filter(guarded=bool(layout.guard_settings))
     if rules is not None:
         line += ["--seccomp", str(rules)]
         passed.append(rules)
+    # What no control group enforces is left to the server.
+    caps = (0, 0) if grouped else (layout.limits.processes, layout.limits.memory_bytes)
+    server = [inner_python()[0], "-I", "-S", SERVER, str(control.fileno()), *map(str, caps)]
     try:
         return subprocess.Popen(
-            [*line, inner_python()[0], "-I", "-S", SERVER, str(control.fileno()), owner_mark()],
+            [*line, *server, owner_mark(), layout.guard_settings],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
@@ -67,12 +86,32 @@ def _explain(errors: int) -> SandboxLost:
     """Why bwrap ended before its server was ready."""
     said = os.pread(errors, 2000, 0).decode("utf-8", "replace").strip() or "no message"
     if said.startswith("bwrap:") and any(sign in said for sign in _NOT_PERMITTED):
-        return SandboxUnavailable(
-            f"bubblewrap may not make namespaces here ({said}). In a container, start it with --privileged or "
-            "--security-opt seccomp=unconfined --security-opt apparmor=unconfined; elsewhere allow them with: "
-            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 kernel.unprivileged_userns_clone=1"
-        )
+        return SandboxUnavailable(f"bubblewrap may not make namespaces here ({said})", allow_namespaces())
     return SandboxLost(f"the sandbox did not start: {said}")
+
+
+def allow_namespaces(settings: Path = Path("/proc/sys")) -> str:
+    """What lets bubblewrap make user namespaces: the kernel settings that stand in the way, or all that can."""
+    found = [
+        f"{name}={allowed}"
+        for name, (forbidden, allowed) in _NAMESPACE_SETTINGS.items()
+        if _setting(settings, name) == forbidden
+    ]
+    values = found or [f"{name}={allowed}" for name, (_, allowed) in _NAMESPACE_SETTINGS.items()]
+    remedy = f"as root: sysctl -w {' '.join(values)}"
+    if found:
+        return remedy
+    return (
+        "In a container, start it with --privileged or with --security-opt seccomp=unconfined --security-opt "
+        f"apparmor=unconfined; elsewhere, {remedy}, as far as these settings exist"
+    )
+
+
+def _setting(settings: Path, name: str) -> str:
+    try:
+        return settings.joinpath(*name.split(".")).read_text().strip()
+    except OSError:
+        return ""
 
 
 async def start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
@@ -98,7 +137,7 @@ async def _start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
             for path in shown.values():
                 on_failure.callback(shutil.rmtree, path, ignore_errors=True)
                 path.mkdir(0o700)
-            process = _spawn(layout, shown, theirs, info_sink, errors)
+            process = _spawn(layout, shown, theirs, info_sink, errors, cgroups is not None)
         on_failure.callback(process.wait)
         on_failure.callback(process.kill)
         reader, writer = await asyncio.open_unix_connection(sock=ours)
@@ -109,9 +148,11 @@ async def _start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
             raise _explain(errors) from error
         pid = json.loads(os.read(info, 4096))["child-pid"]
-        pidfds, folders, group = await _take_hold(layout, shown, cgroups, pid, process.pid, on_failure)
+        (pidfds, folders, group), capped = await asyncio.gather(
+            _take_hold(layout, shown, cgroups, pid, process.pid, on_failure), asyncio.to_thread(cap_watches, pid)
+        )
         on_failure.pop_all()
-        return BubblewrapSandbox(layout, process, reader, writer, pidfds, folders, shown, group)
+        return BubblewrapSandbox(layout, process, reader, writer, pidfds, folders, shown, group, capped)
 
 
 async def _take_hold(

@@ -1,17 +1,24 @@
 """What a sandbox looks like from inside, as a bwrap command line: some of the host, read-only, and the rest made."""
 
+import json
 import os
+import platform
 import shutil
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from arise.ports import SandboxLost
 from arise.sandbox.limits import MIB, Limits
+from arise.sandbox.seccomp import guard_settings
 
 INSTALL = "apt-get install bubblewrap"
-SERVER = "/run/arise/server.py"
+_INNER = "/run/arise"
+_PACKAGE = f"{_INNER}/arise/sandbox"
+SERVER = f"{_PACKAGE}/inside/server.py"
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _HERE = Path(__file__).parent
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
@@ -22,17 +29,27 @@ _ENVIRONMENT = {
 }
 
 
+# What of /proc tells of the machine, its disks, devices and other users, and no common program needs.
+_HIDDEN_PROC = {
+    *("acpi", "asound", "bus", "cmdline", "config.gz", "diskstats", "driver", "interrupts", "iomem", "ioports"),
+    *("kallsyms", "key-users", "keys", "locks", "modules", "partitions", "scsi", "swaps", "timer_list"),
+}
+
+
 class SandboxUnavailable(SandboxLost):
-    """No sandbox can be had on this machine; the message says what mends it."""
+    """No sandbox can be had on this machine; `remedy` says what mends it."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what, self.remedy = what, remedy
+        super().__init__(f"{what}. To mend it: {remedy}")
 
 
 def find_bubblewrap() -> str:
     """The path of bwrap, or the one command that installs it."""
     found = shutil.which("bwrap")
     if found is None:
-        raise SandboxUnavailable(
-            f"bubblewrap (bwrap) is not installed, and agent commands never run unconfined. Install it with: {INSTALL}"
-        )
+        what = "bubblewrap (bwrap) is not installed, and agent commands never run unconfined"
+        raise SandboxUnavailable(what, INSTALL)
     return found
 
 
@@ -45,8 +62,8 @@ def inner_python() -> tuple[str, tuple[str, ...]]:
 
 def _system() -> list[str]:
     """The host's programs and libraries, read-only, and an /etc that holds no more than programs need to start."""
-    line = ["--ro-bind", "/usr", "/usr"]
-    for path in map(Path, ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")):
+    line = []
+    for path in map(Path, SYSTEM):
         if path.is_symlink():
             line += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
@@ -55,18 +72,45 @@ def _system() -> list[str]:
         line += ["--ro-bind", str(path), f"/etc/{path.name}"]
     for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
         line += ["--ro-bind-try", name, name]
-    return [*line, "--ro-bind", str(_HERE / "server.py"), SERVER]
+    for name in ("inside", "usage.py"):
+        line += ["--ro-bind", str(_HERE / name), f"{_PACKAGE}/{name}"]
+    return line
 
 
 def _proc() -> list[str]:
-    """A /proc in which nothing can be written, nothing read that only root may, and the server not opened."""
+    """A /proc in which nothing can be written, little read of the machine, and the server not opened."""
     # Started by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
     line = ["--proc", "/proc"]
-    for path in sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and path.is_file()):
-        if path.name in ("keys", "key-users") or not path.stat().st_mode & 0o004:
-            line += ["--ro-bind", "/dev/null", str(path)]
+    for path in sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and not path.is_symlink()):
+        if path.name in _HIDDEN_PROC or not path.stat().st_mode & 0o004:
+            line += cover(path)
     # Process 1 is the server: with its folder covered, its memory and descriptors cannot be opened from inside.
-    return [*line, "--perms", "0000", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc"]
+    return [*line, *cover(Path("/proc/1"), folder=True), "--remount-ro", "/proc"]
+
+
+def cover(path: Path, folder: bool = False) -> list[str]:
+    """An empty place where a file or folder of the host would be seen."""
+    if folder or path.is_dir():
+        return ["--perms", "0000", "--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path)]
+    return ["--ro-bind", "/dev/null", str(path)]
+
+
+def covers(hidden: Collection[str], visible: Collection[str]) -> list[str]:
+    """Covers for what of `hidden` lies below a visible host path; what cannot be covered is refused."""
+    roots = {Path(path).resolve() for path in visible}
+    interpreter = Path(inner_python()[0]).resolve()
+    covered: list[Path] = []
+    for path in sorted({Path(path).resolve() for path in hidden}):
+        shown = path.exists() and any(path.is_relative_to(root) for root in roots)
+        if not shown or any(path.is_relative_to(outer) for outer in covered):
+            continue
+        if any(needed.is_relative_to(path) for needed in (interpreter, *roots)):
+            raise SandboxUnavailable(
+                f"{path} is not for agents to see, and it holds what their commands need to run",
+                f"move your runs and tasks to a folder of their own, outside {', '.join(sorted(map(str, roots)))}",
+            )
+        covered.append(path)
+    return [word for path in covered for word in cover(path)]
 
 
 @dataclass(frozen=True)
@@ -81,11 +125,24 @@ class Layout:
     """Places that cannot be written from inside, each a temporary folder of the host."""
     read_only: tuple[str, ...] = ()
     """Host paths that are shown at the same place, e.g. a toolchain in /opt."""
+    hidden: tuple[str, ...] = ()
+    """Host paths that no command may see, such as runs and tasks, even where a shown path holds them."""
+    guard: tuple[str, str] | None = None
+    """The folder of the reward files and that of the tests, where commands can be run under `inside/guard.py`."""
 
     @property
     def writable(self) -> tuple[str, ...]:
         """Every place with a file system of its own."""
         return (self.workdir, *self.folders)
+
+    @property
+    def guard_settings(self) -> str:
+        """What the server's guard is told, "" where there is none to be."""
+        settings = guard_settings(platform.machine()) if self.guard else None
+        if self.guard is None or settings is None:
+            return ""
+        logs, tests = self.guard
+        return json.dumps(settings | {"logs": logs, "tests": tests, "system": self.read_only})
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -101,6 +158,8 @@ class Layout:
         for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]
         # After the sandbox's own /tmp, which would cover a toolchain that lies in the host's.
-        for path in (*inner_python()[1], *self.read_only):
+        bound = (*inner_python()[1], *self.read_only)
+        for path in bound:
             line += ["--ro-bind", path, path]
+        line += covers((*self.hidden, str(_HERE.parent)), (*SYSTEM, *bound))
         return [*line, "--remount-ro", "/dev", "--chdir", self.workdir]

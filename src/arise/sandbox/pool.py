@@ -15,7 +15,7 @@ from typing import Self
 
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox
-from arise.sandbox.cgroup import find_cgroups
+from arise.sandbox.cgroup import Cgroups, find_cgroups
 from arise.sandbox.launch import start
 from arise.sandbox.layout import Layout
 from arise.sandbox.limits import Limits
@@ -33,6 +33,22 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
+    """Every limit that the kernel does not enforce on this machine, and what stands in for it."""
+    notes = []
+    if cgroups is None:
+        watched = "memory" if os.geteuid() else "memory and processes"
+        notes.append(
+            f"no writable control groups with memory and pids: {watched} of a sandbox can exceed the limit for a "
+            "moment, until its server looks, which ends what runs there, and files in memory are not counted"
+        )
+    if cgroups is None or not cgroups.shares:
+        notes.append("no writable control group with cpu: a busy sandbox slows the others down")
+    if filter_program(platform.machine()) is None:
+        notes.append(f"no system-call filter for {platform.machine()}: namespaces alone confine the sandbox")
+    return tuple(notes)
+
+
 class BubblewrapPool:
     """Fresh sandboxes, `size` kept ready — `async with BubblewrapPool(8) as pool: box = await pool.open(files)`."""
 
@@ -44,8 +60,10 @@ class BubblewrapPool:
         workdir: str = "/app",
         shown: tuple[str, ...] = (),
         read_only: tuple[str, ...] = (),
+        hidden: tuple[str, ...] = (),
+        guard: tuple[str, str] | None = None,
     ) -> None:
-        self.layout = Layout(limits or Limits(), workdir, folders, shown, read_only)
+        self.layout = Layout(limits or Limits(), workdir, folders, shown, read_only, hidden, guard)
         self.size = size
         self.cgroups = find_cgroups()
         self._ready: asyncio.Queue[BubblewrapSandbox | SandboxLost] = asyncio.Queue()
@@ -53,19 +71,15 @@ class BubblewrapPool:
         self._starting: set[asyncio.Task[None]] = set()
         self._open: set[BubblewrapSandbox] = set()
         self._closed = False
+        self._watches_capped = True
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What this machine cannot enforce, for the run's record."""
-        notes = []
-        if self.cgroups is None:
-            notes.append(
-                "no writable control groups with memory and pids: memory is limited by process and not by sandbox, "
-                "and processes by user, which does not bind root"
-            )
-        if filter_program(platform.machine()) is None:
-            notes.append(f"no system-call filter for {platform.machine()}: namespaces alone confine the sandbox")
-        return tuple(notes)
+        """Every limit that the kernel does not enforce on this machine, and what stands in for it."""
+        uncapped = (
+            () if self._watches_capped else ("no cap on inotify: one sandbox can leave no instance to the others",)
+        )
+        return missing_limits(self.cgroups) + uncapped
 
     async def start(self) -> None:
         """Removes what dead runs left behind and starts the pool, or raises SandboxUnavailable with the remedy."""
@@ -77,7 +91,9 @@ class BubblewrapPool:
             self.cgroups.sweep()
         for path in orphans(Path(tempfile.gettempdir())):
             shutil.rmtree(path, ignore_errors=True)
-        self._ready.put_nowait(await start(self.layout, self.cgroups))
+        first = await start(self.layout, self.cgroups)
+        self._watches_capped = first.watches_capped
+        self._ready.put_nowait(first)
         for _ in range(self.size - 1):
             self._begin()
 

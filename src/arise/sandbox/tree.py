@@ -2,9 +2,11 @@
 
 Brings a task's files into a sandbox, and an agent's files into the verifier's. Links are kept only where they stay
 inside the folder or lead to the read-only system, so that none becomes a window on the tests when it is read there.
+Regular files and folders come along all or not at all: a part of them would let test.sh judge what is not there.
 """
 
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Collection
@@ -16,8 +18,15 @@ MAX_ENTRIES = 20_000
 SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _INNER = FOLDER | os.O_NOFOLLOW
+_PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HOST = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENODEV, errno.ESTALE, errno.EBADF})
+"""Errors that are the machine's own; any other comes from what is being copied."""
 _SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class TreeRefused(Exception):  # noqa: N818 - what happened, not which class of error it is
+    """A folder whose content cannot be copied whole; the message says what is in the way."""
 
 
 def stays_inside(link: str, depth: int, home: str) -> bool:
@@ -59,76 +68,125 @@ class Copy:
 
     target: int
     home: str
+    left_by_agent: bool = False
     left_out: list[str] = field(default_factory=list)
     entries: int = 0
-    hard_links: dict[int, str] = field(default_factory=dict)
+    hard_links: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
-    def folder(self, source: int, target: int, at: str = "", depth: int = 0, skip: Collection[str] = ()) -> None:
+    def folder(self, source: int, target: int, at: tuple[str, ...] = (), skip: Collection[str] = ()) -> None:
         """Copies the content of one open folder, but for the names in `skip`."""
         with os.scandir(source) as entries:
-            found = sorted(entry.name for entry in entries if entry.name not in skip)
-        for name in found:
-            self.entries += 1
-            if self.entries > MAX_ENTRIES or depth >= MAX_DEPTH:
-                self.left_out.append(f"{at}{name} (more than {MAX_ENTRIES} files or {MAX_DEPTH} levels)")
-                return
+            found = [entry.name for entry in itertools.islice(entries, MAX_ENTRIES + 1) if entry.name not in skip]
+        self.entries += len(found)
+        if self.entries > MAX_ENTRIES:
+            raise TreeRefused(f"more than {MAX_ENTRIES} files")
+        if len(at) > MAX_DEPTH:
+            raise TreeRefused(f"{readable(at)[:200]} is more than {MAX_DEPTH} folders deep")
+        for name in sorted(found):
             try:
-                self._entry(name, source, target, at, depth)
-            except PermissionError:
-                self.left_out.append(f"{at}{name} (not readable)")
+                self._entry(name, source, target, at)
+            except PermissionError as error:
+                if self.left_by_agent:
+                    raise TreeRefused(f"{readable((*at, name))}: {error.strerror}") from error
+                self.left_out.append(f"{readable((*at, name))} (not readable)")
 
-    def _entry(self, name: str, source: int, target: int, at: str, depth: int) -> None:
+    def _entry(self, name: str, source: int, target: int, at: tuple[str, ...]) -> None:
         info = os.stat(name, dir_fd=source, follow_symlinks=False)
         if stat.S_ISDIR(info.st_mode):
-            self._subfolder(name, info, source, target, at, depth)
+            self._subfolder(name, info, source, target, at)
         elif stat.S_ISREG(info.st_mode):
             self._file(name, info, source, target, at)
         elif stat.S_ISLNK(info.st_mode):
             link = os.readlink(name, dir_fd=source)
-            if stays_inside(link, depth, self.home):
+            if stays_inside(link, len(at), self.home):
                 os.symlink(link, name, dir_fd=target)
             else:
-                self.left_out.append(f"{at}{name} (a link to {link})")
+                self.left_out.append(f"{readable((*at, name))} (a link to {readable((link,))})")
         else:
-            self.left_out.append(f"{at}{name} (not a file, folder or link)")
+            self.left_out.append(f"{readable((*at, name))} (not a file, folder or link)")
 
-    def _subfolder(self, name: str, info: os.stat_result, source: int, target: int, at: str, depth: int) -> None:
-        inner_source = os.open(name, _INNER, dir_fd=source)
+    def _open(self, name: str, flags: int, info: os.stat_result, source: int) -> int:
+        """Opens an entry; where an agent took away the right to read what is its own, that is given back."""
         try:
+            return os.open(name, flags, dir_fd=source)
+        except PermissionError:
+            if not self.left_by_agent:
+                raise
+            os.chmod(name, info.st_mode & 0o777 | 0o700, dir_fd=source)
+            return os.open(name, flags, dir_fd=source)
+
+    def _mode(self, info: os.stat_result, least: int) -> int:
+        """The mode of a copy: nothing that an agent left is hidden from test.sh by taking the right to read it away."""
+        return info.st_mode & 0o777 | (least if self.left_by_agent else 0)
+
+    def _subfolder(self, name: str, info: os.stat_result, source: int, target: int, at: tuple[str, ...]) -> None:
+        inner_source = self._open(name, _INNER, info, source)
+        try:
+            if self.left_by_agent:
+                os.fchmod(inner_source, info.st_mode & 0o777 | 0o700)
             os.mkdir(name, 0o700, dir_fd=target)
             inner_target = os.open(name, _INNER, dir_fd=target)
             try:
-                self.folder(inner_source, inner_target, f"{at}{name}/", depth + 1)
-                os.fchmod(inner_target, info.st_mode & 0o777)
+                self.folder(inner_source, inner_target, (*at, name))
+                os.fchmod(inner_target, self._mode(info, 0o500))
             finally:
                 os.close(inner_target)
         finally:
             os.close(inner_source)
 
-    def _file(self, name: str, info: os.stat_result, source: int, target: int, at: str) -> None:
+    def _file(self, name: str, info: os.stat_result, source: int, target: int, at: tuple[str, ...]) -> None:
         if info.st_nlink > 1:
             if info.st_ino in self.hard_links:
-                os.link(self.hard_links[info.st_ino], name, src_dir_fd=self.target, dst_dir_fd=target)
+                self._link(self.hard_links[info.st_ino], name, target)
                 return
-            self.hard_links[info.st_ino] = f"{at}{name}"
-        reader = os.open(name, _SOURCE, dir_fd=source)
+            self.hard_links[info.st_ino] = (*at, name)
+        reader = self._open(name, _SOURCE, info, source)
         try:
             writer = os.open(name, _TARGET, 0o600, dir_fd=target)
             try:
                 copy_data(reader, writer, info.st_size)
-                os.fchmod(writer, info.st_mode & 0o777)
+                os.fchmod(writer, self._mode(info, 0o400))
             finally:
                 os.close(writer)
         finally:
             os.close(reader)
 
+    def _link(self, first: tuple[str, ...], name: str, target: int) -> None:
+        """Links to the first copy folder by folder: its whole path may be longer than a path can be."""
+        folder = os.dup(self.target)
+        try:
+            for part in first[:-1]:
+                inner = os.open(part, _PASSED, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            os.link(first[-1], name, src_dir_fd=folder, dst_dir_fd=target, follow_symlinks=False)
+        finally:
+            os.close(folder)
 
-def copy_tree(source: Path, target: int, home: str, skip: Collection[str] = ()) -> tuple[str, ...]:
-    """Copies the folder `source` into the open folder `target`, seen inside as `home`; gives what was left out."""
+
+def readable(parts: tuple[str, ...]) -> str:
+    """A path for people, whatever bytes are in its names."""
+    text = os.fsencode("/".join(parts)).decode("utf-8", "replace")
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def copy_tree(
+    source: Path, target: int, home: str, skip: Collection[str] = (), left_by_agent: bool = False
+) -> tuple[str, ...]:
+    """Copies the folder `source` into the open folder `target`, seen inside as `home`; gives what was left out.
+
+    What an agent left is the copier's to unlock: modes that keep its own user out are lifted from the source.
+    """
+    if left_by_agent:
+        os.chmod(source, 0o700)
     opened = os.open(source, FOLDER)
     try:
-        copy = Copy(target, home)
+        copy = Copy(target, home, left_by_agent)
         copy.folder(opened, target, skip=skip)
+    except OSError as error:
+        if error.errno in _HOST:
+            raise
+        raise TreeRefused(error.strerror or str(error)) from error
     finally:
         os.close(opened)
     return tuple(copy.left_out)

@@ -4,15 +4,17 @@ import json
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from arise.config import CapabilitySampling, Config
+from arise.config import Config
 from arise.config_baselines import ElicitedCriteria
 from arise.config_file import load_config
+from arise.config_sampler import CapabilitySampling
+from arise.read_only import read_only
 from arise.run_folder import CONFIG_FILE
 from arise.store.chunks import decompress
 
@@ -23,6 +25,10 @@ class Audited:
 
     db: sqlite3.Connection
     folder: Path
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Read anything."""
+        return self.db.execute(sql, parameters).fetchall()
 
     @cached_property
     def config(self) -> Config:
@@ -54,14 +60,17 @@ def _missing_is_not_fail(run: Audited) -> Iterator[str]:
 def _verdicts_of_living_rubrics(run: Audited) -> Iterator[str]:
     if isinstance(run.config.criteria, ElicitedCriteria):
         return  # criteria of a group's own are never born
-    ends = "SELECT rubric_id, MAX(k), kind FROM events WHERE kind IN ('retire', 'reopen') GROUP BY rubric_id"
-    retired = {rubric: k for rubric, k, kind in run.db.execute(ends) if kind == "retire"}
-    born = dict(run.db.execute("SELECT rubric_id, k + 1 FROM events WHERE kind IN ('born', 'imported')"))
-    for rubric, first, last in run.db.execute("SELECT rubric_id, MIN(k), MAX(k) FROM verdicts GROUP BY rubric_id"):
-        if rubric not in born:
+    joined, left = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+    for rubric, k, kind in run.db.execute("SELECT rubric_id, k, kind FROM events ORDER BY k, seq"):
+        if kind in ("born", "imported", "reopen"):
+            joined[rubric].append(k + 1)
+        elif kind == "retire":
+            left[rubric].append(k)
+    for rubric, k in run.db.execute("SELECT DISTINCT rubric_id, k FROM verdicts ORDER BY rubric_id, k"):
+        if rubric not in joined:
             yield f"verdicts of {rubric}, which was never born"
-        elif first < born[rubric] or last > retired.get(rubric, last):
-            yield f"verdicts of {rubric} in iterations {first} to {last}, outside of its life"
+        elif sum(first <= k for first in joined[rubric]) - sum(last < k for last in left[rubric]) != 1:
+            yield f"verdicts of {rubric} in iteration {k}, when it was not in the pool"
 
 
 def _pool_changes_on_schedule(run: Audited) -> Iterator[str]:
@@ -77,7 +86,7 @@ def _pool_changes_on_schedule(run: Audited) -> Iterator[str]:
 
 
 def _one_life(run: Audited) -> Iterator[str]:
-    """Born once, hidden; nothing after retirement; revisions count up."""
+    """Born once, hidden; after retirement nothing but a reopening, hidden again; revisions count up."""
     active: dict[str, bool] = {}
     revision: dict[str, int] = {}
     gone: set[str] = set()
@@ -154,7 +163,7 @@ def _spend(run: Audited) -> Iterator[str]:
     cap, calls = run.config.budget.max_usd, run.folder / "calls.db"
     if not cap or not calls.exists():
         return
-    recorded = sqlite3.connect(f"file:{calls}?mode=ro", uri=True)
+    recorded = read_only(calls)
     try:
         spent, dearest = recorded.execute("SELECT SUM(nano_usd), MAX(nano_usd) FROM spend").fetchone()
     finally:
@@ -167,7 +176,7 @@ INVARIANTS: dict[str, tuple[str, Look]] = {
     "absences": ("a missing reward or verdict has a reason and teaches nothing", _missing_is_not_fail),
     "verdicts": ("every verdict belongs to a rubric that was alive", _verdicts_of_living_rubrics),
     "schedule": ("the pool changes at updates only and stays within its limits", _pool_changes_on_schedule),
-    "lives": ("no retired pair returns but by the watch, and the last pool is what its events made", _one_life),
+    "lives": ("no retired pair returns but by a reopening, and the last pool is what its events made", _one_life),
     "ledger": ("success and failure mass is not negative and of active rubrics only", _ledger),
     "batches": ("no task twice in a batch, no cell beyond its quota", _batches),
     "evaluation": ("no evolved skill stood in an evaluation prompt", _skills_withheld),

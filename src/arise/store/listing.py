@@ -50,16 +50,18 @@ def _line(path: Path) -> RunLine:
                 tried = [attempt.success for attempt in run.attempts(label) if attempt.success is not None]
                 rates[label] = sum(tried) / len(tried) if tried else None
             last = iterations[-1] if iterations else None
+            planned = run.config().get("train", {}).get("iterations")
+            rate = last.metrics.get("pass_rate") if last else None
             return RunLine(
                 path.name,
                 len(iterations),
-                run.config().get("train", {}).get("iterations"),
-                last.metrics.get("pass_rate") if last else None,
+                None if planned is None else int(planned),
+                None if rate is None else float(rate),
                 rates["before"],
                 rates["after"],
                 int(last.metrics.get("pool", 0)) if last else 0,
                 held(path),
-                last.at if last else None,
+                float(last.at) if last else None,
             )
     except AriseError as error:
         return RunLine(path.name, wrong=str(error))

@@ -8,7 +8,13 @@ from arise.store import rows
 from arise.store.snapshot import Snapshot
 from arise.types import EvidenceRecord, Rubric
 
-_EVENTS = "SELECT k, rubric_id, kind, passes, evaluations, revision, note FROM events"
+_UNGUIDED = (
+    "CASE kind WHEN 'reopen' THEN {0} ELSE (SELECT COALESCE(SUM({1}), 0) FROM verdict_counts v"
+    " WHERE v.rubric_id = e.rubric_id AND v.k > e.k - :window AND v.k <= e.k AND NOT v.shown) END"
+)
+"""Verdicts of an event's window without the skill; a reopening counts those of a retired pair: its skill is hidden."""
+_COUNTS = f"{_UNGUIDED.format('passes', 'v.passes')}, {_UNGUIDED.format('evaluations', 'v.passes + v.fails')}"
+_EVENTS = f"SELECT k, rubric_id, kind, passes, evaluations, revision, note, {_COUNTS} FROM events e"  # noqa: S608
 _SKILLS = "SELECT rubric_id, revision, k, text FROM skills"
 _PROPOSALS = "SELECT k, seq, accepted, content, reason FROM proposals WHERE k BETWEEN ? AND ? ORDER BY k, seq"
 _VERDICTS = (
@@ -23,9 +29,9 @@ class PoolQueries(Snapshot):
 
     def events(self, rubric_id: str | None = None) -> list[rows.Event]:
         """The pool's life, or one pair's."""
-        if rubric_id is None:
-            return self._rows(rows.Event, f"{_EVENTS} ORDER BY k, seq")
-        return self._rows(rows.Event, f"{_EVENTS} WHERE rubric_id=? ORDER BY k, seq", (rubric_id,))
+        where = "" if rubric_id is None else "WHERE rubric_id = :rubric"
+        given = {"window": self.update_every, "rubric": rubric_id}
+        return self._rows(rows.Event, f"{_EVENTS} {where} ORDER BY k, seq", given)
 
     def pairs(self) -> list[rows.PairLife]:
         """Every pair that ever was, in the order of birth."""

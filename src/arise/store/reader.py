@@ -1,30 +1,26 @@
 """A run, read-only: everything a page, figure or export shows is a query here."""
 
 import json
-import tomllib
-from functools import cached_property
-from typing import Any
 
+from arise.method.set_aside import Faulty, SetAside
 from arise.store import rows
+from arise.store.chunks import decompress
 from arise.store.pool_queries import PoolQueries
+from arise.store.record import LIMITS
 from arise.store.rollout_queries import RolloutQueries
 
 
 class RunReader(PoolQueries, RolloutQueries):
     """`with RunReader.open(folder) as run: run.iterations()` — one snapshot of a run."""
 
-    def config(self) -> dict[str, Any]:
-        """The configuration as the run folder keeps it; empty where it has none."""
-        return self._config
-
-    @cached_property
-    def _config(self) -> dict[str, Any]:
-        path = self.folder / "config.toml"
-        return tomllib.loads(path.read_text()) if path.is_file() else {}
-
     def sessions(self) -> list[rows.Session]:
         """Every process that held the run, oldest first."""
         return self._rows(rows.Session, "SELECT at, owner, version, committed FROM sessions ORDER BY id")
+
+    def missing_limits(self) -> list[tuple[int, str]]:
+        """(session, limits that the kernel did not enforce), of every process that trained and wrote it down."""
+        found = self.query("SELECT key, value FROM meta WHERE key LIKE ?", (f"{LIMITS}%",))
+        return sorted((int(key.removeprefix(LIMITS)), missing) for key, missing in found)
 
     def iterations(self) -> list[rows.Iteration]:
         """Every committed iteration with its metrics."""
@@ -42,6 +38,16 @@ class RunReader(PoolQueries, RolloutQueries):
             "SELECT k, substr(name, ?), value FROM vitals WHERE name >= ? AND name < ? ORDER BY k, name",
             (len(prefix) + 1, prefix, f"{prefix}\U0010ffff"),
         )
+
+    def set_aside(self) -> dict[str, Faulty]:
+        """The tasks that the next iteration does without, by the last committed state."""
+        found = self.query("SELECT k, state FROM iterations WHERE state IS NOT NULL ORDER BY k DESC LIMIT 1")
+        if not found:
+            return {}
+        k, state = found[0]
+        aside = SetAside()
+        aside.restore(decompress(state).get("set_aside", {}))
+        return {task: aside.faulty[task] for task in aside.away(k + 1)}
 
     def committed(self) -> int:
         """How many iterations are committed."""

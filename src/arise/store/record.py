@@ -32,6 +32,8 @@ ITERATION_OF = {
 """Tables that an iteration writes, with the expression that says which one it was."""
 
 COSTS, SESSION, FACT = "costs k", "session ", "fact "
+LIMITS = "limits."
+"""Before a session's number: the fact that says which limits of its sandboxes the kernel did not enforce."""
 """How the seals of what no replay repeats begin: an iteration's clock and costs, who held the run, how it was made."""
 COMMITTED = "committed"
 """In place of a table's name: the k and the clock time of an iteration."""
@@ -133,7 +135,7 @@ def storable(rows: Iterable[Row]) -> list[Row]:
 
 
 def without_keys(group: Group) -> Group:
-    """A group whose faults and reasons, which may quote a server's answer, hold no key."""
+    """A group whose faults and reasons, which may quote a server's or a verifier's words, hold no key."""
     return replace(group, rollouts=tuple(map(_without_keys, group.rollouts)))
 
 
@@ -146,4 +148,10 @@ def _without_keys(rollout: Rollout) -> Rollout:
             diagnostic_absent=redact(judgment.diagnostic_absent),
             notes=tuple(map(redact, judgment.notes)),
         )
-    return replace(rollout, fault=redact(rollout.fault), judgment=judgment)
+    return replace(
+        rollout,
+        fault=redact(rollout.fault),
+        reason=redact(rollout.reason),
+        verifier_output=redact(rollout.verifier_output),
+        judgment=judgment,
+    )

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from arise.types import Draw, Rubric
+from arise.method.lifecycle import UNCHANGED
+from arise.method.standing import Standing, standing
+from arise.types import Draw, Rubric, Status, Tally
 from arise.why import Mass
 
 
@@ -35,7 +37,10 @@ EVENTS = {
 
 
 class Event(NamedTuple):
-    """One line of a pair's life: born, activate, refine, hide or retire at the end of iteration k, imported at -1."""
+    """One line of a pair's life, at the end of iteration k (imported at -1), with the verdicts of its window.
+
+    Unguided are those of rollouts in whose prompt the pair's skill did not stand.
+    """
 
     k: int
     rubric_id: str
@@ -44,6 +49,17 @@ class Event(NamedTuple):
     evaluations: int
     revision: int
     note: str
+    unguided_passes: int = 0
+    unguided_evaluations: int = 0
+
+    @property
+    def words(self) -> str:
+        """What happened, in words; a refinement may have found nothing new to write."""
+        return "skill not rewritten" if self.note.startswith(UNCHANGED) else EVENTS.get(self.kind, self.kind)
+
+    @property
+    def guided(self) -> Tally:
+        return Tally(self.passes - self.unguided_passes, self.evaluations - self.unguided_evaluations)
 
 
 class SkillRevision(NamedTuple):
@@ -57,7 +73,7 @@ class SkillRevision(NamedTuple):
 
 @dataclass(frozen=True)
 class PairLife:
-    """A pair from birth to now: `status` is hidden, shown or retired."""
+    """A pair from birth to now."""
 
     rubric: Rubric
     events: tuple[Event, ...] = ()
@@ -70,19 +86,21 @@ class PairLife:
 
     @property
     def retired_at(self) -> int | None:
-        return next((event.k for event in self.events if event.kind == "retire"), None)
+        """k of the iteration that ended with its retirement, if it is retired now."""
+        return self.events[-1].k if self.status is Status.RETIRED else None
 
     @property
-    def status(self) -> str:
-        return self.status_after(max((event.k for event in self.events), default=0))
+    def standing(self) -> Standing:
+        return standing(self.events)
 
-    def status_after(self, k: int) -> str:
-        """hidden, shown or retired once iteration k is over."""
-        status = "hidden"
-        for event in self.events:
-            if event.k <= k:
-                status = {"activate": "shown", "hide": "hidden", "retire": "retired"}.get(event.kind, status)
-        return status
+    @property
+    def status(self) -> Status:
+        return self.standing.status
+
+    def after(self, k: int) -> "PairLife":
+        """The pair as it was once iteration k was over."""
+        kept = [event for event in self.events if event.k <= k], [skill for skill in self.skills if skill.k <= k]
+        return PairLife(self.rubric, tuple(kept[0]), tuple(kept[1]))
 
 
 class VerdictCount(NamedTuple):

@@ -21,6 +21,7 @@ from arise.store.record import (
     COSTS,
     FACT,
     ITERATION_OF,
+    LIMITS,
     SESSION,
     IterationRecord,
     rows_of,
@@ -238,6 +239,11 @@ class RunStore:
             self._db.execute("BEGIN IMMEDIATE")
             self._note(facts)
             self._db.execute("COMMIT")
+
+    def note_limits(self, missing: Sequence[str]) -> None:
+        """Keep which limits the kernel did not enforce while this process held the run."""
+        ((session,),) = self.query("SELECT MAX(id) FROM sessions")
+        self.note({f"{LIMITS}{session}": "; ".join(missing)})
 
     def _note(self, facts: Mapping[str, str]) -> None:
         known = {key for (key,) in self.query("SELECT key FROM meta")}

@@ -1,15 +1,23 @@
 """One read-only snapshot of a run's database: all queries see the same commit. Works while the run writes."""
 
 import sqlite3
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from arise.config_file import ConfigError
+from arise.config_pool import PoolLimits
 from arise.errors import AriseError, Exit
+from arise.read_only import read_only
+from arise.run_folder import CONFIG_FILE
 
 FORMAT = "2"
 """Version of the tables and chunks, written into every run."""
+NOT_UNDERSTOOD = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
+"""What reading unknown text, broken JSON or a value of another type ends in."""
 T = TypeVar("T")
 Given = Sequence[Any] | Mapping[str, Any]
 
@@ -28,7 +36,7 @@ class Snapshot:
             raise _unreadable(folder, "holds no run", "name a folder that `arise train` made")
         db = None
         try:
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=10)
+            db = read_only(path)
             db.execute("BEGIN")
             found = db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
         except sqlite3.Error as error:
@@ -48,12 +56,31 @@ class Snapshot:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close; what went wrong over the run's own content is told as that, not as a traceback."""
         self.close()
+        if isinstance(error, NOT_UNDERSTOOD) and not isinstance(error, ConfigError):
+            what = f"holds something that this version does not understand: {type(error).__name__}: {error}"
+            remedy = f"what is damaged: arise verify {self.folder}; else open it with the version that wrote it"
+            raise _unreadable(self.folder, what, remedy) from error
 
     def close(self) -> None:
         """Let go of the snapshot."""
         self._db.close()
+
+    def config(self) -> dict[str, Any]:
+        """The configuration as the run folder keeps it; empty where it has none."""
+        return self._config
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        path = self.folder / CONFIG_FILE
+        return tomllib.loads(path.read_text()) if path.is_file() else {}
+
+    @property
+    def update_every(self) -> int:
+        """Iterations in a window: the pool changes at its end."""
+        return int(self.config().get("pool", {}).get("update_every", PoolLimits().update_every))
 
     def query(self, sql: str, parameters: Given = ()) -> list[tuple[Any, ...]]:
         """Anything the other methods do not give."""

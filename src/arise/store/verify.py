@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from arise.errors import AriseError
 from arise.models.store import damage
+from arise.read_only import read_only
+from arise.run_folder import CONFIG_FILE
 from arise.seals import as_seal, row_digest
-from arise.store import schema
+from arise.store import configuration, schema
 from arise.store.chunks import unpack_group
 from arise.store.files import MANIFEST, checkpoint_damage, sha256_of
 from arise.store.invariants import INVARIANTS, Audited, Look
@@ -38,10 +41,14 @@ class Check:
 
 def verify(folder: Path) -> list[Check]:
     """Every check of a run; one that cannot be made because of damage is a problem too."""
-    db = sqlite3.connect(f"file:{folder / 'run.db'}?mode=ro", uri=True)
+    try:
+        db = read_only(folder / "run.db")
+    except sqlite3.Error as error:
+        return [Check("database", DIGESTS["database"][0], (f"cannot be read, and so nothing else: {error}",))]
     try:
         run = Audited(db, folder)
-        return [_check(name, said, look, run) for name, (said, look) in (DIGESTS | INVARIANTS).items()]
+        checks = [_check(name, said, look, run) for name, (said, look) in (DIGESTS | INVARIANTS).items()]
+        return [*checks, _configuration(run)]
     finally:
         db.close()
 
@@ -49,8 +56,16 @@ def verify(folder: Path) -> list[Check]:
 def _check(name: str, said: str, look: Look, run: Audited) -> Check:
     try:
         return Check(name, said, tuple(look(run)))
-    except (sqlite3.Error, OSError, ValueError, TypeError, KeyError) as error:
+    except (sqlite3.Error, OSError, ValueError, TypeError, KeyError, AriseError) as error:
         return Check(name, said, (f"cannot be read: {error}",))
+
+
+def _configuration(run: Audited) -> Check:
+    """Whether `config.toml` is what the run last said that it runs with."""
+    name, said = "configuration", f"{CONFIG_FILE} is as the run recorded it"
+    if not run.db.execute("SELECT 1 FROM meta WHERE key GLOB ?", (f"{configuration.KEY} *",)).fetchone():
+        return Check(name, f"no record of {CONFIG_FILE} exists: the run was made before one was kept", ())
+    return _check(name, said, lambda run: map(str, configuration.edits(run.folder, run.query)), run)
 
 
 def _database(run: Audited) -> Iterator[str]:

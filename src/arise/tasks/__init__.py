@@ -2,6 +2,7 @@
 
 from arise.tasks.corpus import Corpus, load_corpus, read_corpus
 from arise.tasks.directory import BUILD_FILES, TaskDir, read_task
+from arise.tasks.needs import refused
 from arise.tasks.problem import CorpusError, TaskProblem
 from arise.tasks.registry import TaskType, task_types
 
@@ -15,5 +16,6 @@ __all__ = [
     "load_corpus",
     "read_corpus",
     "read_task",
+    "refused",
     "task_types",
 ]

@@ -9,6 +9,7 @@ from typing import Literal
 
 import yaml
 
+from arise.tasks.needs import COMPOSE_FILES, Unmet, unmet_needs
 from arise.tasks.problem import TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text, scan
@@ -16,9 +17,7 @@ from arise.tasks.schema import TaskFile, check_task_file
 from arise.types import Task
 
 HARBOR_FILE, BENCHFLOW_FILE = "task.toml", "task.md"
-BUILD_FILES = frozenset(
-    {"Dockerfile", ".dockerignore", "docker-compose.yaml", "docker-compose.yml", "singularity-compose.yaml"}
-)
+BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
 """What describes an image in environment/, and is not part of what the agent finds."""
 _FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
 _PROMPT = re.compile(r"^## +prompt[ \t]*$\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
@@ -40,6 +39,9 @@ class TaskDir:
     verifier_env: Mapping[str, str] = field(default_factory=dict)
     solution_env: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, object] = field(default_factory=dict)
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    unmet: tuple[Unmet, ...] = ()
+    """What it asks for and does not get."""
 
 
 def read_task(directory: Path) -> TaskDir | list[TaskProblem]:
@@ -131,6 +133,7 @@ def _assemble(
     directory: Path, file: TaskFile, instruction: str, tests: Path, layout: Literal["harbor", "benchflow"]
 ) -> TaskDir:
     environment = directory / "environment"
+    found = environment if environment.is_dir() else None
     solution = directory / _part(directory, "solution", "oracle", prefer_second=layout == "benchflow")
     category = file.metadata.get("category", "")
     types = file.task_types
@@ -147,7 +150,7 @@ def _assemble(
         directory,
         tests,
         layout,
-        environment if environment.is_dir() else None,
+        found,
         solution if (solution / "solve.sh").is_file() else None,
         file.agent.timeout_sec,
         file.verifier.timeout_sec,
@@ -155,4 +158,6 @@ def _assemble(
         file.verifier.env,
         file.solution.env,
         file.metadata,
+        (file.verifier.reward_range[0], file.verifier.reward_range[1]),
+        tuple(unmet_needs(directory / (HARBOR_FILE if layout == "harbor" else BENCHFLOW_FILE), file, found)),
     )

@@ -19,6 +19,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Network = Literal["public", "no-network", "allowlist"]
 
 
 def _text(value: object) -> str:
@@ -53,30 +54,60 @@ class About(_Section):
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
 
 
-class Agent(_Section):
+class _Part(_Section):
+    """What a phase of a task may ask for beyond its environment."""
+
+    user: str | int | None = None
+    network_mode: Network | None = None
+    allowed_hosts: list[str] = Field(default_factory=list)
+
+
+class Agent(_Part):
     """[agent]"""
 
     timeout_sec: Seconds | None = None
+    prompt_prefix: str | None = None
 
 
-class Check(_Section):
+class Check(_Part):
     """[verifier]"""
 
     type: Literal["test-script"] = "test-script"
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)
+    reward_range: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)] = [
+        0.0,
+        1.0,
+    ]
+    environment: object = None
+    collect: object = None
+    service: object = None
+    pytest_plugins: object = None
+
+    @field_validator("reward_range")
+    @classmethod
+    def _rising(cls, bounds: list[float]) -> list[float]:
+        if bounds[0] >= bounds[1]:
+            raise ValueError(f"the lower bound must come first, got {bounds}")
+        return bounds
 
 
 class Place(_Section):
     """[environment]"""
 
-    network_mode: Literal["public", "no-network", "allowlist"] = "public"
+    network_mode: Network | None = None
     os: Literal["linux"] = "linux"
     cpus: Amount | None = None
     memory_mb: Amount | None = None
     storage_mb: Amount | None = None
     gpus: Amount | None = None
     docker_image: str | None = None
+    workdir: str | None = None
+    env: Environment = Field(default_factory=dict)
+    healthcheck: object = None
+    mcp_servers: object = None
+    skills_dir: object = None
+    setup_commands: object = None
 
     @model_validator(mode="before")
     @classmethod

@@ -4,7 +4,7 @@ Nothing here is imported by a run unless its configuration asks for it.
 """
 
 from arise.testing.expert import Expert
-from arise.testing.fake_llm import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Script, Status, in_thread
+from arise.testing.fake_llm import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Script, Status, Wire, in_thread
 from arise.testing.scripts import always, honest, in_order, obeying, sometimes
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Say",
     "Script",
     "Status",
+    "Wire",
     "always",
     "honest",
     "in_order",

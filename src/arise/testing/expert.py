@@ -10,6 +10,7 @@ from typing import Any
 
 from arise.models.canaries import known_answer
 from arise.models.evidence_view import item_view
+from arise.models.first_call import FIRST_CALL
 from arise.ports import Judge, Reflector
 from arise.testing.annotating import annotate
 from arise.testing.fake_llm import Action, Ask, Say
@@ -48,7 +49,9 @@ class Expert:
 
     async def __call__(self, ask: Ask) -> Action:
         data = ask.data
-        if "rubrics" in data:
+        if FIRST_CALL in data:
+            text = "ok"
+        elif "rubrics" in data:
             text = await self._evaluate(data)
         elif "sample_result" in data:
             text = await self._analyse(data)
@@ -85,7 +88,7 @@ class Expert:
         return json.dumps({"diagnostics": _diagnostics(judgment.diagnostic)})
 
     async def _generate(self, data: dict[str, Any]) -> str:
-        avoid = [self._learn(_avoided(entry)) for entry in data["avoid_criteria"]]
+        avoid = [self._learn(_avoided(n, entry)) for n, entry in enumerate(data["avoid_criteria"])]
         selection = Selection(
             tuple(_record(entry) for entry in data["evidence"]),
             data["evidence_total_count"],
@@ -94,12 +97,17 @@ class Expert:
         reflection = await self._reflector.propose(selection, avoid, data["max_items"], data["generation_round"] - 1)
         for proposal in reflection.proposals:
             self._learn(proposal.as_pair())
-        return json.dumps({"items": [_pair_item(proposal) for proposal in reflection.proposals]})
+        # The contract asks for contrast evidence, also where a criterion only comes back.
+        back = [again.proposal for again in reflection.returns if again.proposal.contrast_refs]
+        return json.dumps({"items": [_pair_item(proposal) for proposal in (*reflection.proposals, *back)]})
 
     async def _refine(self, data: dict[str, Any]) -> str:
         entry = {**data["rubric"], "rubric_id": "refined"}
         rubric = self._rubric(entry)
-        pair = Pair(rubric, Skill(data["previous_skill"]["skill_text"], True, data["previous_skill"]["revision"]))
+        before = data["previous_skill"]
+        pair = Pair(
+            rubric, Skill(before["skill_text"], True, before["revision"], earlier=tuple(before["earlier_skill_texts"]))
+        )
         failures = []
         for shown in data["failing_evidence"]:
             context = shown["outcome_context"]
@@ -189,10 +197,11 @@ def _record(entry: dict[str, Any]) -> GenerationRecord:
     )
 
 
-def _avoided(entry: dict[str, Any]) -> Pair:
+def _avoided(number: int, entry: dict[str, Any]) -> Pair:
     capability = Capability(entry["capability_tag"])
     texts = (entry["applicability_condition"], entry["rubric_rule_text"])
-    return Pair(Rubric("avoided", entry["criteria_text"], entry["issue_tag"], capability, *texts), Skill(""))
+    rubric = Rubric(f"avoided-{number}", entry["criteria_text"], entry["issue_tag"], capability, *texts)
+    return Pair(rubric, Skill(""), entry.get("retired_before_step"))
 
 
 def _pair_item(proposal: Proposal) -> dict[str, Any]:

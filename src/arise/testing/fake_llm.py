@@ -62,7 +62,7 @@ class Status:
     """An HTTP error, with Retry-After if given."""
 
     code: int
-    retry_after: float | None = None
+    retry_after: float | str | None = None
     body: str = '{"error": {"message": "scripted"}}'
     delay: float = 0.0
 
@@ -81,13 +81,27 @@ class CutOff:
 
 @dataclass(frozen=True)
 class RawBody:
-    """A 200 whose body is anything at all."""
+    """A 200 whose body is anything at all, with further headers if given: `("content-encoding: gzip",)`."""
 
     body: bytes
     content_type: str = "application/json"
+    headers: tuple[str, ...] = ()
 
 
-Action = Say | Status | Hang | CutOff | RawBody
+@dataclass(frozen=True)
+class Wire:
+    """Bytes as they stand, status line included: `start`, then `more` so many `times`, each after `gap` seconds.
+
+    The connection closes afterwards.
+    """
+
+    start: bytes
+    more: bytes = b""
+    times: int = 0
+    gap: float = 0.0
+
+
+Action = Say | Status | Hang | CutOff | RawBody | Wire
 Script = Callable[[Ask], "Action | Awaitable[Action]"]
 
 
@@ -100,6 +114,7 @@ class FakeLLM:
     asks: list[Ask] = field(default_factory=list)
     answers: list[tuple[float, Ask, Action]] = field(default_factory=list)
     open_connections: int = 0
+    connections: int = 0
 
     async def __aenter__(self) -> Self:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -122,6 +137,7 @@ class FakeLLM:
         assert task is not None
         self._tasks.add(task)
         self.open_connections += 1
+        self.connections += 1
         try:
             while (body := await _read_request(reader)) is not None:
                 if not await self._answer(body, reader, writer):
@@ -138,7 +154,7 @@ class FakeLLM:
         ask = Ask(len(self.asks), time.monotonic(), json.loads(body))
         self.asks.append(ask)
         result = self.script(ask)
-        action = result if isinstance(result, Say | Status | Hang | CutOff | RawBody) else await result
+        action = result if isinstance(result, Action) else await result
         await asyncio.sleep(self.latency + (action.delay if isinstance(action, Say | Status) else 0.0))
         self.answers.append((time.monotonic(), ask, action))
         match action:
@@ -148,7 +164,11 @@ class FakeLLM:
                 extra = "" if action.retry_after is None else f"retry-after: {action.retry_after}\r\n"
                 writer.write(_response(action.code, action.body.encode(), extra=extra))
             case RawBody():
-                writer.write(_response(200, action.body, action.content_type))
+                extra = "".join(f"{header}\r\n" for header in action.headers)
+                writer.write(_response(200, action.body, action.content_type, extra))
+            case Wire():
+                await _write_raw(action, writer)
+                return False
             case Hang() | CutOff():
                 whole = _response(200, json.dumps(_completion(Say("x" * 200), ask)).encode())
                 if not (isinstance(action, Hang) and not action.headers):
@@ -175,6 +195,15 @@ def in_thread(fake: FakeLLM) -> Iterator[FakeLLM]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
+
+
+async def _write_raw(action: Wire, writer: asyncio.StreamWriter) -> None:
+    writer.write(action.start)
+    await writer.drain()
+    for _ in range(action.times):
+        await asyncio.sleep(action.gap)
+        writer.write(action.more)
+        await writer.drain()
 
 
 async def _read_request(reader: asyncio.StreamReader) -> bytes | None:

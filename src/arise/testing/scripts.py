@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from arise.models.canaries import known_answer
+from arise.models.first_call import FIRST_CALL
 from arise.testing.expert import verdict_line
 from arise.testing.fake_llm import Action, Ask, Say, Script
 from arise.types import Verdict
@@ -39,6 +40,8 @@ def honest(verdict_of: Callable[[str, Ask], Verdict], diagnostics: dict[str, Any
     """A judge that keeps the contract: `verdict_of(rule, ask)` for each rubric, canaries by what the trace shows."""
 
     def answer(ask: Ask) -> Action:
+        if FIRST_CALL in ask.data:
+            return Say("ok", prompt_tokens=20, completion_tokens=1)
         turns = ask.data["sample_result"]["llm_interaction_trajectory"]
         body = NOTHING_UNCOVERED | (diagnostics or {})
         if "rubrics" not in ask.data:

@@ -1,8 +1,19 @@
 """The nouns: every value that crosses a module boundary, frozen, each with the paper's symbol and an example.
 
-`rollout` holds what an agent did, `pool` what it is measured and guided by, `policy` what an engine samples and trains.
+`rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
+`policy` what an engine samples and trains.
 """
 
+from arise.types.evidence import (
+    EvidenceRecord,
+    ExcerptTurn,
+    Feedback,
+    GenerationRecord,
+    Outcome,
+    RefinementRecord,
+    Selection,
+    SkillUse,
+)
 from arise.types.policy import (
     Capabilities,
     Example,
@@ -17,22 +28,20 @@ from arise.types.pool import (
     Batch,
     Cell,
     Draw,
-    EvidenceRecord,
     Fate,
-    GenerationRecord,
-    Outcome,
+    Need,
     Pair,
     Path,
     Pool,
     PoolEvent,
     Proposal,
-    RefinementRecord,
     Reflection,
     Rejection,
+    Return,
     Rewrite,
     Rubric,
-    Selection,
     Skill,
+    Status,
     Tally,
 )
 from arise.types.rollout import (
@@ -67,11 +76,14 @@ __all__ = [
     "Draw",
     "EvidenceRecord",
     "Example",
+    "ExcerptTurn",
     "Fate",
+    "Feedback",
     "GenerationRecord",
     "Group",
     "Judgment",
     "LossSpec",
+    "Need",
     "Observation",
     "OptimSpec",
     "Outcome",
@@ -84,6 +96,7 @@ __all__ = [
     "RefinementRecord",
     "Reflection",
     "Rejection",
+    "Return",
     "Rewrite",
     "Rollout",
     "Rubric",
@@ -92,6 +105,8 @@ __all__ = [
     "Selection",
     "ShownSkill",
     "Skill",
+    "SkillUse",
+    "Status",
     "StepStats",
     "StopReason",
     "Tally",

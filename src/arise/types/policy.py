@@ -40,11 +40,15 @@ class Example:
 
 @dataclass(frozen=True)
 class LossSpec:
-    """Eq. 19's constants: strict ratio bounds and the dual-clip coefficient kappa."""
+    """Eq. 19's constants: strict ratio bounds, the dual-clip coefficient kappa, and the temperature of the rollouts.
+
+    Behaviour log-probs are those of the distribution that was sampled from, so pi_theta of Eq. 18 is tempered alike.
+    """
 
     min_ratio: float = 0.5
     max_ratio: float = 5.0
     dual_clip: float = 3.0
+    temperature: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
-"""What an agent is measured and guided by: rubrics, skills, their pool, its evidence, and why a task was drawn."""
+"""What an agent is measured and guided by: rubrics, skills, their pool, and why a task was drawn."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from arise.types.rollout import Capability, DiagnosticItem, ShownSkill, Verdict
+from arise.types.rollout import Capability
 
 
 @dataclass(frozen=True)
@@ -24,21 +23,38 @@ class Rubric:
     version: int = 1
 
 
+class Need(NamedTuple):
+    """When an update last found a skill's rubric failing, with its counts then — `Need(20, 3, 40)`."""
+
+    iteration: int
+    passes: int
+    evaluations: int
+
+
 @dataclass(frozen=True)
 class Skill:
-    """s_i — guidance text; `active` says whether rollouts see it, `revision` counts its refinements."""
+    """s_i — guidance text; `active` says whether rollouts see it, `revision` counts its refinements.
+
+    `earlier` are the texts of the revisions before, oldest first.
+    """
 
     text: str
     active: bool = False
     revision: int = 0
+    need: Need | None = None
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pair:
-    """(r_i, s_i) — one behavioural criterion with its guidance."""
+    """(r_i, s_i) — one behavioural criterion with its guidance.
+
+    `retired` is the iteration after which it left the pool, None while it is in it.
+    """
 
     rubric: Rubric
     skill: Skill
+    retired: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +80,8 @@ class Proposal:
 class Pool:
     """Eq. 3 — P_k, the active pairs; `born` counts every pair ever made, so that an id is never given twice.
 
-    `retired` are the pairs that left it; nothing but the watch looks at them.
+    `retired` are the pairs that left it, in the order in which they left. Generation may not write them anew: a pair
+    returns under its own id, on evidence that its behaviour fell.
     """
 
     pairs: tuple[Pair, ...] = ()
@@ -98,6 +115,14 @@ class Fate(StrEnum):
     KEEP = "keep"
 
 
+class Status(StrEnum):
+    """Where a pair stands: in the pool with its skill hidden or shown, or retired from it."""
+
+    HIDDEN = "hidden"
+    SHOWN = "shown"
+    RETIRED = "retired"
+
+
 class Tally(NamedTuple):
     """Passes among N_i applicable verdicts in a window — `Tally(3, 10)`."""
 
@@ -107,7 +132,10 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True)
 class PoolEvent:
-    """One line of a pair's life: born, or a fate other than keep, with the counts that decided it."""
+    """One line of a pair's life: born, reopened, or a fate other than keep, with the counts of its window.
+
+    The counts are of all verdicts, and of those of rollouts in whose prompt the pair's skill did not stand.
+    """
 
     iteration: int
     rubric_id: str
@@ -116,6 +144,8 @@ class PoolEvent:
     evaluations: int = 0
     skill_revision: int = 0
     note: str = ""
+    unguided_passes: int = 0
+    unguided_evaluations: int = 0
 
 
 class Cell(NamedTuple):
@@ -159,70 +189,6 @@ class Batch:
     pool: Pool
 
 
-class Outcome(NamedTuple):
-    """Verifier context of a rollout; refinement may see it, generation never does."""
-
-    success: bool
-    reward: float
-
-
-@dataclass(frozen=True)
-class GenerationRecord:
-    """A member of B_k as generation sees it: diagnostics and context, no outcome, no task id."""
-
-    evidence_id: str
-    iteration: int
-    pool_version: int
-    task_types: tuple[str, ...]
-    domain: str
-    uncovered_issues: tuple[DiagnosticItem, ...]
-    positive_uncovered_strategies: tuple[DiagnosticItem, ...]
-    shown_skills: tuple[ShownSkill, ...]
-    provided_skills: tuple[str, ...]
-    group_size: int
-    attempts_with_diagnostics: int
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What one generation call sees of B_k, with the counts its prompt states — `Selection(chosen, 40, 30)`.
-
-    `verdicts` by evidence id are for checking what comes back, never for a prompt.
-    """
-
-    chosen: tuple[GenerationRecord, ...]
-    total: int
-    with_diagnostics: int
-    verdicts: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
-
-    @property
-    def omitted(self) -> int:
-        return self.with_diagnostics - len(self.chosen)
-
-
-@dataclass(frozen=True)
-class EvidenceRecord:
-    """A member of B_k with its audit part: verdicts and outcome beside what generation may see."""
-
-    view: GenerationRecord
-    task_id: str
-    trajectory_id: str
-    verdicts: tuple[tuple[str, Verdict], ...]
-    outcome: Outcome | None
-
-    @property
-    def has_diagnostics(self) -> bool:
-        return bool(self.view.uncovered_issues or self.view.positive_uncovered_strategies)
-
-
-@dataclass(frozen=True)
-class RefinementRecord:
-    """One failed rollout for a skill's rewrite: its diagnostics plus the verifier's outcome context."""
-
-    view: GenerationRecord
-    outcome: Outcome | None
-
-
 @dataclass(frozen=True)
 class Rejection:
     """A proposal or rewrite that was not taken, with the reason — kept, so that nothing disappears unexplained."""
@@ -232,16 +198,34 @@ class Rejection:
 
 
 @dataclass(frozen=True)
+class Return:
+    """A proposal that repeats a retired pair: the pair may come back, a new one may not be made."""
+
+    rubric_id: str
+    proposal: Proposal
+
+
+@dataclass(frozen=True)
 class Reflection:
-    """G_ref(B_k, P_k) for one round: accepted proposals and what was dropped."""
+    """G_ref(B_k, P_k) for one round: accepted proposals, what was dropped, and which repeat a retired pair.
+
+    `refused` counts the pairs that were put forward and not taken; without these, proposals and returns nothing is left
+    to propose.
+    """
 
     proposals: tuple[Proposal, ...] = ()
     rejections: tuple[Rejection, ...] = ()
+    refused: int = 0
+    returns: tuple[Return, ...] = ()
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """G_ref(B_k, r_i, s_i): the refined skill text, or None with the reason why the old one stays."""
+    """G_ref(B_k, r_i, s_i): the refined skill text, or None with the reason why the old one stays.
+
+    `rejections` are the texts that were refused on the way.
+    """
 
     text: str | None
     reason: str = ""
+    rejections: tuple[Rejection, ...] = ()

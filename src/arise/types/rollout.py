@@ -19,13 +19,14 @@ class Capability(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a trajectory ended, e.g. `StopReason.FINISHED`; everything here is the agent's doing, faults are not."""
+    """Why a trajectory ended, e.g. `StopReason.FINISHED`; all but FAULT is the agent's doing."""
 
     FINISHED = "finished"
     TURN_LIMIT = "turn_limit"
     TOKEN_LIMIT = "token_limit"
     CONTEXT_LIMIT = "context_limit"
     TIME_LIMIT = "time_limit"
+    FAULT = "fault"
 
 
 class Verdict(StrEnum):
@@ -94,7 +95,8 @@ class CommandResult:
     output: str
     exit_code: int
     ended: str = "exit"
-    """`exit` (by itself), `timeout`, `memory` or `output` (a cap was reached)."""
+    """`exit` (by itself), or the cap that was reached: `timeout`, `memory`, `processes`, `output`, or `time`, which
+    is that of all commands of an attempt together."""
     truncated: bool = False
 
 
@@ -127,6 +129,8 @@ class Trajectory:
     system_prompt: str = ""
     rows: tuple[Tokens, ...] = ()
     shown_skills: tuple[ShownSkill, ...] = ()
+    left_out: tuple[ShownSkill, ...] = ()
+    """Skills that it should have seen and that did not fit into the prompt."""
 
     @property
     def generated_tokens(self) -> int:
@@ -184,13 +188,19 @@ class Judgment:
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """One attempt with its reward R_task and judgment; `fault` names an infrastructure failure: no reward then."""
+    """One attempt with its reward R_task and judgment; `fault` names an infrastructure failure: no reward then.
+
+    Where an attempt got 0 that its verifier did not give it, `reason` says why and `verifier_output` how the verifier
+    ended.
+    """
 
     trajectory: Trajectory
     reward: float | None
     success: bool | None = None
     judgment: Judgment | None = None
     fault: str = ""
+    reason: str = ""
+    verifier_output: str = ""
 
 
 @dataclass(frozen=True, eq=False)

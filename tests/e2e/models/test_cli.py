@@ -7,8 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from arise import cli_judge, cli_tasks
+from arise.cli_app import app
 from arise.codec import to_json
 from arise.models.cases import CasesError, read_cases
+from arise.models.first_call import FIRST_CALL
 from arise.store import IterationRecord, RunStore
 from arise.tasks import read_corpus
 from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, always, honest, in_thread
@@ -64,15 +66,66 @@ def test_judge_check_as_json() -> None:
     report = json.loads(text)
     assert report["cases"] == 3
     assert report["valid_rate"] == 1.0
-    assert report["cost"]["prompt_tokens"] == 3000
+    assert report["cost"]["prompt_tokens"] == 3020, "three cases and the first call"
     assert {rubric["rubric_id"] for rubric in report["rubrics"]} == {"r001", "r002", "r003", "r004"}
 
 
-@pytest.mark.parametrize("script", [always("I cannot judge this."), lambda _: Status(401)])
-def test_a_judge_without_a_single_verdict_is_unusable(script: object) -> None:
-    code, text = run_check(script, "--repeat", "1")
+def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -> None:
+    code, text = run_check(always("I cannot judge this."), "--repeat", "1")
     assert code == 7
     assert "0 of 32 verdicts" in text
+    assert "self      undefined: there is no verdict to compare" in text
+    assert "100.0% agree" not in text
+    report = json.loads(run_check(always("I cannot judge this."), "--repeat", "1", "--json")[1])
+    assert report["flip_rate"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (401, "check the key in OPENAI_API_KEY"),
+        (403, "check the key in OPENAI_API_KEY"),
+        (404, "check the model's name (judge-1)"),
+        (400, "check the settings of the endpoint"),
+        (503, "check that a server runs at http://127.0.0.1"),
+    ],
+)
+def test_an_endpoint_that_refuses_is_told_before_the_first_case(status: int, remedy: str) -> None:
+    with in_thread(FakeLLM(lambda _: Status(status))) as fake:
+        result = CliRunner().invoke(cli_judge.app, ["check", "--model", "judge-1", "--base-url", fake.base_url])
+    assert result.exit_code == 7
+    assert "error[endpoint]  judge-1 at " in result.output
+    assert f"HTTP {status}" in result.output
+    assert remedy in result.output
+    assert "verdicts" not in result.output
+    assert len(fake.asks) <= 3
+    assert fake.asks[0].body["max_tokens"] == 1
+
+
+def test_a_model_that_needs_room_for_its_answer_gets_it() -> None:
+    def reasoning(ask: Ask) -> Action:
+        said = Status(400) if ask.body["max_tokens"] == 1 else honest(passes)(ask)
+        assert isinstance(said, Say | Status)
+        return said
+
+    code, text = run_check(reasoning, "--repeat", "1", "--limit", "1")
+    assert code == 0, text
+
+
+@pytest.mark.parametrize("command", ["check", "tag"])
+def test_without_a_key_nothing_is_sent(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    corpus(tmp_path, {"a": "Clean the table."})
+    words = {"check": ["judge", "check"], "tag": ["tasks", "tag", str(tmp_path)]}[command]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 7
+    assert "the environment variable OPENAI_API_KEY holds no key" in result.output
+    assert "export OPENAI_API_KEY=..." in result.output
+
+
+def asked(fake: FakeLLM) -> list[Ask]:
+    """Every request but the first call, which only tries the endpoint."""
+    return [ask for ask in fake.asks if FIRST_CALL not in ask.data]
 
 
 def stored_run(folder: Path, rollouts: int) -> Path:
@@ -163,13 +216,13 @@ def test_tasks_are_tagged_and_loaded_with_their_tags(tmp_path: Path) -> None:
     assert "knit-scarf: a process that the registry does not name" in text
     tagged = {found.task.id: found.task.task_types for found in read_corpus(folder).tasks}
     assert tagged == {"a": ("information-extraction", "unit-harmonization"), "b": ("unit-harmonization",), "c": ()}
-    second = [ask for ask in fake.asks if len(ask.data["task_flow_registry"]) < 82]
+    second = [ask for ask in asked(fake) if len(ask.data["task_flow_registry"]) < 82]
     assert second, "the uncovered task was looked at again against nearby types"
-    assert all(task["artifact_paths"] == ["data.csv"] for task in fake.asks[0].data["tasks"])
-    assert "test.sh" not in fake.asks[0].user
+    assert all(task["artifact_paths"] == ["data.csv"] for task in asked(fake)[0].data["tasks"])
+    assert "test.sh" not in asked(fake)[0].user
     code, text, again = run_tag(folder, Expert(Silent(), Silent()), "--json")  # type: ignore[arg-type]
     assert code == 0
-    assert again.asks == [], "a second run is answered from the recorded replies"
+    assert asked(again) == [], "a second run is answered from the recorded replies"
     assert json.loads(text)["types"] == [["unit-harmonization", 2], ["information-extraction", 1]]
 
 
@@ -178,7 +231,7 @@ def test_a_provider_that_goes_down_ends_the_command_and_the_next_goes_on(tmp_pat
     expert = Expert(Silent(), Silent())  # type: ignore[arg-type]
 
     async def dying(ask: Ask) -> Action:
-        return await expert(ask) if ask.number < 10 else Status(503)
+        return await expert(ask) if ask.number < 11 else Status(503)
 
     code, text, _ = run_tag(folder, dying)
     assert code == 7, text
@@ -188,7 +241,7 @@ def test_a_provider_that_goes_down_ends_the_command_and_the_next_goes_on(tmp_pat
     assert code == 0, text
     assert "covered   80 (100.0%)" in text
     assert "run 1 of 1: 40 of 80 tasks" in text
-    assert len(second.asks) == 10, "what was answered before is not asked again"
+    assert len(asked(second)) == 10, "what was answered before is not asked again"
 
 
 def test_text_in_an_instruction_stays_in_its_json_string(tmp_path: Path) -> None:
@@ -196,8 +249,8 @@ def test_text_in_an_instruction_stays_in_its_json_string(tmp_path: Path) -> None
     folder = corpus(tmp_path / "tasks", {"a": order})
     code, text, fake = run_tag(folder, Expert(Silent(), Silent()))  # type: ignore[arg-type]
     assert code == 0, text
-    assert [task["instruction"] for task in fake.asks[0].data["tasks"]] == [order]
-    assert order not in fake.asks[0].system
+    assert [task["instruction"] for task in asked(fake)[0].data["tasks"]] == [order]
+    assert order not in asked(fake)[0].system
 
 
 def test_tags_that_tasks_had_before_are_compared(tmp_path: Path) -> None:
@@ -218,10 +271,24 @@ def test_a_garbled_annotation_is_absent_with_its_reason(tmp_path: Path) -> None:
     code, text, fake = run_tag(folder, garbled)
     assert code == 0
     assert "1 without an annotation" in text
-    assert len(fake.asks) == 3
+    assert len(asked(fake)) == 3
     assert json.loads((folder / "tags.json").read_text("utf-8")) == {}
 
 
 def test_no_tasks_is_exit_three(tmp_path: Path) -> None:
     code, _, _ = run_tag(tmp_path, always(""))
     assert code == 3
+
+
+def test_a_cap_needs_a_price_that_is_said() -> None:
+    code, text = run_check(honest(passes), "--repeat", "1", "--max-usd", "1")
+    assert code == 2
+    assert "no price is known for 'judge-1'" in text
+    assert "--price 0" in text
+    for price, cost in (("0", "$0.0000"), ("0,100", "$0.")):
+        code, text = run_check(honest(passes), "--repeat", "1", "--max-usd", "9", "--price", price)
+        assert code == 0, text
+        assert cost in text
+    code, text = run_check(honest(passes), "--price", "cheap")
+    assert code == 2
+    assert "expected two numbers as in 0.3,1.2, or 0" in text

@@ -4,14 +4,16 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
 import tomli_w
 
 from arise.analyst import OfflineJudge
 from arise.config import Config
 from arise.config_file import load_config
+from arise.errors import AriseError
 from arise.judging import Judging, analyst_rubrics, judging
 from arise.models.cases import read_cases
-from arise.testing import FakeLLM, Status, honest
+from arise.testing import FakeLLM, Say, Status, honest, in_order
 from arise.types import Judgment, Pair, Pool, Skill, Verdict
 
 CASES = read_cases()
@@ -42,7 +44,7 @@ def test_the_fake_judge_of_a_run_equals_the_analyst_and_is_asked_once(tmp_path: 
 def test_a_model_that_is_down_is_told_and_costs_only_verdicts(tmp_path: Path) -> None:
     async def run() -> tuple[Judgment, list[str]]:
         told: list[str] = []
-        async with FakeLLM(lambda _: Status(503)) as fake:
+        async with FakeLLM(in_order([Say("ok"), Status(503)])) as fake:
             calls = {"when_down": "task_only", "breaker_after": 2, "transport_attempts": 2}
             endpoint = {"model": "m", "base_url": fake.base_url}
             config = Config.model_validate({"judge": {"kind": "model", "endpoint": endpoint, "calls": calls}})
@@ -72,7 +74,8 @@ def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
                 assert chosen.judge is not None
                 assert chosen.purse is not None
                 await chosen.judge.judge(*CASES.rollouts[0], POOL)
-                assert chosen.purse.spent_nano == 2 * 1_100_000
+                assert [ask.model for ask in fake.asks] == ["m", "n", "m", "m"], "both were tried before"
+                assert chosen.purse.spent_nano == 2 * 21_000 + 2 * 1_100_000
 
     asyncio.run(run())
 
@@ -100,3 +103,28 @@ def test_a_resolved_configuration_with_a_model_reads_back_equal(tmp_path: Path) 
 def test_the_shipped_configuration_is_valid() -> None:
     path = Path(__file__).parents[3] / "configs/fake-judge.toml"
     assert load_config(path).judge.kind == "fake"
+
+
+def test_an_endpoint_is_tried_once_in_a_run_and_its_key_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> list[int]:
+        counts = []
+        async with FakeLLM(honest(lambda _rule, _ask: Verdict.PASS)) as fake:
+            endpoint = {"model": "m", "base_url": fake.base_url}
+            config = Config.model_validate({"judge": {"kind": "model", "endpoint": endpoint}})
+            for again in (False, False, True):
+                async with judging(config, tmp_path, print, again=again):
+                    counts.append(len(fake.asks))
+        return counts
+
+    assert asyncio.run(run()) == [1, 1, 2]
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    away = Config.model_validate({"judge": {"kind": "model", "endpoint": {"model": "m"}}})
+
+    async def refused() -> None:
+        async with judging(away, tmp_path, print):
+            raise AssertionError("it has no key")
+
+    with pytest.raises(AriseError, match="OPENAI_API_KEY holds no key"):
+        asyncio.run(refused())

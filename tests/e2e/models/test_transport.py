@@ -13,7 +13,21 @@ from arise.models.client import Reply, Unanswered
 from arise.models.limits import Pace
 from arise.models.prompt import Prompt, Template
 from arise.models.stops import ModelUnusable
-from arise.testing import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Status, always, honest, in_order, sometimes
+from arise.testing import (
+    Action,
+    Ask,
+    CutOff,
+    FakeLLM,
+    Hang,
+    RawBody,
+    Say,
+    Status,
+    Wire,
+    always,
+    honest,
+    in_order,
+    sometimes,
+)
 from arise.types import Judgment, Verdict
 from tests.unit.models.builders import QUICK, TASK, client, judge, pool, rollout
 
@@ -212,8 +226,12 @@ def test_f3_retry_after_storm() -> None:
         RawBody(b'{"choices": []}'),
         RawBody(b"\xff\xfe\x00"),
         RawBody(b"[1, 2]"),
+        RawBody(b"[" * 200_000),
+        RawBody(b'{"choices": "x"}'),
+        RawBody(b'{"choices": 1e99999}'),
+        Wire(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 10**7),
     ],
-    ids=repr,
+    ids=lambda fault: repr(fault)[:60],
 )
 def test_a_broken_answer_is_asked_for_again(fault: Action) -> None:
     async def run() -> Reply | Unanswered:

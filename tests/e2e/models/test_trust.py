@@ -78,6 +78,7 @@ def test_f6_a_judge_that_flips_eight_percent_is_measured_at_eight_percent() -> N
         async with FakeLLM(wavering(0.08, seed=2)) as fake:
             cases = [(TASK, rollout(f"cmd {number}", f"t{number}")) for number in range(100)]
             report = await check_judge(lambda repeat: judge(fake, client(fake), salt=str(repeat)), cases, pool(3), 5)
+            assert report.flip_rate is not None
             return report.flip_rate
 
     assert asyncio.run(run()) == pytest.approx(0.08, abs=0.03)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.unit.analyst.played import rollout, task
@@ -9,6 +10,7 @@ from tests.unit.analyst.played import rollout, task
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import pattern_of_rubric, wordings
 from arise.analyst.reflector import first_skill
+from arise.method.lifecycle import refined
 from arise.text_rules import proposal_problems, skill_problems
 from arise.types import (
     DiagnosticItem,
@@ -95,6 +97,35 @@ def test_covered_behaviour_is_not_proposed_again() -> None:
     assert any(r.reason == "already covered by rubric r001" for r in again.rejections)
 
 
+def test_a_retired_pair_is_not_written_anew_and_the_pool_counts_before_it() -> None:
+    first = propose(EVIDENCE).proposals[0]
+    away, present = replace(pair_of(first), retired=1), pair_of(first)
+    back = propose(EVIDENCE, [away])
+    (found,) = back.returns
+    assert (found.rubric_id, found.proposal.issue_refs) == ("r001", first.issue_refs)
+    assert pattern_of(first) not in {pattern_of(p) for p in back.proposals}
+    for avoid in ([away, present], [present, away]):
+        again = propose(EVIDENCE, avoid)
+        assert again.returns == ()
+        assert any(r.reason == "already covered by rubric r001" for r in again.rejections)
+
+
+def test_of_several_retired_pairs_the_one_that_left_last_comes_back() -> None:
+    first = propose(EVIDENCE).proposals[0]
+    older, newer = replace(pair_of(first), retired=0), replace(pair_of(first), retired=1)
+    newer = replace(newer, rubric=replace(newer.rubric, id="r007"))
+    for avoid in ([older, newer], [newer, older]):
+        assert [back.rubric_id for back in propose(EVIDENCE, avoid).returns] == ["r007"]
+
+
+def test_a_behaviour_that_is_gone_altogether_comes_back_without_contrasts() -> None:
+    check = next(p for p in propose(EVIDENCE).proposals if pattern_of(p) == "P12")
+    away = replace(pair_of(check), retired=1)
+    (back,) = propose(EVIDENCE[:2], [away]).returns
+    assert (back.proposal.issue_refs, back.proposal.contrast_refs) == (("e1", "e2"), ())
+    assert propose(EVIDENCE[:2], [away], max_items=0).returns == ()
+
+
 @pytest.mark.parametrize("max_items", [0, 1, 2])
 def test_max_items_is_kept(max_items: int) -> None:
     reflection = propose(EVIDENCE, max_items=max_items)
@@ -144,23 +175,39 @@ def rewrite(pair: Pair, *failures: GenerationRecord) -> Rewrite:
     return asyncio.run(OfflineReflector().rewrite(pair, records))
 
 
+def sentences(text: str, pattern_id: str) -> frozenset[str]:
+    """Which sentences of the catalogue a text holds."""
+    w = wordings()[pattern_id]
+    known = (w.skill, w.again, *(miss.advice for miss in w.misses.values()))
+    return frozenset(sentence for sentence in known if sentence in text)
+
+
 @pytest.mark.parametrize("pattern_id", list(wordings()))
-def test_twelve_revisions_are_twelve_texts(pattern_id: str) -> None:
+def test_every_rewrite_says_something_that_no_revision_said_until_all_is_said(pattern_id: str) -> None:
     w = wordings()[pattern_id]
     p = w.pattern
-    text = first_skill(w, "")
-    texts = [text]
-    for revision in range(12):
-        proposal = Proposal(w.criterion, p.issue_tag, p.capability, w.applies, w.rule, text, ("e1",), ("e2",))
-        written = rewrite(pair_of(proposal, revision, text), EVIDENCE[0])
-        assert written.text is not None
-        text = written.text
-        texts.append(text)
-        assert len(text.split()) <= 40
-        assert skill_problems(text) == []
-        assert w.point in text
+    skill = Skill(first_skill(w, ""), active=True)
+    texts = [skill.text]
+    rubric = Rubric("r001", w.criterion, p.issue_tag, p.capability, w.applies, w.rule)
+    while (written := rewrite(Pair(rubric, skill), EVIDENCE[0])).text is not None:
+        texts.append(written.text)
+        assert len(written.text.split()) <= 50
+        assert skill_problems(written.text) == []
+        assert w.point in written.text
         assert "1 failures under revision" in written.reason
-    assert len(set(texts)) == 13
+        skill = refined(skill, written.text)
+    assert written == Rewrite(None, "every wording of the catalogue was tried")
+    said = [sentences(text, pattern_id) for text in texts]
+    assert len(set(said)) == len(said) == 2 * len(w.misses) + 1
+    assert all(len(found) == 2 for found in said)
+
+
+def test_the_first_rewrite_repeats_the_advice_in_other_words() -> None:
+    w = wordings()["P01"]
+    rubric = Rubric("r001", w.criterion, w.pattern.issue_tag, w.pattern.capability, w.applies, w.rule)
+    (miss,) = w.misses.values()
+    written = rewrite(Pair(rubric, Skill(first_skill(w, ""), active=True)), EVIDENCE[0])
+    assert written.text == f"Do this {w.point}. {w.again} {miss.advice}"
 
 
 def test_a_rewrite_speaks_of_the_failures_it_was_shown() -> None:

@@ -62,8 +62,10 @@ class OneAnswer:
 
 
 class Scorer:
-    async def score(self, row: Tokens) -> Tokens:
-        return replace(row, logprob_U=np.where(row.generated_U, -2.0, 0.0))
+    """Scores every token with -2 at temperature 1."""
+
+    async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
+        return replace(row, logprob_U=np.where(row.generated_U, -2.0 / temperature, 0.0))
 
 
 def test_rows_are_trained_under_the_bare_prompt() -> None:
@@ -77,4 +79,7 @@ def test_rows_are_trained_under_the_bare_prompt() -> None:
     assert found.rows[0].ids_U.tolist() == bare.rows[0].ids_U.tolist()
     assert found.rows[0].generated_U.tolist() == bare.rows[0].generated_U.tolist()
     assert found.rows[0].logprob_U[-1] == -2.0, "taken anew"
+    tempered = replace(agent, temperature=0.5)
+    found = asyncio.run(tempered.attempt(a_task(), place, with_scaffold, (), "k", 0))
+    assert found.rows[0].logprob_U[-1] == -4.0, "at the temperature of the rollouts"
     assert bare.rows[0].logprob_U[-1] == -0.5, "as sampled"

@@ -168,3 +168,30 @@ def test_the_fast_decoder_agrees_with_every_family_it_takes(family: str, attenti
     with torch.no_grad():
         expected = torch.log_softmax(model(ids).logits[0].double(), -1)[3:-1].gather(1, ids[0, 4:, None])[:, 0]
     assert torch.tensor(segment.logprobs, dtype=torch.float64).sub(expected).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "wanted"),
+    [
+        ("/own", "/shared", "/own"),
+        ("", "/shared", "/shared/arise"),
+        ("", "", "/home/me/.cache/arise"),
+        ("", "relative", "/home/me/.cache/arise"),
+        ("~/own", "", "/home/me/own"),
+    ],
+)
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, own: str, shared: str, wanted: str) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("ARISE_CACHE", own)
+    monkeypatch.setenv("XDG_CACHE_HOME", shared)
+    assert pretrained.cache_root() == Path(wanted)
+    assert pretrained.cached_folder("smollm2-135m") == Path(wanted) / "models" / "smollm2-135m"
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ARISE_CACHE", str(tmp_path / "file"))
+    result = CliRunner().invoke(app, ["pull", "smollm2-135m"])
+    assert result.exit_code == 5
+    assert f"error[storage]  {tmp_path / 'file'}" in result.output
+    assert "ARISE_CACHE" in result.output

@@ -12,18 +12,18 @@ from arise.types import Tally
 from tests.builders import a_pair
 from tests.stored_runs import write_run
 
-NOTHING = {"success": False, "verdicts": {}}
+ROLLOUT: dict[str, object] = {"trajectory": {"left_out": []}}
+NOTHING = {"success": False, "verdicts": {}, "rollout": ROLLOUT}
 
 
 def attempts(passes: int, fails: int, rubric: str = "r1") -> list[dict[str, object]]:
-    return [{"success": True, "verdicts": {rubric: "pass"}}] * passes + [
-        {"success": False, "verdicts": {rubric: "fail"}}
-    ] * fails
+    made = [(True, "pass")] * passes + [(False, "fail")] * fails
+    return [{"success": success, "verdicts": {rubric: verdict}, "rollout": ROLLOUT} for success, verdict in made]
 
 
 def test_only_applicable_verdicts_and_known_outcomes_count() -> None:
-    lost: dict[str, object] = {"success": None, "verdicts": {}}
-    elsewhere = {"success": True, "verdicts": {"r1": "not_applicable"}}
+    lost: dict[str, object] = {"success": None, "verdicts": {}, "rollout": ROLLOUT}
+    elsewhere = {"success": True, "verdicts": {"r1": "not_applicable"}, "rollout": ROLLOUT}
     arm = arm_of([*attempts(2, 1), lost, elsewhere])
     assert (arm.outcomes, arm.faults, arm.behaviours) == (Tally(3, 4), 1, {"r1": Tally(2, 3)})
 
@@ -37,6 +37,13 @@ def test_a_skill_is_compared_with_no_skill_on_its_own_behaviour() -> None:
     assert row["difference"]["interval"][0] > 0.0
     assert (found["passed_without"]["passes"], found["passed_with_all"]["passes"]) == (1, 8)
     assert row["without"]["interval"] == pytest.approx([1.79, 40.42], abs=0.01)
+
+
+def test_skills_that_did_not_fit_are_named() -> None:
+    crowded = {"trajectory": {"left_out": [{"rubric_id": "r1", "revision": 0}]}}
+    arms = {name: arm_of(attempts(1, 1)) for name in ("none", "r1")}
+    arms["all"] = arm_of([{"success": True, "verdicts": {}, "rollout": crowded}])
+    assert report([a_pair("r1")], arms)["left_out"] == {"all": ["r1"]}
 
 
 def test_a_behaviour_that_never_applied_has_no_rate_and_no_difference() -> None:

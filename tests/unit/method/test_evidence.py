@@ -4,8 +4,22 @@ from dataclasses import fields, replace
 
 import pytest
 
+from arise.codec import from_json, to_json
 from arise.method.evidence import for_generation, for_refinement, records_of, within_window
-from arise.types import EvidenceRecord, GenerationRecord, Group, Outcome, ShownSkill
+from arise.types import (
+    EvidenceRecord,
+    Feedback,
+    GenerationRecord,
+    Group,
+    Observation,
+    Outcome,
+    ShownSkill,
+    SkillUse,
+    StopReason,
+    ToolCall,
+    Turn,
+    Verdict,
+)
 from tests.builders import FAIL, NA, PASS, a_diagnostic, a_rollout, a_task, the_record
 
 REFINED = ["e0000-00-10", "e0000-00-00", "e0000-00-19", "e0000-00-16"]
@@ -43,6 +57,8 @@ def test_one_record_for_every_judged_rollout() -> None:
         provided_skills=("csv",),
         group_size=4,
         attempts_with_diagnostics=1,
+        skill_use=(SkillUse.NO_OCCASION,),
+        feedback=Feedback(StopReason.FINISHED),
     )
     assert (first.task_id, first.trajectory_id) == ("x9", "tau0")
     assert first.verdicts == (("a", NA), ("b", FAIL)), "sorted by rubric id"
@@ -151,6 +167,75 @@ def test_refinement_takes_32_by_default_in_stable_order() -> None:
     assert for_refinement(found, skill, seed=0, update=2) != chosen
     order = [record.view.evidence_id for record in chosen]
     assert order[:4] == REFINED, "the same on every machine"
+
+
+def test_refinement_prefers_records_with_diagnostics() -> None:
+    skill = ShownSkill("a", 0)
+    rollouts = tuple(
+        a_rollout(j, {"a": FAIL}, shown=[skill], diagnostic=a_diagnostic(int(j % 4 == 0))) for j in range(40)
+    )
+    found = records_of(0, [Group(a_task(), rollouts, 40)])
+    chosen = for_refinement(found, skill, seed=0, update=1, limit=10)
+    assert all(record.view.uncovered_issues for record in chosen)
+    assert len(for_refinement(found, skill, seed=0, update=1)) == 32, "the others fill up what is left"
+
+
+def a_turn(command: str, output: str, error: bool = False) -> Turn:
+    return Turn(f"I say $ {command}", (ToolCall("bash", {"command": command}),), (Observation(output, error),))
+
+
+TURNS = (
+    a_turn("cat /skills/csv/guide", "read me"),
+    a_turn("make", "long\n" * 5000 + "make: no rule for x1\n", error=True),
+    a_turn("make", "long\nmake: no rule for x1\n", error=True),
+    a_turn("make all", "\x1b[31mmake: \u202efailed", error=True),
+    a_turn("ls", "a\nb"),
+    a_turn("cat a", "y" * 10_000_000),
+    Turn("I am done."),
+)
+
+
+def failed_under(skill: ShownSkill, **verdicts: Verdict) -> EvidenceRecord:
+    rollout = a_rollout(0, verdicts, shown=[skill], diagnostic=a_diagnostic())
+    trajectory = replace(rollout.trajectory, turns=TURNS, stop=StopReason.TURN_LIMIT)
+    (record,) = records_of(3, [Group(a_task("x1"), (replace(rollout, trajectory=trajectory),), 1)])
+    return record
+
+
+def test_a_record_holds_environment_feedback_and_the_use_of_skills() -> None:
+    view = failed_under(ShownSkill("a", 1), a=FAIL, b=PASS).view
+    assert view.feedback == Feedback(StopReason.TURN_LIMIT, 7, 3, ("make: no rule for [task]", "[31mmake: failed"))
+    assert view.opened_skills == ("csv",)
+    assert view.skill_use == (SkillUse.NOT_FOLLOWED,)
+    uses = {PASS: SkillUse.FOLLOWED, FAIL: SkillUse.NOT_FOLLOWED, NA: SkillUse.NO_OCCASION}
+    for verdict, use in uses.items():
+        assert failed_under(ShownSkill("a", 1), a=verdict).view.skill_use == (use,)
+    assert failed_under(ShownSkill("a", 1), b=FAIL).view.skill_use == (SkillUse.NOT_JUDGED,)
+
+
+def test_refinement_gets_a_bounded_excerpt_of_the_failing_turns() -> None:
+    skill = ShownSkill("a", 1)
+    (chosen,) = for_refinement([failed_under(skill, a=FAIL)], skill, seed=0, update=1)
+    assert [turn.turn for turn in chosen.excerpt] == [3, 4, 6, 7]
+    assert [turn.error for turn in chosen.excerpt] == [True, True, False, False]
+    assert chosen.excerpt[0].action == "bash: make"
+    assert chosen.excerpt[0].observation == "long make: no rule for [task]"
+    assert chosen.excerpt[3].action == "I am done."
+    sizes = [len(turn.action) + len(turn.observation) for turn in chosen.excerpt]
+    assert max(sizes) < 2 * 260
+    assert " [cut] " in chosen.excerpt[2].observation
+    assert failed_under(skill, a=PASS).excerpt == (), "kept only where it can be of use"
+
+
+def test_a_record_of_an_older_run_is_still_read() -> None:
+    record = failed_under(ShownSkill("a", 1), a=FAIL)
+    assert from_json(EvidenceRecord, to_json(record)) == record
+    saved = to_json(record)
+    del saved["excerpt"]
+    for name in ("skill_use", "opened_skills", "feedback"):
+        del saved["view"][name]
+    older = from_json(EvidenceRecord, saved)
+    assert (older.excerpt, older.view.feedback, older.view.skill_use) == ((), Feedback(), ())
 
 
 def test_limits_must_be_positive() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from arise.config import PoolLimits
-from arise.method.lifecycle import Evolution, evolve, fate, fates, refined, room
+from arise.config_pool import PoolLimits
+from arise.method.lifecycle import Evolution, deciding, evolve, fate, fates, refined, room
 from arise.types import Capability, Fate, Pool, PoolEvent, Rewrite, Skill, Tally
 from tests.builders import a_pair, a_pool, a_proposal
 
@@ -76,6 +76,29 @@ def test_unknown_rubric() -> None:
         evolve(POOL, TALLIES, iteration=9, rewrites={"zz": Rewrite("text")})
 
 
+UNGUIDED = {"r001": Tally(0, 4), "r003": Tally(0, 4), "r004": Tally(0, 0)}
+
+
+def test_all_verdicts_decide_as_in_the_paper() -> None:
+    assert deciding(TALLIES, UNGUIDED) == TALLIES
+
+
+def test_unguided_verdicts_decide_where_there_are_any() -> None:
+    found = deciding(TALLIES, UNGUIDED, PoolLimits(rate="unguided"))
+    assert found == TALLIES | {"r001": Tally(0, 4), "r003": Tally(0, 4)}
+
+
+def test_a_pair_that_passes_only_under_guidance_is_hidden_by_all_and_refined_by_unguided_verdicts() -> None:
+    pool, every, alone = Pool((a_pair("r001", active=True),), 1, 1), {"r001": Tally(48, 100)}, {"r001": Tally(4, 50)}
+    hidden = evolve(pool, every, iteration=9, unguided=alone)
+    assert hidden.events == (PoolEvent(9, "r001", "hide", 48, 100, 0, "", 4, 50),)
+    refined_ = evolve(pool, every, iteration=9, unguided=alone, limits=PoolLimits(rate="unguided"))
+    note = "skill unchanged: no rewrite was made"
+    assert refined_.events == (PoolEvent(9, "r001", "refine", 48, 100, 0, note, 4, 50),)
+    few = PoolLimits(rate="unguided", min_evaluations=51)
+    assert evolve(pool, every, iteration=9, unguided=alone, limits=few).events == ()
+
+
 def test_room_is_limited_by_new_pairs_and_by_the_pool() -> None:
     everything_kept = fates(POOL, {})
     assert room(POOL, everything_kept) == 8
@@ -86,7 +109,9 @@ def test_room_is_limited_by_new_pairs_and_by_the_pool() -> None:
 
 
 def test_refined_keeps_the_skill_active() -> None:
-    assert refined(Skill("old", active=True, revision=3), "new") == Skill("new", active=True, revision=4)
+    assert refined(Skill("old", active=True, revision=3), "new") == Skill("new", True, 4, earlier=("old",))
+    twice = refined(refined(Skill("a", active=True), "b"), "c")
+    assert twice == Skill("c", True, 2, earlier=("a", "b"))
 
 
 def evolved() -> Evolution:
@@ -99,7 +124,7 @@ def test_the_next_pool() -> None:
     pool = evolved().pool
     assert [rubric.id for rubric in pool.rubrics] == ["r001", "r002", "r003", "r005", "r010", "r011"]
     assert [pair.skill.active for pair in pool.pairs] == [True, True, False, False, False, False]
-    assert pool.find("r001").skill == Skill("sharper", active=True, revision=3)
+    assert pool.find("r001").skill == Skill("sharper", True, 3, earlier=("skill r001",))
     assert pool.find("r001").rubric == POOL.find("r001").rubric
     assert pool.find("r005") == POOL.find("r005")
     assert (pool.version, pool.born) == (8, 11)

@@ -3,7 +3,7 @@ import pytest
 
 from arise.method.evidence import records_of
 from arise.method.pass_rate import pass_rate, verdict_arrays, window_tallies
-from arise.types import Group, Tally
+from arise.types import Group, ShownSkill, Tally
 from tests.builders import FAIL, NA, NAN, PASS, a_group, a_rollout, a_task
 
 
@@ -47,3 +47,14 @@ def test_window_counts_every_valid_applicable_verdict_even_of_incomplete_groups(
     )
     records = records_of(3, [Group(a_task(), rollouts, 8)])
     assert window_tallies(records, ["a", "b", "c"]) == {"a": Tally(1, 3), "b": Tally(0, 0), "c": Tally(0, 0)}
+
+
+def test_unguided_are_the_rollouts_that_did_not_see_that_rubrics_own_skill() -> None:
+    rollouts = (
+        a_rollout(0, {"a": PASS, "b": PASS}, shown=[ShownSkill("a", 0)]),
+        a_rollout(1, {"a": PASS, "b": FAIL}, shown=[ShownSkill("a", 2), ShownSkill("b", 0)]),
+        a_rollout(2, {"a": FAIL, "b": NA}),
+    )
+    records = records_of(3, [Group(a_task(), rollouts, 3)])
+    assert window_tallies(records, ["a", "b"]) == {"a": Tally(2, 3), "b": Tally(1, 2)}
+    assert window_tallies(records, ["a", "b"], unguided=True) == {"a": Tally(0, 1), "b": Tally(1, 1)}

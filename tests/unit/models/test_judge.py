@@ -60,6 +60,17 @@ def test_batches_and_one_diagnostics_request_that_sees_the_whole_pool() -> None:
     assert all("Issue tags" not in ask.system for ask in others)
 
 
+def test_the_format_shown_is_the_format_asked_for() -> None:
+    _, fake = judged(honest(by_number), pool(10), per_call=4)
+    for ask in fake.asks:
+        example = ask.system.partition("## Format example")[2].partition("##")[0]
+        lines = [json.loads(line) for line in example.splitlines() if line.startswith("{")]
+        wanted = "diagnostics_schema" in ask.data
+        verdict = {"rubric_id", "applicable", "verdict"}
+        assert [set(line) for line in lines] == [verdict, verdict, *[{"diagnostics"}] * wanted]
+        assert ("write none" in ask.system) is not wanted
+
+
 def test_related_rubrics_get_their_real_ids_back() -> None:
     def script(ask: Ask) -> Action:
         ids = [rubric["rubric_id"] for rubric in ask.data["rubrics"]]
@@ -92,7 +103,8 @@ def lossy(first: int) -> Script:
         assert isinstance(said, Say)
         lines = said.text.split("\n")
         if ask.number < first:
-            keep = [line for line in lines if "r002" not in line and "diagnostics" not in line]
+            (lost,) = [r["rubric_id"] for r in ask.data["rubrics"] if "habit 2 " in r["rule_text"]]
+            keep = [line for line in lines if lost not in line and "diagnostics" not in line]
             return Say("\n".join(keep))
         return said
 

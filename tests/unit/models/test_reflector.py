@@ -28,6 +28,7 @@ from arise.types import (
     Skill,
     Verdict,
 )
+from tests.builders import a_pair
 from tests.unit.models.builders import QUICK, pool, reflector_settings
 from tests.unit.models.test_wire_objects import PAIR
 from tests.unit.test_text_rules import PROPOSAL, SKILLS
@@ -77,29 +78,6 @@ def test_a_round_gives_valid_pairs_and_reasons() -> None:
     assert data["generation_round"] == 1
     assert data["evidence_selected_count"] == 3
     assert data["evidence_selection_policy"] == "diagnostics_required_stable_random_unstratified"
-
-
-def test_evidence_carries_no_outcome_and_no_task_id() -> None:
-    _, fake = propose(items())
-    shown = json.dumps(fake.asks[0].data["evidence"])
-    assert not any(word in shown for word in ("reward", "success", "verifier", "task_id", "score"))
-    assert set(fake.asks[0].data["evidence"][0]) == {
-        "evidence_id",
-        "step",
-        "coevolution_pool_version",
-        "task",
-        "coevolution_rubric_diagnostics",
-        "skill_usage_summary",
-        "attempt_group_summary",
-    }
-
-
-def test_counts_of_the_selection_are_stated() -> None:
-    evidence = tuple(record(i) for i in range(1, 4))
-    _, fake = propose(items(), counts=Selection(evidence, 40, 30))
-    data = fake.asks[0].data
-    assert (data["evidence_total_count"], data["evidence_with_generation_diagnostics_count"]) == (40, 30)
-    assert data["evidence_omitted_count"] == 27
 
 
 def test_a_pair_that_repeats_itself_or_the_pool_is_rejected() -> None:
@@ -195,27 +173,61 @@ def test_a_dead_endpoint_costs_the_round_only() -> None:
     assert reflection.rejections[0].reason.startswith("unavailable")
 
 
-def test_evidence_beyond_the_context_is_clipped_then_left_out() -> None:
-    evidence = tuple(record(i, "When it is long, " + "x" * 4900) for i in range(256))
-    _, fake = reflected(items(), lambda r: r.propose(Selection(evidence, 256, 256), [], 8, 0))
-    shown = fake.asks[0].data["evidence"]
-    assert len(fake.asks[0].user) < 131_072 * 3
-    assert len(shown) == 256, "texts are clipped before records are left out"
-    assert shown[0]["coevolution_rubric_diagnostics"]["uncovered_issues"][0]["text"].endswith("[cut]")
+def repeated_pair(rubric_id: str, retired: int | None) -> Pair:
+    """A pair with the words of the proposal, in the pool or retired."""
+    return Pair(replace(PROPOSAL.as_pair(rubric_id).rubric), Skill(""), retired)
 
 
-def rewrite(script: Script, text: str = "Keep habit 1.") -> tuple[Any, FakeLLM]:
-    pair = Pair(pool(1).pairs[0].rubric, Skill(text, True, 2))
+def test_a_proposal_that_repeats_a_retired_pair_is_a_return_and_no_new_pair() -> None:
+    away = repeated_pair("r007", 3)
+    reflection, fake = propose(items(PAIR), [*pool(1).pairs, away])
+    assert (reflection.proposals, reflection.rejections) == ((), ())
+    (back,) = reflection.returns
+    assert (back.rubric_id, back.proposal.issue_refs) == ("r007", tuple(PAIR["issue_evidence_refs"]))
+    told = fake.asks[0].data["avoid_criteria"]
+    assert ["retired_before_step" in entry for entry in told] == [False, True]
+    assert told[1]["retired_before_step"] == 3
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_repetition_of_the_pool_counts_before_that_of_a_retired_pair(order: int) -> None:
+    avoid = [repeated_pair("r007", 3), repeated_pair("r009", None)][::order]
+    reflection, _ = propose(items(PAIR), avoid)
+    assert (reflection.proposals, reflection.returns) == ((), ())
+    assert "word for word" in reflection.rejections[0].reason
+
+
+def test_a_paraphrase_of_a_retired_pair_is_a_return_too() -> None:
+    away = repeated_pair("r007", 3)
+    near = replace(away, rubric=replace(away.rubric, criteria_text=f"{away.rubric.criteria_text} Always."))
+    near = replace(near, rubric=replace(near.rubric, rule_text=f"{near.rubric.rule_text} Nothing else counts."))
+    reflection, _ = propose(items(PAIR), [near])
+    assert [back.rubric_id for back in reflection.returns] == ["r007"]
+    assert reflection.proposals == ()
+
+
+def test_a_prompt_names_the_pairs_that_retired_last_and_a_repetition_of_an_older_one_is_found() -> None:
+    oldest = repeated_pair("r000", 1)
+    others = [replace(a_pair(f"r{n:03d}"), retired=n) for n in range(2, 80)]
+    reflection, fake = propose(items(PAIR), [*others, oldest])
+    told = [entry["retired_before_step"] for entry in fake.asks[0].data["avoid_criteria"]]
+    assert told == list(range(16, 80))
+    assert [back.rubric_id for back in reflection.returns] == ["r000"]
+
+
+def rewrite(script: Script, text: str = "Keep habit 1.", earlier: tuple[str, ...] = ()) -> tuple[Any, FakeLLM]:
+    pair = Pair(pool(1).pairs[0].rubric, Skill(text, True, 2, earlier=earlier))
     failures = [RefinementRecord(record(i), Outcome(False, 0.0)) for i in range(1, 3)]
     return reflected(script, lambda r: r.rewrite(pair, failures))
 
 
 def test_a_rewrite_sees_the_old_skill_and_the_outcome() -> None:
     better = SKILLS["acceptable"][3]
-    result, fake = rewrite(always(json.dumps({"skill_text": better})))
+    result, fake = rewrite(always(json.dumps({"skill_text": better})), earlier=("Have a habit.", "Keep a habit."))
     assert result.text == better
     data = fake.asks[0].data
-    assert data["previous_skill"] == {"skill_text": "Keep habit 1.", "revision": 2}
+    earlier = ["Have a habit.", "Keep a habit."]
+    assert data["previous_skill"] == {"skill_text": "Keep habit 1.", "revision": 2, "earlier_skill_texts": earlier}
     assert data["failing_evidence"][0]["outcome_context"] == {"verifier_success": False, "score": 0.0}
     assert data["rubric"]["scoring_spec"]["type"] == "binary"
     assert data["evidence_selection_policy"] == "stable_random_failed_rollouts"
@@ -229,5 +241,7 @@ def test_a_hostile_or_unchanged_rewrite_keeps_the_old_skill() -> None:
     same = SKILLS["acceptable"][0]
     result, _ = rewrite(always(json.dumps({"skill_text": same})), same)
     assert (result.text, result.reason) == (None, "the rewrite changes nothing")
+    result, _ = rewrite(always(json.dumps({"skill_text": same})), earlier=("Have a habit.", same))
+    assert (result.text, result.reason) == (None, "the rewrite is revision 1 again")
     result, _ = rewrite(lambda _: Status(503))
     assert result.text is None

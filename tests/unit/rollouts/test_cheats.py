@@ -1,7 +1,6 @@
 """F10: agents that attack the verifier earn 0, and honest ones earn 1 from the very same tests."""
 
 import asyncio
-import sysconfig
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,9 +8,9 @@ import pytest
 
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.sandbox import BubblewrapPool
-from tests.task_folders import DIFF_TEST
+from tests.task_folders import DIFF_TEST, bare_task
 
-SITE = sysconfig.get_path("purelib")
+SITE = str(Path(pytest.__file__).parents[1])
 PYTHON_TEST = """python3 - <<'END'
 import json, os
 ok = os.path.exists("answer.txt") and json.loads(open("answer.txt").read()) == 42
@@ -114,7 +113,7 @@ def earn(cheat: Cheat, commands: tuple[str, ...], tests: Path) -> VerifierResult
             box = await pool.open()
             for command in commands:
                 await box.run(command, 20)
-            return await verifier.verify(box, tests, 30, cheat.environment)
+            return await verifier.verify(box, bare_task(tests, 30, cheat.environment))
 
     return asyncio.run(body())
 

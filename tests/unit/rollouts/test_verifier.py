@@ -1,4 +1,4 @@
-"""A verifier's reward, or the reason why there is none; never a 0 in its place."""
+"""A verifier's reward: what test.sh says, 0 with its reason where an attempt can be to blame, none where it cannot."""
 
 import asyncio
 import signal
@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from arise.rollouts.verifier import (
+from arise.rollouts.reward import (
     RewardError,
-    Verifier,
-    VerifierResult,
+    Written,
     choose_reward,
+    final_reward,
     parse_json_reward,
     parse_text_reward,
 )
+from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.sandbox import MIB, BubblewrapPool, Limits
 from tests.leftovers import SLEEP, processes_with
+from tests.task_folders import bare_task
 
 OUT = "/logs/verifier"
 
@@ -29,7 +31,7 @@ def verify(test: str, tmp_path: Path, agent: str = "true", timeout: float = 10, 
         async with BubblewrapPool(1, limits) as pool, Verifier(1, limits) as verifier:
             box = await pool.open()
             await box.run(agent, 10)
-            return await verifier.verify(box, tmp_path, timeout, environment)
+            return await verifier.verify(box, bare_task(tmp_path, timeout, environment))
 
     return asyncio.run(body())
 
@@ -39,7 +41,6 @@ def verify(test: str, tmp_path: Path, agent: str = "true", timeout: float = 10, 
     [
         (f"echo 1 > {OUT}/reward.txt", 1.0, {"reward": 1.0}),
         (f"echo ' 0.25 ' > {OUT}/reward.txt; exit 3", 0.25, {"reward": 0.25}),
-        (f"echo -1 > {OUT}/reward.txt", -1.0, {"reward": -1.0}),
         (
             f'echo 0 > {OUT}/reward.txt; echo \'{{"reward": 1, "x": 0.5}}\' > {OUT}/reward.json',
             1.0,
@@ -66,7 +67,14 @@ def test_reward_is_read(test: str, reward: float, details: dict[str, float], tmp
         (f"echo 1 > {OUT}/reward.txt; : > {OUT}/reward.json", "not JSON"),
         (f"ln -s /etc/passwd {OUT}/reward.txt", "neither"),
         (f"mkfifo {OUT}/reward.txt", "neither"),
-        (f"head -c 1M /dev/zero > {OUT}/reward.txt", "neither"),
+        (f"head -c 1M /dev/zero > {OUT}/reward.txt", "more than 65536 bytes"),
+        (f"echo -1 > {OUT}/reward.txt", "outside 0 to 1"),
+        (f"echo 1e308 > {OUT}/reward.txt", "outside 0 to 1"),
+        (
+            f"echo '{{\"reward\": 1}}' > {OUT}/reward.json; echo 0 > {OUT}/reward.txt",
+            "reward.txt, written after it, says 0",
+        ),
+        (f"echo 1 > {OUT}/reward.txt; rm {OUT}/reward.txt", "neither"),
         (f"echo 1 > {OUT}/reward.txt; kill -9 $$", "signal 9"),
         (f"echo 1 > {OUT}/reward.txt; sleep 60", "timeout"),
         (f"echo 1 > {OUT}/reward.txt; yes", "output"),
@@ -74,10 +82,11 @@ def test_reward_is_read(test: str, reward: float, details: dict[str, float], tmp
         ("exec python3 -c 'x = bytearray(10**9)'", "signal 9"),
     ],
 )
-def test_no_valid_reward_is_a_fault_and_never_zero(test: str, reason: str, tmp_path: Path) -> None:
-    result = verify(test, tmp_path, timeout=1 if reason == "timeout" else 30)
-    assert (result.reward, result.success) == (None, None)
-    assert reason in result.fault
+def test_without_a_valid_reward_an_attempt_gets_0_and_the_reason(test: str, reason: str, tmp_path: Path) -> None:
+    result = verify(f"echo said\n{test}", tmp_path, timeout=1 if reason == "timeout" else 30)
+    assert (result.reward, result.success, result.fault) == (0.0, False, "")
+    assert reason in result.reason
+    assert result.stdout.startswith("said\n")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +96,20 @@ def test_no_valid_reward_is_a_fault_and_never_zero(test: str, reason: str, tmp_p
 def test_bad_json_rewards(text: bytes) -> None:
     with pytest.raises(RewardError):
         parse_json_reward(text)
+
+
+def test_a_range_of_the_tasks_own() -> None:
+    written = [Written("reward.txt", b"-3")]
+    assert final_reward(written, (-5.0, 5.0)) == (-3.0, {"reward": -3.0})
+    with pytest.raises(RewardError, match="outside -1 to 1"):
+        final_reward(written, (-1.0, 1.0))
+
+
+def test_two_files_that_agree_or_of_which_reward_json_came_last() -> None:
+    text, numbers = Written("reward.txt", b"1", order=1), Written("reward.json", b'{"reward": 1, "x": 2}', order=2)
+    assert final_reward([text, numbers]) == (1.0, {"reward": 1.0, "x": 2.0})
+    assert final_reward([Written("reward.txt", b"1.0", order=3), numbers])[0] == 1.0
+    assert final_reward([Written("reward.txt", b"0", order=1), numbers])[0] == 1.0
 
 
 def test_choice_among_several_numbers() -> None:
@@ -104,7 +127,7 @@ def test_agent_processes_are_dead_before_the_tests_run(tmp_path: Path) -> None:
             box = await pool.open()
             await box.run(f"(setsid nohup {SLEEP} >/dev/null 2>&1 &) ; sleep 0.5", 5)
             assert len(processes_with(SLEEP)) == 1
-            await verifier.verify(box, tmp_path, 10)
+            await verifier.verify(box, bare_task(tmp_path))
             return processes_with(SLEEP)
 
     assert asyncio.run(body()) == []
@@ -129,14 +152,14 @@ def test_a_program_run_by_the_tests_cannot_change_them(program: str, tmp_path: P
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (f"(setsid sh -c 'while :; do echo 1 > {OUT}/reward.txt; done' >/dev/null 2>&1 &)", "left processes running"),
+        (f"(setsid sh -c 'while :; do echo 1 > {OUT}/reward.txt; done' >/dev/null 2>&1 &)", ""),
         (f"echo 1 > {OUT}/reward.txt; kill -9 $PPID", "signal 9"),
     ],
 )
 def test_a_program_that_outlasts_or_ends_the_tests_earns_nothing(program: str, reason: str, tmp_path: Path) -> None:
     result = verify(RUNS_THE_PROGRAM, tmp_path, agent=f"cat > program <<'END'\n{program}\nEND")
-    assert result.reward is None
-    assert reason in result.fault
+    assert (result.reward, result.fault) == (0.0, "")
+    assert reason in result.reason
 
 
 def test_a_pipe_that_ends_just_after_the_tests_is_no_fault(tmp_path: Path) -> None:
@@ -165,7 +188,7 @@ def test_a_lost_verifier_sandbox_is_a_fault(tmp_path: Path) -> None:
     async def body() -> VerifierResult:
         async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
             box = await pool.open()
-            verification = asyncio.create_task(verifier.verify(box, tmp_path, 30))
+            verification = asyncio.create_task(verifier.verify(box, bare_task(tmp_path, 30)))
             await asyncio.sleep(0.3)
             for sandbox in tuple(verifier.pool._open):
                 signal.pidfd_send_signal(sandbox.pidfds[0], signal.SIGKILL)
@@ -179,7 +202,7 @@ def test_a_lost_verifier_sandbox_is_a_fault(tmp_path: Path) -> None:
 def test_missing_tests_are_a_fault(tmp_path: Path) -> None:
     async def body() -> VerifierResult:
         async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
-            return await verifier.verify(await pool.open(), tmp_path / "absent", 10)
+            return await verifier.verify(await pool.open(), bare_task(tmp_path / "absent"))
 
     assert "absent" in asyncio.run(body()).fault
 
@@ -194,7 +217,7 @@ def test_verification_is_quick(tmp_path: Path) -> None:
                 box = await pool.open()
                 await asyncio.sleep(0.1)  # until the pools are full again
                 started = time.perf_counter()
-                await verifier.verify(box, tmp_path, 10)
+                await verifier.verify(box, bare_task(tmp_path))
                 taken.append(time.perf_counter() - started)
             return min(taken)
 

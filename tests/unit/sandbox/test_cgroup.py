@@ -39,8 +39,39 @@ def test_version_2_writes_its_limits_and_reads_its_events(tmp_path: Path) -> Non
     assert written == {"memory.max": str(300 * MIB), "pids.max": "65", "memory.swap.max": "0"}
     (folder / "memory.events").write_text("low 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 7\n")
     assert group.out_of_memory_kills() == 2
+    assert not cgroups.shares
     group.add(4711)
     assert (folder / "cgroup.procs").read_text() == "4711"
+
+
+def test_version_2_gives_every_sandbox_the_same_weight_where_cpu_is_delegated(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids")
+    (tmp_path / "membership").write_text("0::/\n")
+    cgroups = find_cgroups(tmp_path, tmp_path / "membership")
+    assert cgroups == Cgroups(2, (tmp_path,), shares=True)
+    (folder,) = cgroups.create(LIMITS).folders
+    assert (folder / "cpu.weight").read_text() == "100"
+
+
+def test_version_2_switches_on_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids")
+    (tmp_path / "cgroup.subtree_control").write_text("")
+    (tmp_path / "membership").write_text("0::/\n")
+    find_cgroups(tmp_path, tmp_path / "membership")
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+
+
+def test_version_1_has_a_path_of_its_own_for_each_controller(tmp_path: Path) -> None:
+    for name in ("memory/a/b", "pids", "cpu/c"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "membership").write_text("4:memory:/a/b\n8:pids:/\n2:cpu,cpuacct:/c\n0::/\n")
+    cgroups = find_cgroups(tmp_path, tmp_path / "membership")
+    assert cgroups == Cgroups(1, (tmp_path / "memory/a/b", tmp_path / "pids", tmp_path / "cpu/c"), shares=True)
+    group = cgroups.create(LIMITS)
+    written = {
+        f"{path.parent.parent.name}/{path.name}": path.read_text() for f in group.folders for path in f.iterdir()
+    }
+    assert written == {"b/memory.limit_in_bytes": str(300 * MIB), "pids/pids.max": "65", "c/cpu.shares": "1024"}
 
 
 def test_no_usable_group_is_none(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arise.ports import SandboxLost
-from arise.sandbox import BubblewrapPool, BubblewrapSandbox
+from arise.sandbox import BubblewrapPool, BubblewrapSandbox, bubblewrap
 from arise.types import CommandResult
 
 
@@ -51,6 +51,32 @@ def test_the_server_cannot_be_signalled_and_killing_everything_is_a_command_like
     killed, after = run("kill -9 1; kill -STOP 1; kill -9 -1; kill -9 $$", "echo alive")
     assert (killed.exit_code, killed.ended) == (137, "exit")
     assert after.output == "alive\n"
+
+
+def test_no_signal_and_no_limit_set_from_inside_reaches_the_server() -> None:
+    limits = "--nofile=3 --as=1000 --cpu=0 --fsize=0 --nproc=0 --stack=0"
+    _, limited, after = run(
+        "for n in $(seq 64); do kill -$n 1; done; sleep 0.2",
+        f"prlimit --pid 1 {limits}; ulimit -n 50; ulimit -n",
+        "echo alive",
+    )
+    assert "Operation not permitted" in limited.output
+    assert limited.output.endswith("50\n"), "its own limits a command may lower"
+    assert after.output == "alive\n"
+
+
+def test_a_server_that_cannot_answer_for_its_processes_is_their_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "GRACE_SECONDS", 0.2)
+
+    async def body() -> tuple[str, str, bool]:
+        async with BubblewrapPool(1) as pool:
+            box = await pool.open()
+            await box.run("echo kept > file", 5)
+            signal.pidfd_send_signal(box.pidfds[0], signal.SIGSTOP)
+            first, second = await box.run("sleep 5", 0.1), await box.run("echo", 5)
+            return first.ended, second.ended, (box.files / "file").exists()
+
+    assert asyncio.run(body()) == ("timeout", "timeout", True)
 
 
 def test_background_processes_last_until_the_sandbox_ends() -> None:
@@ -129,3 +155,22 @@ def test_files_outlive_the_processes(tmp_path: Path) -> None:
             return [*sorted(os.listdir(box.files)), (box.files / "made").read_text()]
 
     assert asyncio.run(body()) == ["given", "made", "in"]
+
+
+def test_both_streams_come_in_the_order_in_which_they_were_written() -> None:
+    both = "".join(f"out {n}\nerr {n}\n" for n in range(200))
+    command = "for n in $(seq 0 199); do echo out $n; echo err $n >&2; done"
+    assert [result.output for result in run(*[command] * 3)] == [both] * 3
+
+
+@pytest.mark.parametrize("command", ["echo late > >(cat)", "echo late | tee >(cat >&2)", "(sleep 0.05; echo late) &"])
+def test_what_the_last_processes_of_a_command_print_belongs_to_it(command: str) -> None:
+    """The shell does not wait for them; without a moment's grace the scheduler would decide what an agent reads."""
+    expected = "late\n" * (2 if "tee" in command else 1)
+    assert {result.output for result in run(*[command] * 20)} == {expected}
+
+
+def test_a_server_in_the_background_does_not_hold_up_its_command() -> None:
+    started, still = run("sleep 30 & echo started", "pgrep -c sleep")
+    assert started.output == "started\n"
+    assert still.output == "1\n"

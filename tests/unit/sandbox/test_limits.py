@@ -56,6 +56,46 @@ def test_fork_bomb_is_stopped_and_others_go_on() -> None:
     assert processes_with(f"forks-of-{os.getpid()}") == []
 
 
+HOGS = "for i in 1 2 3 4; do python3 -c 'import time; x = bytearray(100 * 2**20); time.sleep(30)' & done; wait"
+
+
+def without_groups(*commands: str, pause: float = 0.0) -> list[CommandResult]:
+    """Runs commands where the kernel offers no control groups."""
+
+    async def body() -> list[CommandResult]:
+        pool = BubblewrapPool(1, SMALL)
+        pool.cgroups = None
+        async with pool:
+            box = await pool.open()
+            results = []
+            for command in commands:
+                results.append(await box.run(command, 20))
+                await asyncio.sleep(pause)
+            return results
+
+    return asyncio.run(body())
+
+
+def test_without_control_groups_more_processes_than_allowed_are_ended() -> None:
+    bomb, after = without_groups(f"{FORKS}\nsleep 20", "ls -d /proc/[0-9]* | wc -l")
+    # The kernel refuses to make more for any user but root, for whom the server ends them all.
+    assert bomb.ended == "processes" or int(bomb.output) <= SMALL.processes
+    assert int(after.output) < 10
+
+
+def test_without_control_groups_processes_are_capped_together_in_memory() -> None:
+    hogs, after = without_groups(HOGS, "echo alive")
+    assert (hogs.ended, hogs.exit_code) == ("memory", 137)
+    assert (after.ended, after.output) == ("exit", "alive\n")
+
+
+def test_without_control_groups_what_goes_on_between_commands_is_watched_too() -> None:
+    later = HOGS.replace("import time;", "import time; time.sleep(0.3);").removesuffix("; wait")
+    begun, left = without_groups(f"({later}) > /dev/null 2>&1", "pgrep -c python3", pause=2.5)
+    assert begun.ended == "exit"
+    assert left.output == "0\n"
+
+
 def test_a_bomb_that_fills_the_process_limit_is_cleared_by_the_next_command() -> None:
     _, blocked, free = run(":(){ :|:& };: ; sleep 0.3", "echo blocked", "echo free", timeout=3)
     assert blocked.ended in ("exit", "timeout")

@@ -1,6 +1,8 @@
 """Copies of hostile folders (F30): nothing is followed, and a link is kept only where it cannot become a window."""
 
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arise.sandbox.seccomp import filter_program
-from arise.sandbox.tree import FOLDER, MAX_DEPTH, MAX_ENTRIES, copy_tree, read_plain_file, stays_inside
+from arise.sandbox.tree import (
+    FOLDER,
+    MAX_DEPTH,
+    MAX_ENTRIES,
+    TreeRefused,
+    copy_tree,
+    read_plain_file,
+    stays_inside,
+)
 
 
 def copied(source: Path, target: Path) -> tuple[str, ...]:
@@ -18,6 +28,25 @@ def copied(source: Path, target: Path) -> tuple[str, ...]:
         return copy_tree(source, fd, "/app")
     finally:
         os.close(fd)
+
+
+def as_user(action: Callable[[], bool], owned: list[Path], passed: list[Path]) -> bool:
+    """Whether an action succeeds for somebody whom modes bind, as they do not bind root."""
+    if os.getuid():
+        return action()
+    for path in owned:
+        os.chown(path, 65534, 65534)
+    for path in passed:
+        path.chmod(0o755)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setresuid(65534, 65534, 65534)
+            status = int(not action())
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
 
 
 @pytest.fixture
@@ -56,6 +85,25 @@ def test_links_out_are_left_out(link: str, source: Path, tmp_path: Path) -> None
     assert os.listdir(tmp_path / "target") == []
 
 
+def test_what_an_agent_locked_comes_along_and_can_be_read(source: Path, tmp_path: Path) -> None:
+    (source / "d").mkdir()
+    (source / "d/secret").write_text("kept")
+    (tmp_path / "target").mkdir()
+    for path, mode in ((source / "d/secret", 0o000), (source / "d", 0o100), (source, 0o000)):
+        path.chmod(mode)
+
+    def copy() -> bool:
+        fd = os.open(tmp_path / "target", FOLDER)
+        return copy_tree(source, fd, "/app", left_by_agent=True) == ()
+
+    assert as_user(
+        copy, [source, source / "d", source / "d/secret", tmp_path / "target"], [tmp_path, *tmp_path.parents[:2]]
+    )
+    assert (tmp_path / "target/d").stat().st_mode & 0o777 == 0o500
+    assert (tmp_path / "target/d/secret").stat().st_mode & 0o777 == 0o400
+    assert (tmp_path / "target/d/secret").stat().st_size == 4
+
+
 def test_special_files_are_left_out(source: Path, tmp_path: Path) -> None:
     os.mkfifo(source / "pipe")
     assert copied(source, tmp_path / "target") == ("pipe (not a file, folder or link)",)
@@ -77,11 +125,43 @@ def test_sparse_files_stay_sparse(source: Path, tmp_path: Path) -> None:
 
 def test_depth_and_number_are_bounded(source: Path, tmp_path: Path) -> None:
     deep = source
-    for _ in range(MAX_DEPTH + 5):
+    for _ in range(MAX_DEPTH):
         deep = deep / "d"
     deep.mkdir(parents=True)
+    assert copied(source, tmp_path / "target") == ()
+    (deep / "one more").mkdir()
+    with pytest.raises(TreeRefused, match=f"more than {MAX_DEPTH} folders deep"):
+        copied(source, tmp_path / "deep")
+    many = tmp_path / "many"
+    for number in range(MAX_ENTRIES // 1000):
+        (many / str(number)).mkdir(parents=True)
+        for name in range(1000):
+            (many / str(number) / str(name)).touch()
+    with pytest.raises(TreeRefused, match=f"more than {MAX_ENTRIES} files"):
+        copied(many, tmp_path / "many-copied")
+
+
+def test_hard_links_deeper_than_a_path_can_name(source: Path, tmp_path: Path) -> None:
+    here = os.open(source, FOLDER)
+    for _ in range(40):
+        os.mkdir("d" * 200, dir_fd=here)
+        inner = os.open("d" * 200, FOLDER, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(os.open("first", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.link("first", "second", src_dir_fd=here, dst_dir_fd=here)
+    os.close(here)
+    assert copied(source, tmp_path / "target") == ()
+    for folder in (source, tmp_path / "target"):  # the name of no file in it fits a path, so pytest could not remove it
+        subprocess.run(["rm", "-r", str(folder)], check=True)
+
+
+def test_names_that_are_not_utf8_come_along_and_can_be_said(source: Path, tmp_path: Path) -> None:
+    os.close(os.open(os.fsencode(source) + b"/\xff\n.txt", os.O_CREAT | os.O_WRONLY))
+    os.symlink(b"/etc/\xfe", os.fsencode(source) + b"/\xfd")
     (left_out,) = copied(source, tmp_path / "target")
-    assert f"{MAX_ENTRIES} files or {MAX_DEPTH} levels" in left_out
+    assert os.listdir(os.fsencode(tmp_path / "target")) == [b"\xff\n.txt"]
+    assert left_out.encode() == "� (a link to /etc/�)".encode()
 
 
 PARTS = st.sampled_from(["..", ".", "", "a", "b", "link", "usr", "app", "tests"])

@@ -109,6 +109,7 @@ def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_last_commit_and_says_what_to_do(tmp_path: Path) -> None:
     store = RunStore.open(tmp_path)
+    (tmp_path / "config.toml").touch()
     store.commit(record(0, with_checkpoint(store, 0)))
     pages = store.query("PRAGMA page_count")[0][0]
     store.query(f"PRAGMA max_page_count={pages}")

@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 from arise.dashboard.charts import Figure, Link, Table
@@ -11,7 +12,9 @@ from arise.dashboard.charts.bars import stacked_bars
 from arise.dashboard.charts.palette import GREY, ORANGE, PURPLE, RED, SERIES
 from arise.dashboard.pages.page import Asked, Fact, Page, amount
 from arise.dashboard.spend import call_events
+from arise.store import RunReader
 
+SHOWN = 50
 KINDS = {"rollouts with a fault": RED, "incomplete groups": ORANGE, "absent verdicts": PURPLE, "skipped updates": GREY}
 
 
@@ -20,17 +23,40 @@ def build(asked: Asked) -> Page:
     run = asked.run
     iterations, sessions = run.iterations(), run.sessions()
     faults = Counter(dict(run.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k")))
-    absent = Counter({sums.k: sums.absent for sums in run.verdict_sums()})
+    tried, lost = run.attempt_sums()
     disk = _disk(run.folder)
     events, _ = call_events(run.folder)
     content = {
         "sessions": [(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(s.at)), s) for s in sessions],
         "disk": Table(("part", "files", "MB"), [(name, files, size / 1e6) for name, files, size in disk]),
         "faults": _faults(asked),
+        "set_aside": _set_aside(asked),
+        "lost": Table(("evaluation", "task", "attempt", "fault"), run.lost_attempts(SHOWN)),
         "checkpoints": [i for i in iterations if i.checkpoint and (run.folder / i.checkpoint).is_dir()],
+        "limits": [next(same) for _, same in groupby(run.missing_limits(), lambda noted: noted[1])],
         "retries": sorted(events.items()),
         "folder": str(run.folder),
     }
+    free = shutil.disk_usage(run.folder).free
+    facts = [
+        Fact(amount(sum(faults.values())), "rollouts with a fault"),
+        Fact(
+            amount(sum(int(i.metrics.get("without_own_reward", 0)) for i in iterations)),
+            "rollouts that test.sh gave no reward",
+            "these count as 0; each rollout has its reason",
+        ),
+        Fact(amount(lost), "evaluation attempts lost", f"of {amount(tried)}"),
+        Fact(amount(_unanswered(events)), "calls to models without a reply"),
+        Fact(str(max(0, len(sessions) - 1)), "times resumed or re-opened"),
+        Fact(f"{sum(size for *_, size in disk) / 1e6:.1f} MB", "on disk", f"{free / 1e9:.0f} GB free"),
+        Fact(_since(iterations[-1].at) if iterations else "–", "since the last commit"),
+    ]
+    return Page("health.html", "Health", "health", facts, [_faults_by_iteration(run, faults), *_time(asked)], content)
+
+
+def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
+    iterations = run.iterations()
+    absent = Counter({sums.k: sums.absent for sums in run.verdict_sums()})
     values = {
         "rollouts with a fault": [float(faults[i.k]) for i in iterations],
         "incomplete groups": [float(i.metrics.get("incomplete", 0)) for i in iterations],
@@ -38,7 +64,7 @@ def build(asked: Asked) -> Page:
         "skipped updates": [float(i.metrics.get("skipped", 0)) for i in iterations],
     }
     numbers = [i.number for i in iterations]
-    figure = Figure(
+    return Figure(
         "faults",
         "What went wrong, by iteration",
         stacked_bars("faults by iteration", numbers, values, KINDS, width=1140.0, height=200.0),
@@ -47,14 +73,6 @@ def build(asked: Asked) -> Page:
         tuple(KINDS.items()),
         wide=True,
     )
-    free = shutil.disk_usage(run.folder).free
-    facts = [
-        Fact(amount(sum(faults.values())), "rollouts with a fault"),
-        Fact(str(max(0, len(sessions) - 1)), "times resumed or re-opened"),
-        Fact(f"{sum(size for *_, size in disk) / 1e6:.1f} MB", "on disk", f"{free / 1e9:.0f} GB free"),
-        Fact(_since(iterations[-1].at) if iterations else "–", "since the last commit"),
-    ]
-    return Page("health.html", "Health", "health", facts, [figure, *_time(asked)], content)
 
 
 def _time(asked: Asked) -> list[Figure]:
@@ -80,10 +98,24 @@ def _time(asked: Asked) -> list[Figure]:
     ]
 
 
+def _set_aside(asked: Asked) -> Table:
+    """Tasks that are not drawn for now, because faults left group after group of theirs incomplete."""
+    run = asked.run
+    rows = [
+        (Link(task, asked.links.task(task)), faulty.in_a_row, (faulty.since or 0) + 1, (faulty.until or 0) + 1)
+        for task, faulty in run.set_aside().items()
+    ]
+    return Table(("task", "groups lost in a row", "set aside after", "tried again from"), rows)
+
+
+def _unanswered(events: Counter[str]) -> int:
+    return sum(count for name, count in events.items() if name.endswith(".unanswered"))
+
+
 def _faults(asked: Asked) -> Table:
     rows = [
         (Link(row.id, asked.links.trajectory(row.id)), row.k + 1, row.fault)
-        for row in asked.run.rollouts(outcome="fault", limit=50)
+        for row in asked.run.rollouts(outcome="fault", limit=SHOWN)
     ]
     return Table(("rollout", "iteration", "fault"), rows)
 

@@ -19,8 +19,8 @@ from arise.types import Tally
 
 MOVERS = 6
 Change = tuple[float | None, float | None]
-Rise = tuple[float, PairLife, Change, Change]
-"""How far a behaviour rose; its pair; from where to where on held-out tasks, and in training."""
+Rise = tuple[float, PairLife, Change, Change, Change]
+"""How far a behaviour rose; its pair; from where to where on held-out tasks, in training, and there unguided."""
 
 
 def build(asked: Asked) -> Page:
@@ -30,6 +30,7 @@ def build(asked: Asked) -> Page:
     pairs, committed, config = run.pairs(), run.committed(), run.config()
     success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
     rubrics = summed(((v.k, v.passes, v.evaluations) for v in run.verdict_sums()), size, committed)
+    alone = summed(((c.k, c.passes, c.evaluations) for c in counts if not c.shown), size, committed)
     spending = Spending.of(run)
     figures = [
         _rates(success, rubrics),
@@ -45,12 +46,14 @@ def build(asked: Asked) -> Page:
         "evaluations": summary(tried),
         "planned": config.get("train", {}).get("iterations"),
     }
-    return Page("overview.html", "Overview", "", _facts(success, rubrics, groups, pairs, iterations), figures, content)
+    facts = _facts(success, rubrics, alone, groups, pairs, iterations)
+    return Page("overview.html", "Overview", "", facts, figures, content)
 
 
 def _facts(
     success: Sequence[Window],
     rubrics: Sequence[Window],
+    alone: Sequence[Window],
     groups: Sequence[GroupSums],
     pairs: Sequence[PairLife],
     iterations: Sequence[Iteration],
@@ -62,7 +65,11 @@ def _facts(
         change = f"{100 * (success[-1].rate - success[0].rate):+z.1f} points since the first window"
     return [
         Fact(percent(success[-1].rate if success else None), "tasks passed, last window", change),
-        Fact(percent(rubrics[-1].rate if rubrics else None), "rubrics passed, last window"),
+        Fact(
+            percent(rubrics[-1].rate if rubrics else None),
+            "rubrics passed, last window",
+            f"unguided {percent(alone[-1].rate if alone else None)}",
+        ),
         Fact(str(len(in_pool)), "rubrics in the pool", f"{sum(p.status == 'shown' for p in in_pool)} skills shown"),
         Fact(str(len(pairs) - len(in_pool)), "rubrics mastered and retired", f"of {len(pairs)} ever born"),
         Fact(percent(now.get("coverage"), 0), "coverage", "of the pool over the tasks"),
@@ -172,7 +179,8 @@ def _movers(
         alone = pass_rate(before.get(name, Tally())), pass_rate(after.get(name, Tally()))
         rises = [last - first for first, last in (alone, trained) if first is not None and last is not None]
         if rises:
-            found.append((rises[0], pair, alone, trained))
+            unguided = [w.unguided_rate for w in windows if w.unguided.evaluations] or [None]
+            found.append((rises[0], pair, alone, trained, (unguided[0], unguided[-1])))
     found.sort(key=lambda item: -item[0])
     farthest: dict[str, Rise] = {}
     for rise in found:
@@ -183,12 +191,14 @@ def _movers(
             pair.rubric.criteria_text,
             _from_to(*alone),
             _from_to(*trained),
+            _from_to(*unguided),
             pair.rubric.capability.value,
-            pair.status,
+            str(pair.standing),
         )
-        for _, pair, alone, trained in list(farthest.values())[:MOVERS]
+        for _, pair, alone, trained, unguided in list(farthest.values())[:MOVERS]
     ]
-    return Table(("rubric", "behaviour", "held out, no skill", "in training", "capability", "skill now"), rows)
+    columns = ("rubric", "behaviour", "held out, no skill", "in training", "there unguided", "capability", "skill now")
+    return Table(columns, rows)
 
 
 def _from_to(first: float | None, last: float | None) -> str:

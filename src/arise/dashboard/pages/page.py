@@ -47,7 +47,7 @@ class Asked:
     @property
     def update_every(self) -> int:
         """Iterations in a window: the pool changes at its end."""
-        return int(self.run.config().get("pool", {}).get("update_every", 10))
+        return self.run.update_every
 
 
 class NotFound(LookupError):  # noqa: N818 - it is an answer

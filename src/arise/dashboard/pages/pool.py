@@ -11,7 +11,7 @@ from arise.dashboard.charts.svg import drawing, element, polyline
 from arise.dashboard.pages.page import Asked, Fact, Page, percent
 from arise.dashboard.windows import Window, counts_by_rubric, pair_windows
 from arise.store.rows import EVENTS, Event, PairLife, ProposalRow
-from arise.types import Capability
+from arise.types import Capability, Status
 
 LANES_ON_PAGE = 80
 COLUMNS = (
@@ -23,12 +23,15 @@ COLUMNS = (
     "retired after",
     "first window",
     "last window",
+    "last window, unguided",
     "verdicts",
     "skill revision",
 )
-USUAL = ("born", "activate", "refine", "hide", "retire")
+USUAL = ("born", "activate", "refine", "hide", "retire", "reopen")
 REJECTED = 12
-STATUSES = ("", "shown", "hidden", "retired")
+JOINS = (*BIRTHS, "reopen")
+STUCK = "stuck"
+STATUSES = ("", *(status.value for status in Status), STUCK)
 
 
 def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -> Page:
@@ -36,9 +39,7 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
     run = asked.run
     committed, pairs, events = run.committed(), run.pairs(), run.events()
     counts = counts_by_rubric(run.verdict_counts())
-    chosen = [
-        pair for pair in pairs if capability in ("", pair.rubric.capability.value) and status in ("", pair.status)
-    ]
+    chosen = [pair for pair in pairs if capability in ("", pair.rubric.capability.value) and _has(pair, status)]
     pages = max(1, -(-len(chosen) // LANES_ON_PAGE))
     page = min(page, pages)
     visible = chosen[(page - 1) * LANES_ON_PAGE : page * LANES_ON_PAGE]
@@ -60,6 +61,11 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
     return Page("pool.html", "Pool", "pool", _facts(asked, pairs, events), figures, content)
 
 
+def _has(pair: PairLife, status: str) -> bool:
+    """Whether a pair stands where the filter asks; without a filter it does."""
+    return status in ("", pair.status) or (status == STUCK and pair.standing.stuck)
+
+
 def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
     """Each behaviour once an update, and none that was taken in another round of it."""
     known = {(proposal.k, proposal.text) for proposal in proposals if proposal.accepted}
@@ -69,20 +75,22 @@ def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
 
 def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> list[Fact]:
     status, kinds = Counter(pair.status for pair in pairs), Counter(event.kind for event in events)
+    stuck = sum(pair.standing.stuck for pair in pairs)
+    returned = f"{kinds['reopen']} came back" if kinds["reopen"] else ""
     iterations = asked.run.iterations()
     coverage = iterations[-1].metrics.get("coverage") if iterations else None
     return [
-        Fact(str(status["hidden"] + status["shown"]), "in the pool"),
+        Fact(str(status[Status.HIDDEN] + status[Status.SHOWN]), "in the pool"),
         Fact(str(len(pairs)), "added"),
-        Fact(str(kinds["retire"]), "retired"),
-        Fact(str(status["shown"]), "skills shown now"),
+        Fact(str(status[Status.RETIRED]), "retired", returned),
+        Fact(str(status[Status.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
         Fact(str(kinds["refine"]), "skills rewritten"),
         Fact(percent(coverage, 0), "coverage C"),
     ]
 
 
 def _timeline(events: Sequence[Event], committed: int) -> Figure:
-    born, retired = (Counter(e.k + 1 for e in events if e.kind in kinds) for kinds in (BIRTHS, ("retire",)))
+    born, retired = (Counter(e.k + 1 for e in events if e.kind in kinds) for kinds in (JOINS, ("retire",)))
     rows, size = [], 0
     for number in sorted(born.keys() | retired.keys()):
         size += born[number] - retired[number]
@@ -134,11 +142,12 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
                 Link(rubric.id, href),
                 rubric.criteria_text,
                 rubric.capability.value,
-                pair.status,
+                str(pair.standing),
                 pair.born_at + 1,
                 None if pair.retired_at is None else pair.retired_at + 1,
                 judged[0].rate if judged else None,
                 judged[-1].rate if judged else None,
+                judged[-1].unguided_rate if judged else None,
                 sum(window.evaluations for window in judged),
                 pair.skills[-1].revision if pair.skills else 0,
             )

@@ -4,18 +4,33 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.lines import Line, line_chart
-from arise.dashboard.charts.palette import BLUE, CAPABILITY, RED
+from arise.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.dashboard.held_out import held_out
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, percent
 from arise.dashboard.pages.pool import label
 from arise.dashboard.windows import Window, pair_windows
-from arise.store.rows import EVENTS, PairLife, VerdictCount
+from arise.store.rows import PairLife, VerdictCount
 from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Verdict
 
 VERDICTS_ON_PAGE, SOURCES = 40, 6
+STUCK = "three refinements in a row did not raise the rate of the rollouts that saw it"
+WINDOW_COLUMNS = (
+    "iterations",
+    "passes",
+    "evaluations",
+    "rate",
+    "low 95 %",
+    "high 95 %",
+    "unguided passes",
+    "unguided evaluations",
+    "unguided rate",
+    "skill",
+    "no verdict",
+)
 VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
 
 
@@ -45,7 +60,6 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
         "label": label(pair.rubric.criteria_text),
         "colour": CAPABILITY[pair.rubric.capability],
         "revisions": _revisions(pair, windows),
-        "events": EVENTS,
         "issues": [
             _source(asked, record, _about(pair.rubric, record.view.uncovered_issues))
             for record in run.evidence(pair.rubric.issue_refs[:SOURCES])
@@ -65,20 +79,28 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
 
 def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
     judged = [window for window in windows if window.evaluations]
-    first, last = (judged[0].rate, judged[-1].rate) if judged else (None, None)
     gone = pair.retired_at
+    when = "" if gone is None else f"after iteration {gone + 1}"
     return [
-        Fact(pair.status if gone is None else "retired", "now", "" if gone is None else f"after iteration {gone + 1}"),
-        Fact(percent(first, 0), "passed, first window"),
-        Fact(percent(last, 0), "passed, last window"),
+        Fact(str(pair.standing), "now", STUCK if pair.standing.stuck else when),
+        _passed(judged[:1], "passed, first window"),
+        _passed(judged[-1:], "passed, last window"),
         Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
         Fact(str(len(pair.skills)), "skill revisions"),
     ]
 
 
-def _rates(windows: Sequence[Window], limits: dict[str, float]) -> Figure:
+def _passed(windows: Sequence[Window], name: str) -> Fact:
+    """The pass rate of one window, with that of its unguided rollouts."""
+    every, alone = (windows[0].rate, windows[0].unguided_rate) if windows else (None, None)
+    return Fact(percent(every, 0), name, f"unguided {percent(alone, 0)}")
+
+
+def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
     points = [(w.last + 1.0, w.rate) for w in windows]
-    band = [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+    alone = [(w.last + 1.0, w.unguided_rate) for w in windows]
+    lines = [Line("all rollouts", BLUE, points, _band(windows)), Line("unguided rollouts", GREEN, alone)]
+    decides = "all its rollouts" if limits.get("rate", "all") == "all" else "its rollouts without the skill"
     thresholds = [
         (f"retires at {percent(limits.get('retire_at', 0.9), 0)}", limits.get("retire_at", 0.9)),
         (f"skill shown at {percent(limits.get('activate_at', 0.3), 0)}", limits.get("activate_at", 0.3)),
@@ -90,6 +112,8 @@ def _rates(windows: Sequence[Window], limits: dict[str, float]) -> Figure:
             w.evaluations,
             w.rate,
             *(interval(w.passes, w.evaluations) or (None, None)),
+            *w.unguided,
+            w.unguided_rate,
             "shown" if w.shown else "hidden",
             w.absent,
         )
@@ -100,14 +124,19 @@ def _rates(windows: Sequence[Window], limits: dict[str, float]) -> Figure:
         "Pass rate by window",
         line_chart(
             "pass rate by window with thresholds",
-            [Line("pass rate", BLUE, points, band)],
+            lines,
             percent=True,
             y_range=(0.0, 1.0),
             thresholds=thresholds,
         ),
-        Table(("iterations", "passes", "evaluations", "rate", "low 95 %", "high 95 %", "skill", "no verdict"), rows),
-        "Whatever the window ends at decides the fate: retire, show, rewrite or hide.",
+        Table(WINDOW_COLUMNS, rows),
+        f"At the end of a window the rate of {decides} decides the fate: retire, show, rewrite or hide.",
+        tuple((line.name, line.colour) for line in lines),
     )
+
+
+def _band(windows: Sequence[Window]) -> list[tuple[float, float, float]]:
+    return [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
 
 
 def _shown(counts: Sequence[VerdictCount]) -> Figure:

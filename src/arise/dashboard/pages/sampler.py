@@ -8,7 +8,7 @@ from arise.dashboard.charts import Figure, Link, Table
 from arise.dashboard.charts.bars import Dot, dot_chart, stacked_bars
 from arise.dashboard.charts.heatmap import heatmaps
 from arise.dashboard.charts.lines import Line, line_chart
-from arise.dashboard.charts.palette import BLUE, CAPABILITY, ORANGE, PATH
+from arise.dashboard.charts.palette import BLUE, CAPABILITY, GREY, ORANGE, PATH
 from arise.dashboard.pages.page import Asked, Fact, NotFound, Page, percent
 from arise.store.rows import CellRow, Iteration
 from arise.types import Capability
@@ -156,6 +156,7 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
     counts: dict[str, list[float]] = {}
     for k, path, slots in asked.run.paths():
         counts.setdefault(path, [0.0] * len(numbers))[k] = float(slots)
+    colours = {path: PATH.get(path, GREY) for path in counts}
     return [
         Figure(
             "coverage",
@@ -171,10 +172,10 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
         Figure(
             "paths",
             "How slots were filled",
-            stacked_bars("slots by path", numbers, counts, PATH),
+            stacked_bars("slots by path", numbers, counts, colours),
             Table(("iteration", *counts), list(zip(numbers, *counts.values(), strict=True))),
             "",
-            tuple((path, PATH[path]) for path in counts),
+            tuple(colours.items()),
         ),
     ]
 

@@ -58,6 +58,7 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
     siblings = asked.run.siblings(row)
     content = {
         "row": row,
+        "verifier_output": stored.rollout.verifier_output,
         "turns": turns,
         "turn_count": stored.turn_count,
         "trajectory": stored.rollout.trajectory,
@@ -82,7 +83,7 @@ def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
     tokens = sum(mask.tokens for mask in stored.masks)
     reward = "" if row.reward is None else f"reward {row.reward:g}"
     return [
-        Fact(outcome, "by the verifier", row.fault or reward),
+        Fact(outcome, "by the verifier", row.fault or stored.rollout.reason or reward),
         Fact(row.stop.replace("_", " "), "ended by"),
         Fact(amount(stored.turn_count), "turns"),
         Fact(amount(row.generated_tokens), "tokens trained on", f"of {amount(tokens)}; the rest is masked"),

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
+from arise.models.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object
 
 
 class _Uncovered(Strict):
     process_name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
     definition: Annotated[str, Field(min_length=1, max_length=1000)]
     observable_outcome: Annotated[str, Field(min_length=1, max_length=1000)]
-    nearest_tag_ids: list[str]
+    nearest_tag_ids: Texts
     distinction: Annotated[str, Field(max_length=1000)]
 
 
 class _Judgment(Strict):
     task_key: str
-    matched_tag_ids: list[str]
+    matched_tag_ids: Texts
     match_rationale: Annotated[str, Field(max_length=2000)]
     uncovered: _Uncovered | None
     confidence: Literal["high", "medium", "low"]

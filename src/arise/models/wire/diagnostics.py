@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
+from arise.models.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object
 from arise.taxonomy import issue_tags
 from arise.text_rules import item_problem
 from arise.types import Diagnostic, DiagnosticItem, DiagnosticKind
 
 MAX_ITEMS = 5
+MAX_READ = 20
 
 _LISTS = {
     "uncovered_issues": DiagnosticKind.FAILURE_GAP,
@@ -23,8 +24,8 @@ class _Item(Strict):
     kind: str
     issue_tag: str
     text: Annotated[str, Field(min_length=1, max_length=5000)]
-    observable_signals: Annotated[list[str], Field(min_length=1, max_length=8)]
-    related_rubric_ids: list[str]
+    observable_signals: Annotated[Texts, Field(min_length=1, max_length=8)]
+    related_rubric_ids: Texts
 
 
 class _Body(Strict):
@@ -63,12 +64,15 @@ def diagnostic_of(value: object, known_ids: Collection[str]) -> DiagnosticReply:
     items: dict[str, list[DiagnosticItem]] = {}
     for name, kind in _LISTS.items():
         items[name] = []
-        for position, raw in enumerate(getattr(body, name)):
+        listed = getattr(body, name)
+        for position, raw in enumerate(listed[:MAX_READ]):
             item = _item(raw, kind, known_ids) if position < MAX_ITEMS else f"more than {MAX_ITEMS} items"
             if isinstance(item, str):
                 dropped.append(f"{name}[{position}]: {item}")
             else:
                 items[name].append(item)
+        if len(listed) > MAX_READ:
+            dropped.append(f"{name}: {len(listed) - MAX_READ:,} more items were not read")
     said_empty = not body.uncovered_issues and not body.positive_uncovered_strategies
     if body.covered_by_active_rubrics != (said_empty and bool(known_ids)):
         dropped.append("covered_by_active_rubrics: contradicts the lists, taken from the lists")

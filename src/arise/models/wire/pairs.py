@@ -4,15 +4,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import FailFast, Field, ValidationError
 
-from arise.models.wire.strict_json import Strict, Unreadable, problem_of, read_object
+from arise.models.wire.answer import read_lines
+from arise.models.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object, too_long
 from arise.text_rules import proposal_problems, skill_problems
 from arise.types import Capability, Proposal, Rejection
 
 PROVENANCE = "coevolution_rubric_diagnostics"
 
-_Refs = Annotated[list[str], Field(min_length=1)]
+MAX_READ = 100
+"""Items of a reply that are looked at: no request asks for nearly so many."""
+
+_Refs = Annotated[Texts, Field(min_length=1)]
 
 
 class _Pair(Strict):
@@ -22,10 +26,16 @@ class _Pair(Strict):
     abstraction_level: Literal["global"]
     issue_evidence_refs: _Refs
     contrast_evidence_refs: _Refs
-    observable_signals: list[
-        Literal[
-            "coevolution_rubric_diagnostics", "coevolution_pool_version", "skill_usage_summary", "attempt_group_summary"
-        ]
+    observable_signals: Annotated[
+        list[
+            Literal[
+                "coevolution_rubric_diagnostics",
+                "coevolution_pool_version",
+                "skill_usage_summary",
+                "attempt_group_summary",
+            ]
+        ],
+        FailFast(),
     ]
     applicability_condition: Annotated[str, Field(min_length=15, max_length=600)]
     rubric_rule_text: Annotated[str, Field(min_length=40, max_length=2000)]
@@ -47,11 +57,15 @@ class _Same(Strict):
 
 @dataclass(frozen=True)
 class PairReply:
-    """Valid proposals, the dropped ones with their reason, and why the reply as a whole could not be read, if so."""
+    """Valid proposals, the dropped ones with their reason, and why the reply as a whole could not be read, if so.
+
+    `refused` are the dropped items that another wording could save, as they are put to the model again.
+    """
 
     proposals: tuple[Proposal, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     unreadable: str = ""
+    refused: tuple[dict[str, object], ...] = ()
 
 
 def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> PairReply:
@@ -65,15 +79,19 @@ def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> Pai
         return PairReply(unreadable=problem_of(error))
     proposals: list[Proposal] = []
     rejections: list[Rejection] = []
-    for item in items:
+    refused: list[dict[str, object]] = []
+    for item in items[:MAX_READ]:
         found = _proposal(item, evidence_ids)
         if isinstance(found, str):
             rejections.append(_rejected(item, found))
+            refused.append({"item": _quoted(item), "reason": found})
         elif len(proposals) >= max_items:
             rejections.append(_rejected(item, f"more than max_items = {max_items}"))
         else:
             proposals.append(found)
-    return PairReply(tuple(proposals), tuple(rejections))
+    if len(items) > MAX_READ:
+        rejections.append(Rejection("", f"{len(items) - MAX_READ:,} more items were not read"))
+    return PairReply(tuple(proposals), tuple(rejections), refused=tuple(refused))
 
 
 def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str | None, str]:
@@ -91,18 +109,16 @@ def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str |
 
 def parse_duplicates(text: str, pair_ids: Sequence[str]) -> dict[str, bool]:
     """Decisions by pair id; one that is not there exactly once is not there."""
-    found: dict[str, list[bool]] = {pair_id: [] for pair_id in pair_ids}
-    for line in text.split("\n"):
-        value = read_object(line)
-        if isinstance(value, Unreadable):
-            continue
+    found: dict[str, list[bool | None]] = {pair_id: [] for pair_id in pair_ids}
+    for line in read_lines(text, pair_ids, "pair_id") if not too_long(text) else ():
         try:
-            decision = _Same.model_validate(value)
+            decision = _Same.model_validate(line.value)
         except ValidationError:
             continue
         if decision.pair_id in found:
-            found[decision.pair_id].append(decision.same)
-    return {pair_id: decisions[0] for pair_id, decisions in found.items() if len(decisions) == 1}
+            found[decision.pair_id].append(None if line.aside else decision.same)
+    decided = {pair_id: decisions[0] for pair_id, decisions in found.items() if len(decisions) == 1}
+    return {pair_id: same for pair_id, same in decided.items() if same is not None}
 
 
 def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
@@ -125,6 +141,13 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
         contrast_refs=tuple(item.contrast_evidence_refs),
     )
     return "; ".join(map(str, proposal_problems(proposal, evidence_ids))) or proposal
+
+
+def _quoted(item: object) -> object:
+    """An item as it is shown again: its own fields, long texts cut."""
+    if not isinstance(item, dict):
+        return str(item)[:300]
+    return {name: str(item[name])[:4000] for name in _Pair.model_fields if name in item}
 
 
 def _rejected(item: object, reason: str) -> Rejection:

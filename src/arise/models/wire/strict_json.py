@@ -1,19 +1,31 @@
-"""JSON as strict as it gets: no duplicate key, no NaN or Infinity, no repair; a reason instead of an exception."""
+"""JSON as strict as it gets: no duplicate key, no NaN or Infinity, no repair; a reason instead of an exception.
+
+Work and memory stay in proportion to the text: a model may write anything.
+"""
 
 import json
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, ValidationError
 
 MAX_REPLY = 1_000_000
 """Characters of a reply that are read at all."""
+MAX_LINES = 10_000
+"""Lines of a reply that are read at all: no answer has a tenth of them."""
+MAX_DEPTH = 32
+"""Levels of a JSON value: what goes deeper breaks whoever prints it."""
 
 
 class Strict(BaseModel):
     """A wire object: no field more, no coercion."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+Texts = Annotated[list[str], FailFast()]
+"""A list of strings; the first that is none ends its validation, however many follow."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,13 @@ class _StrictError(ValueError):
     pass
 
 
+def too_long(text: str) -> str:
+    """Why a reply of lines is not read at all; empty where it is."""
+    if len(text) > MAX_REPLY:
+        return f"reply longer than {MAX_REPLY:,} characters"
+    return f"reply of more than {MAX_LINES:,} lines" if text.count("\n") > MAX_LINES else ""
+
+
 def read_object(text: str) -> dict[str, Any] | Unreadable:
     """The object a text is, nothing before or after it."""
     if len(text) > MAX_REPLY:
@@ -38,12 +57,14 @@ def read_object(text: str) -> dict[str, Any] | Unreadable:
     if text.lstrip().startswith("```"):
         return Unreadable("Markdown fence")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except _StrictError as error:
         return Unreadable(str(error))
     except (ValueError, RecursionError):
         return Unreadable("not JSON")
-    return value if isinstance(value, dict) else Unreadable(f"a JSON {type(value).__name__}, not an object")
+    if not isinstance(value, dict):
+        return Unreadable(f"a JSON {type(value).__name__}, not an object")
+    return value if _depth(value) <= MAX_DEPTH else Unreadable(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def problem_of(error: ValidationError) -> str:
@@ -54,12 +75,29 @@ def problem_of(error: ValidationError) -> str:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise _StrictError(f"duplicate key {twice[:40]!r}")
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise _StrictError(f"duplicate key {key[:40]!r}")
+        result[key] = value
     return result
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _StrictError(f"{text[:40]} is too large for a number")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """Levels of a value, counted level by level: no recursion, and no further than is of interest."""
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        containers = (item for item in level if isinstance(item, dict | list))
+        level = [inner for item in containers for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
 
 
 def _no_constant(name: str) -> Any:

@@ -1,7 +1,8 @@
 """Verdict lines: JSON Lines, salvaged rubric by rubric.
 
-A verdict counts if exactly one line of the reply is about its rubric and that line is exactly a verdict. A second line
-about the same rubric, readable or not, equal or not, leaves no verdict.
+A verdict counts if exactly one line of the reply is about its rubric, that line is exactly a verdict, and it is part of
+the answer: neither reasoning nor quoted in prose. A second line about the same rubric, wherever it stands, readable or
+not, equal or not, leaves no verdict.
 """
 
 from collections import defaultdict
@@ -11,9 +12,12 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from arise.models.wire.answer import Line, read_lines
 from arise.models.wire.diagnostics import DiagnosticReply, diagnostic_of
-from arise.models.wire.strict_json import MAX_REPLY, Strict, Unreadable, problem_of, read_object
+from arise.models.wire.strict_json import Strict, Unreadable, problem_of, too_long
 from arise.types import Verdict
+
+MAX_PROBLEMS = 100
 
 
 class _Line(Strict):
@@ -40,13 +44,17 @@ class _Found:
     diagnostics: list[Any] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def add_problem(self, problem: str) -> None:
+        """Keep a problem, but not thousands of them."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem)
+
 
 def parse_verdicts(
     text: str, rubric_ids: Sequence[str], diagnostics: bool = False, pool_ids: Collection[str] = ()
 ) -> VerdictReply:
     """A reply to rubric evaluation; diagnostics may name `pool_ids` too."""
-    if len(text) > MAX_REPLY:
-        reason = f"reply longer than {MAX_REPLY:,} characters"
+    if reason := too_long(text):
         return VerdictReply({}, dict.fromkeys(rubric_ids, reason), DiagnosticReply(None, reason), (reason,))
     found = _read_lines(text, rubric_ids)
     verdicts: dict[str, Verdict] = {}
@@ -69,30 +77,30 @@ def parse_verdicts(
 def _read_lines(text: str, rubric_ids: Sequence[str]) -> _Found:
     found = _Found()
     if text.startswith("\ufeff"):
-        found.problems.append("byte order mark")
+        found.add_problem("byte order mark")
         text = text[1:]
-    for number, line in enumerate(text.split("\n"), start=1):
-        line = line.strip(" \t\r")
-        if line:
-            _read_line(line, f"line {number}", rubric_ids, found)
+    for line in read_lines(text, rubric_ids, "rubric_id"):
+        _read_line(line, rubric_ids, found)
     return found
 
 
-def _read_line(line: str, place: str, rubric_ids: Sequence[str], found: _Found) -> None:
-    value = read_object(line)
+def _read_line(line: Line, rubric_ids: Sequence[str], found: _Found) -> None:
+    value, place = line.value, f"line {line.number}"
     if isinstance(value, Unreadable):
-        found.problems.append(f"{place}: {value.reason}")
-        _mentioned(line, rubric_ids, f"unreadable line: {value.reason}", found)
-        return
-    if set(value) == {"diagnostics"}:
-        found.diagnostics.append(value["diagnostics"])
+        found.add_problem(f"{place}: {value.reason}")
+        _mentioned(line.text, rubric_ids, f"unreadable line: {value.reason}", found)
         return
     rubric_id = value.get("rubric_id")
-    if not isinstance(rubric_id, str) or rubric_id not in rubric_ids:
-        found.problems.append(f"{place}: no rubric of this request ({str(rubric_id)[:40]!r})")
-        _mentioned(line, rubric_ids, "named in a line that is not about it", found)
-        return
-    found.lines[rubric_id].append(_verdict(line, value))
+    if line.aside:
+        found.add_problem(f"{place}: {line.aside}")
+        _mentioned(line.text, rubric_ids, line.aside, found)
+    elif set(value) == {"diagnostics"}:
+        found.diagnostics.append(value["diagnostics"])
+    elif not isinstance(rubric_id, str) or rubric_id not in rubric_ids:
+        found.add_problem(f"{place}: no rubric of this request ({str(rubric_id)[:40]!r})")
+        _mentioned(line.text, rubric_ids, "named in a line that is not about it", found)
+    else:
+        found.lines[rubric_id].append(_verdict(line.text, value))
 
 
 def _verdict(line: str, value: dict[str, Any]) -> Verdict | str:
@@ -117,7 +125,7 @@ def _mentioned(line: str, rubric_ids: Sequence[str], reason: str, found: _Found)
 def _diagnostics(found: _Found, known_ids: Collection[str], wanted: bool) -> DiagnosticReply:
     if not wanted:
         if found.diagnostics:
-            found.problems.append("diagnostics were not asked for")
+            found.add_problem("diagnostics were not asked for")
         return DiagnosticReply(None, "not asked for")
     if not found.diagnostics:
         return DiagnosticReply(None, "no diagnostics line")

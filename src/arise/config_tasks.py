@@ -1,0 +1,27 @@
+"""What tasks can ask for, by the names that a configuration uses."""
+
+from typing import Literal
+
+TaskNeed = Literal[
+    "collect",
+    "compose",
+    "cpus",
+    "docker_image",
+    "dockerfile",
+    "env",
+    "gpus",
+    "healthcheck",
+    "mcp_servers",
+    "memory",
+    "network",
+    "prompt_prefix",
+    "pytest_plugins",
+    "service",
+    "setup_commands",
+    "skills_dir",
+    "storage",
+    "user",
+    "verifier_environment",
+    "workdir",
+]
+"""What a task can ask for that a sandbox without containers does not give it."""

@@ -1,0 +1,65 @@
+"""Where a pair stands, from the events of its life; every screen, page and file asks here."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from arise.types import Status, Tally
+
+STUCK_AFTER = 3
+"""So many refinements in a row without effect make a skill stuck."""
+_STATUS = {
+    "born": Status.HIDDEN,
+    "imported": Status.HIDDEN,
+    "activate": Status.SHOWN,
+    "refine": Status.SHOWN,
+    "hide": Status.HIDDEN,
+    "retire": Status.RETIRED,
+    "reopen": Status.HIDDEN,
+}
+
+
+class LifeEvent(Protocol):
+    """What happened to a pair, and the verdicts of its window's rollouts in whose prompt its skill stood."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def guided(self) -> Tally: ...
+
+
+class Standing(NamedTuple):
+    """`Standing(Status.SHOWN, stuck=True)` reads `shown, stuck`."""
+
+    status: Status
+    stuck: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.status}, stuck" if self.stuck else str(self.status)
+
+
+def standing(life: Iterable[LifeEvent]) -> Standing:
+    """Where a pair stands after its last event; without any it is hidden, as at birth.
+
+    An event of an unknown kind, written by a newer version, leaves the status as it was.
+    Stuck is a shown skill whose refinements had no effect: see `without_effect`.
+    """
+    status, refinements = Status.HIDDEN, list[Tally]()
+    for event in life:
+        status = _STATUS.get(event.kind, status)
+        refinements = [*refinements, event.guided] if event.kind == "refine" else []
+    return Standing(status, without_effect(refinements))
+
+
+def without_effect(guided: Iterable[Tally], after: int = STUCK_AFTER) -> bool:
+    """Whether the last `after` refinements of a shown skill had no effect.
+
+    `guided` holds, for each update that found the skill failing, the verdicts of the rollouts that saw it since the
+    update before. So each entry but the first shows what the refinement before it did. There was no effect where the
+    last `after` entries together pass at no higher a rate than the entry before them.
+    """
+    judged = [tally for tally in guided if tally.evaluations]
+    if len(judged) <= after:
+        return False
+    before, later = judged[-after - 1], judged[-after:]
+    passes, evaluations = sum(tally.passes for tally in later), sum(tally.evaluations for tally in later)
+    return passes * before.evaluations <= before.passes * evaluations

@@ -1,0 +1,97 @@
+"""The reward of one run of test.sh: its two files parsed, one of them chosen, or the reason why there is none."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+JSON, TEXT = "reward.json", "reward.txt"
+MAX_REWARD_BYTES = 64 * 1024
+
+
+class RewardError(ValueError):
+    """The reward files hold no valid reward."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A reward file as it stands in the end; `handed_to` names a program of the attempt that could write it too."""
+
+    name: str
+    data: bytes
+    writer: str = "test.sh"
+    order: int = 0
+    handed_to: str = ""
+
+
+def _finite(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise RewardError(f"{name} is not a finite number: {value!r}")
+    return float(value)
+
+
+def parse_json_reward(text: bytes) -> dict[str, float]:
+    """reward.json: a flat object of finite numbers."""
+    try:
+        found = json.loads(text)
+        if not isinstance(found, dict) or not found:
+            raise RewardError("reward.json is not an object with at least one number")
+        return {name: _finite(f"reward.json: {name}", value) for name, value in found.items()}
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise error if isinstance(error, RewardError) else RewardError(f"reward.json is not JSON: {error}") from error
+
+
+def parse_text_reward(text: bytes) -> dict[str, float]:
+    """reward.txt: one finite number."""
+    words = text.decode("utf-8", "replace").split()
+    if not words:
+        raise RewardError("reward.txt is empty")
+    try:
+        value = float(words[0]) if len(words) == 1 else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise RewardError(f"reward.txt is not one finite number: {' '.join(words)[:80]!r}")
+    return {"reward": value}
+
+
+def choose_reward(numbers: Mapping[str, float]) -> float:
+    """The number called `reward`, or the only one."""
+    if "reward" in numbers:
+        return numbers["reward"]
+    if len(numbers) > 1:
+        raise RewardError(f"reward.json has several numbers and none is called reward: {', '.join(sorted(numbers))}")
+    return next(iter(numbers.values()))
+
+
+def _parsed(file: Written) -> dict[str, float]:
+    if file.handed_to:
+        raise RewardError(
+            f"{file.name} was open in {file.handed_to}, which may run files of the attempt; "
+            "let test.sh keep its result and write the reward itself"
+        )
+    if len(file.data) > MAX_REWARD_BYTES:
+        raise RewardError(f"{file.name} has more than {MAX_REWARD_BYTES} bytes")
+    return parse_json_reward(file.data) if file.name == JSON else parse_text_reward(file.data)
+
+
+def final_reward(files: Sequence[Written], bounds: tuple[float, float] = (0.0, 1.0)) -> tuple[float, dict[str, float]]:
+    """The reward and all numbers beside it; reward.json takes precedence, unless reward.txt was written after it.
+
+    Two files that disagree, with reward.txt the later one, are no reward: nobody can say which of them is meant.
+    """
+    found = {file.name: file for file in files if file.name in (JSON, TEXT)}
+    if not found:
+        raise RewardError("test.sh wrote neither reward.json nor reward.txt")
+    chosen = found.get(JSON) or found[TEXT]
+    numbers = _parsed(chosen)
+    reward = choose_reward(numbers)
+    other = found.get(TEXT)
+    if other is not None and other.order > chosen.order:
+        said = choose_reward(_parsed(other))
+        if said != reward:
+            raise RewardError(f"reward.json says {reward:g}, and reward.txt, written after it, says {said:g}")
+    low, high = bounds
+    if not low <= reward <= high:
+        raise RewardError(f"the reward {reward:g} is outside {low:g} to {high:g}, the range of the task")
+    return reward, numbers

@@ -1,0 +1,50 @@
+"""The time that a task gives an agent, as a sandbox that runs no command beyond it."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arise.ports import Sandbox
+from arise.types import CommandResult
+
+UP = "time"
+
+
+@dataclass
+class WithinTime:
+    """A sandbox whose commands together take at most `seconds`; from the limit on, each ends with `time`.
+
+    Only commands count. How long an agent waits for its model depends on the machine and on the other attempts.
+    """
+
+    sandbox: Sandbox
+    seconds: float | None
+    used: float = 0.0
+
+    @property
+    def workdir(self) -> str:
+        return self.sandbox.workdir
+
+    @property
+    def files(self) -> Path:
+        return self.sandbox.files
+
+    async def run(self, command: str, timeout: float) -> CommandResult:
+        """Runs a command for as long as it may take and the attempt still has."""
+        if self.seconds is None:
+            return await self.sandbox.run(command, timeout)
+        left = self.seconds - self.used
+        if left <= 0:
+            return CommandResult("", 124, UP)
+        begun, given = time.monotonic(), min(timeout, left)
+        result = await self.sandbox.run(command, given)
+        self.used += min(
+            time.monotonic() - begun, given
+        )  # a sandbox adds the time that a command waits for a processor
+        return replace(result, ended=UP) if result.ended == "timeout" and left <= timeout else result
+
+    async def end(self) -> None:
+        await self.sandbox.end()
+
+    async def close(self) -> None:
+        await self.sandbox.close()

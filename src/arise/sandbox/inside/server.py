@@ -1,0 +1,259 @@
+"""The inside end of a sandbox: process 1 of its namespace, running one command after another for the host.
+
+Only ever executed inside, by whatever Python 3.9 or later is there, and never imported by ARISE. It imports nothing
+slow (no json, socket or signal), because each sandbox pays for its start. Process 1 gets no signal from inside that it
+has no handler for, so it must have none.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import select
+import sys
+import time
+
+sys.path.insert(0, "/run/arise")
+from arise.sandbox.usage import Allowance, Usage, private_memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from arise.sandbox.inside.guard import Guard
+
+CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 else -1
+MAX_THREADS, MAX_MEMORY = (int(value) for value in sys.argv[2:4]) if len(sys.argv) > 3 else (0, 0)
+"""What this process enforces; 0 where the kernel does, by a control group."""
+SETTINGS = sys.argv[5] if len(sys.argv) > 5 else ""
+"""What the guard is told, "" where no command is to be guarded."""
+SIGINT, SIGKILL = 2, 9
+NOT_STARTED = 126
+LINGER_SECONDS = 0.3
+IDLE_SECONDS = 0.1
+EXIT, TIMEOUT, OUTPUT, MEMORY, PROCESSES = 0, 1, 2, 3, 4
+ALONE, GUARDED = 1, 2
+LEFT, SIGNALLED = 1, 2
+
+
+def read_exactly(size: int) -> bytes:
+    """Reads a whole field of a frame; the host's hanging up ends the sandbox."""
+    parts = []
+    while size:
+        part = os.read(CONTROL, size)
+        if not part:
+            os._exit(0)
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def write_all(data: bytes) -> None:
+    """Writes a whole frame to the host."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(CONTROL, view) :]
+
+
+def reap(wait: bool) -> None:
+    """Collects dead children, orphans included; with `wait`, until there are no children at all."""
+    try:
+        while os.waitpid(-1, 0 if wait else os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+def signal_all(number: int) -> bool:
+    """Signals every process of the namespace but this one, in one sweep of the kernel; false when there is none."""
+    try:
+        os.kill(-1, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def drain(source: int, output: bytearray, cap: int) -> None:
+    """Takes what is left in the output pipe without waiting for more."""
+    os.set_blocking(source, False)
+    try:
+        while len(output) <= cap:
+            data = os.read(source, 65536)
+            if not data:
+                return
+            output += data
+    except BlockingIOError:
+        return
+
+
+def tail(source: int, output: bytearray, cap: int) -> None:
+    """Waits a moment for what the last processes of a command still print, as behind `> >(cat)`.
+
+    Without it the scheduler would decide whether their output belongs to the command.
+    """
+    poller = select.poll()
+    poller.register(source, select.POLLIN)
+    deadline = time.monotonic() + LINGER_SECONDS
+    while len(output) <= cap and (left := deadline - time.monotonic()) > 0:
+        if poller.poll(left * 1000):
+            data = os.read(source, 65536)
+            if not data:
+                return  # nobody holds the pipe any more
+            output += data
+
+
+def any_left(source: int, output: bytearray, cap: int, guard: Guard | None) -> bool:
+    """Whether processes outlast the command, after a moment for those about to end, such as the tail of a pipe."""
+    allowance = Allowance(LINGER_SECONDS)
+    while True:
+        drain(source, output, cap)
+        if guard is not None:
+            guard.serve()
+        reap(wait=False)
+        if not signal_all(0):
+            return False
+        allowance.look()
+        if allowance.left <= 0:
+            return True
+        time.sleep(0.002)
+
+
+def spawn(command: bytes, output: int) -> int:
+    """Starts the command in its own session, with nothing open but /dev/null and the output pipe."""
+    return os.posix_spawn(
+        "/bin/bash",
+        [b"bash", b"-c", command],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
+            (os.POSIX_SPAWN_DUP2, output, 2),
+        ],
+        setsid=True,
+    )
+
+
+def excess(usage: Usage) -> int:
+    """Which limit the processes of the sandbox exceed that no control group enforces, 0 for none."""
+    if MAX_THREADS and usage.threads > MAX_THREADS:
+        return PROCESSES
+    return MEMORY if MAX_MEMORY and private_memory() > MAX_MEMORY else 0
+
+
+def idle() -> None:
+    """Waits for the next command, and meanwhile ends what earlier ones left running once it exceeds a limit."""
+    poller = select.poll()
+    poller.register(CONTROL, select.POLLIN)
+    while MAX_THREADS and not poller.poll(IDLE_SECONDS * 1000):
+        reap(wait=False)
+        if not signal_all(0):
+            return  # nothing is left that could exceed any
+        if excess(Usage()):
+            signal_all(SIGKILL)
+
+
+def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | None) -> tuple[int, bytearray]:
+    """Collects output until the command ends, its time is up or a cap is reached."""
+    ended_fd = os.pidfd_open(pid)
+    poller = select.poll()
+    poller.register(source, select.POLLIN)
+    poller.register(ended_fd, select.POLLIN)
+    if guard is not None:
+        poller.register(guard.waiting, select.POLLIN)
+    output = bytearray()
+    try:
+        while True:
+            if allowance.look() and (over := excess(allowance.usage)):
+                return over, output
+            if allowance.left <= 0:
+                return TIMEOUT, output
+            ready = {fd for fd, _ in poller.poll(allowance.next_look * 1000)}
+            if guard is not None:
+                guard.serve()
+            if source in ready:
+                data = os.read(source, 65536)
+                output += data
+                if len(output) > cap:
+                    return OUTPUT, output
+                if not data:
+                    poller.unregister(source)
+            elif ended_fd in ready:  # only once the pipe is empty: what was printed before the end belongs to it
+                return EXIT, output
+    finally:
+        os.close(ended_fd)
+
+
+def not_started(error: Exception) -> tuple[int, int, int, bytes]:
+    """What is said of a command for which nothing was left; the sandbox is cleared, so that the next one can run."""
+    signal_all(SIGKILL)
+    reap(wait=True)
+    return EXIT, NOT_STARTED, LEFT, f"the command could not start ({error}); all processes were ended\n".encode()
+
+
+def run(command: bytes, seconds: float, cap: int, alone: bool, guard: Guard | None) -> tuple[int, int, int, bytes]:
+    """Runs one command; a cap reached, or `alone`, ends every process that is left in the sandbox, and says so.
+
+    Gives who ended it, its exit code, LEFT and SIGNALLED where they apply, and its output.
+    """
+    reap(wait=False)
+    source, sink = os.pipe()
+    allowance = Allowance(seconds)
+    try:
+        try:
+            pid = guard.spawn(command, sink) if guard is not None else spawn(command, sink)
+        finally:
+            os.close(sink)
+        ended, output = watch(pid, source, allowance, cap, guard)
+        if ended != EXIT:
+            signal_all(SIGKILL)
+        elif not alone:
+            tail(source, output, cap)
+        status = os.waitpid(pid, 0)[1]
+        left = ended != EXIT or (alone and any_left(source, output, cap, guard))
+        if left:
+            signal_all(SIGKILL)
+            reap(wait=True)
+        drain(source, output, cap)
+    finally:
+        os.close(source)
+    code = os.waitstatus_to_exitcode(status)
+    marks = (LEFT if left else 0) | (SIGNALLED if code < 0 else 0)
+    return ended, code if code >= 0 else 128 - code, marks, bytes(output)
+
+
+def answer(command: bytes, seconds: float, cap: int, flags: int) -> bytes:
+    """The frame that says how a command went; whatever its processes took from this one is taken back first."""
+    guard, report = None, b""
+    try:
+        guard = new_guard() if flags & GUARDED else None
+        ended, code, marks, output = run(command, seconds, cap, bool(flags & ALONE), guard)
+    except (OSError, MemoryError) as error:
+        ended, code, marks, output = not_started(error)
+    if guard is not None:
+        report = guard.report()
+        guard.close()
+    sizes = len(output).to_bytes(4, "big") + len(report).to_bytes(4, "big")
+    return bytes((ended, code, marks)) + sizes + output + report
+
+
+def new_guard() -> Guard:
+    """The supervisor of one command."""
+    from arise.sandbox.inside.guard import Guard
+
+    return Guard(SETTINGS)
+
+
+def serve() -> None:
+    """Says it is ready, then answers frames until the host hangs up."""
+    _signal.signal(SIGINT, _signal.SIG_DFL)
+    os.set_inheritable(CONTROL, False)
+    if SETTINGS:
+        new_guard().close()  # so that the first command does not wait for its imports
+    write_all(b"R")
+    while True:
+        idle()
+        header = read_exactly(13)
+        size, milliseconds, cap = (int.from_bytes(header[at : at + 4], "big") for at in (0, 4, 8))
+        write_all(answer(read_exactly(size), milliseconds / 1000, cap, header[12]))
+
+
+if __name__ == "__main__":
+    serve()

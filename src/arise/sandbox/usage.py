@@ -1,0 +1,99 @@
+"""What the processes of a sandbox use, and a time limit that does not count waiting for a processor.
+
+Executed inside by the server, with whatever Python 3.9 or later is there; it imports nothing slow.
+"""
+
+import os
+import time
+
+TICK_SECONDS = 0.1
+MAX_STRETCH = 4.0  # a time limit takes at most this many times as long by the clock
+_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_COARSE = 2 / _PER_SECOND  # user and system time are each rounded down to a clock tick
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _processes() -> list[str]:
+    """The folders in /proc of all processes of the sandbox but this one."""
+    own = str(os.getpid())
+    return [f"/proc/{name}" for name in os.listdir("/proc") if name.isdigit() and name != own]
+
+
+def _fields(path: str) -> list[str]:
+    """The fields of a file of one process, after its name where that is given; none when the process is gone."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().rpartition(b")")[2].decode().split()
+    except OSError:
+        return []
+
+
+def _any_thread_runs(folder: str) -> bool:
+    try:
+        return any(_fields(f"{folder}/task/{name}/stat")[:1] == ["R"] for name in os.listdir(f"{folder}/task"))
+    except OSError:
+        return False
+
+
+class Usage:
+    """The processes of the sandbox, without its server, at one moment."""
+
+    def __init__(self) -> None:
+        self.threads = 0
+        self.runnable = False
+        """Whether any thread has a processor or waits for one."""
+        dead = os.times()
+        self.processor_seconds = dead.children_user + dead.children_system
+        """Of the living, and of the dead for whom a parent has waited."""
+        for folder in _processes():
+            fields = _fields(f"{folder}/stat")
+            if not fields:
+                continue
+            threads = int(fields[17])
+            self.threads += threads
+            self.processor_seconds += sum(map(int, fields[11:15])) / _PER_SECOND
+            if not self.runnable:
+                self.runnable = fields[0] == "R" or (threads > 1 and _any_thread_runs(folder))
+
+
+def private_memory() -> int:
+    """Bytes that the processes of the sandbox hold for themselves, files not counted."""
+    found = [_fields(f"{folder}/statm") for folder in _processes()]
+    return sum(int(fields[1]) - int(fields[2]) for fields in found if fields) * _PAGE
+
+
+class Allowance:
+    """A time limit that is longer where the machine is short of processors.
+
+    Whenever something in the sandbox could run, and all of it together ran for less than the time that passed, the
+    difference is added to the limit, until the limit is `MAX_STRETCH` times as long. Sleeping and computing count.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._starved, self._ahead = seconds, 0.0, 0.0
+        self._began = self._looked = time.monotonic()
+        self.usage = Usage()
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left as far as is known."""
+        limit = min(self._seconds + self._starved, self._seconds * MAX_STRETCH)
+        return self._began + limit - time.monotonic()
+
+    @property
+    def next_look(self) -> float:
+        """Seconds until the next `look` has something to do."""
+        return max(0.0, min(self.left, self._looked + TICK_SECONDS - time.monotonic()))
+
+    def look(self) -> bool:
+        """Bring the limit up to date, at most once every `TICK_SECONDS` before its end; says whether it did."""
+        now = time.monotonic()
+        elapsed = now - self._looked
+        if elapsed < TICK_SECONDS and self.left > 0:
+            return False
+        before, self.usage, self._looked = self.usage, Usage(), now
+        if self.usage.runnable:
+            missed = elapsed - max(0.0, self.usage.processor_seconds - before.processor_seconds) + self._ahead
+            self._starved += max(0.0, missed)
+            self._ahead = max(-_COARSE, min(0.0, missed))
+        return True

@@ -1,0 +1,42 @@
+"""Caps what one sandbox may take of the machine's inotify instances and watches, which the kernel counts by user.
+
+All sandboxes run as one user of the host; without a cap one of them can leave none for the others. The kernel also
+counts by user namespace, and bubblewrap leaves one around each sandbox in which ARISE is root and may set the limit.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+
+LIMITS = {"max_inotify_instances": 8, "max_inotify_watches": 8192}
+_GET_PARENT = 0xB702  # ioctl of a namespace: NS_GET_PARENT
+_WRITE = "; ".join(f"echo {value} > /proc/sys/user/{name}" for name, value in LIMITS.items())
+SECONDS = 20.0
+
+
+def cap_watches(pid: int) -> bool:
+    """Caps the sandbox whose process 1 is `pid`; says whether that was possible."""
+    nsenter = shutil.which("nsenter")
+    if nsenter is None:
+        return False
+    with contextlib.ExitStack() as opened:
+        try:
+            inner = os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, inner)
+            around = fcntl.ioctl(inner, _GET_PARENT)
+            opened.callback(os.close, around)
+            if os.path.samestat(os.fstat(around), os.stat("/proc/self/ns/user")):
+                return False  # there is none in between, and the host's own limits are not ours to set
+            done = subprocess.run(
+                [nsenter, "--preserve-credentials", f"--user=/proc/self/fd/{around}", "--", "sh", "-ec", _WRITE],
+                pass_fds=[around],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return done.returncode == 0

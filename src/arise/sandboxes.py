@@ -1,0 +1,65 @@
+"""The sandboxes of a run: as many as it needs, blind to runs, tasks and ARISE itself, with the limits it asks for."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from arise.config import Config, HarborTasks
+from arise.errors import AriseError, Exit
+from arise.rollouts.verifier import Verifier
+from arise.sandbox import BubblewrapPool, SandboxUnavailable, missing_limits
+from arise.sandbox.cgroup import find_cgroups
+
+ENFORCE = (
+    "run as root, in a container with --privileged, or as a user with: systemd-run --user --scope arise ... "
+    "(for cpu, user@.service needs Delegate=cpu memory pids)"
+)
+
+
+@asynccontextmanager
+async def open_sandboxes(
+    config: Config, folder: Path, tell: Callable[[str], None]
+) -> AsyncIterator[tuple[BubblewrapPool, Verifier]]:
+    """Open sandboxes for as many attempts as run together, and the verifier's own; say which limits are missing."""
+    require_limits(config)
+    batches = 1 + config.train.max_staleness
+    ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
+    hidden = tuple(map(str, private_paths(config, folder)))
+    try:
+        async with (
+            BubblewrapPool(ready, hidden=hidden) as sandboxes,
+            Verifier(min(8, ready), hidden=hidden) as verifier,
+        ):
+            require_limits(config, verifier.notes)
+            for note in verifier.notes:
+                tell(f"limit not enforced by the kernel: {note}")
+            yield sandboxes, verifier
+    except SandboxUnavailable as error:
+        raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
+
+
+def require_limits(config: Config, missing: Sequence[str] | None = None) -> None:
+    """Refuse a machine that does not enforce every limit, where the configuration asks for all of them."""
+    if not config.sandbox.require_limits:
+        return
+    missing = missing_limits(find_cgroups()) if missing is None else missing
+    if missing:
+        raise AriseError(
+            "sandbox",
+            Exit.ENGINE,
+            "sandbox.require_limits = true, and the kernel does not enforce every limit here: " + "; ".join(missing),
+            "nothing was started",
+            f"{ENFORCE}; or set sandbox.require_limits = false",
+        )
+
+
+def private_paths(config: Config, folder: Path) -> Iterator[Path]:
+    """What no agent may read: this run, the runs beside it, and tasks with their tests."""
+    here = folder.resolve()
+    yield here
+    beside = [path for path in here.parent.iterdir() if path.is_dir() and path != here]
+    runs = [path for path in beside if (path / "run.db").exists()]
+    # A folder that holds nothing but runs is hidden as a whole: more of them may come while this one goes on.
+    yield from runs if len(runs) < len(beside) else [here.parent]
+    if isinstance(config.tasks, HarborTasks):
+        yield from map(Path, (config.tasks.train, config.tasks.evaluation))
