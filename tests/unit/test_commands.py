@@ -20,6 +20,7 @@ from arise.config_file import load_config
 from arise.store import RunStore
 from arise.visible import visible
 from tests.stored_runs import write_run
+from tests.task_folders import write_task
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "\x1b[31mred\x1b[0m \u202ertl \u200bzero \x07bell \r\nnext \ud800 \x9b2J"
@@ -60,11 +61,12 @@ def test_every_command_has_a_real_example_and_says_what_it_does(path: tuple[str,
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as the examples see it: shipped configurations, and two runs as long as that of embedded.toml."""
+    """A folder as the examples see it: shipped configurations, a corpus of one task, and two runs as long as that of embedded.toml."""
     folder = tmp_path_factory.mktemp("example")
     (folder / "configs").symlink_to(ROOT / "configs")
     for name in ("first", "second"):
         write_run(folder / "runs" / name, 60)
+    write_task(folder / "corpus" / "answer")
     return folder
 
 

@@ -108,7 +108,7 @@ def in_a_namespace(script: str) -> "subprocess.CompletedProcess[str]":
 def test_doctor_fails_where_train_does_and_its_remedy_works() -> None:
     doctor = f"{sys.executable} -m arise doctor"
     refused = in_a_namespace(f"echo 0 > /proc/sys/user/max_user_namespaces; {doctor}")
-    assert refused.returncode == 9
+    assert refused.returncode == 1
     assert "✗ bubblewrap  no sandbox starts: bubblewrap may not make namespaces here" in refused.stdout
     remedy = "sysctl -w user.max_user_namespaces=15000"
     assert f"do: as root: {remedy}\n" in refused.stdout
@@ -124,7 +124,7 @@ def test_doctor_says_which_limits_are_missing_and_fails_only_where_they_are_requ
     assert f"! limits      {MISSING}" in lax.output
     (tmp_path / "strict.toml").write_text("[sandbox]\nrequire_limits = true\n")
     strict = CliRunner().invoke(app, ["doctor", str(tmp_path / "strict.toml")])
-    assert strict.exit_code == 9
+    assert strict.exit_code == 1
     assert f"✗ limits      {MISSING}" in strict.output
 
 

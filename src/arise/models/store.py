@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from arise.models.stops import StoreUnusable
+from arise.read_only import read_only
 from arise.seals import EMPTY, changed_seal
 
 _SCHEMA = """
@@ -228,7 +229,7 @@ def recorded_totals(path: Path) -> list[Total]:
     if not path.is_file():
         return []
     try:
-        with closing(_reading(path)) as db:
+        with closing(read_only(path)) as db:
             return _totals(db)
     except sqlite3.Error:
         return []
@@ -236,17 +237,13 @@ def recorded_totals(path: Path) -> list[Total]:
 
 def damage(path: Path) -> Iterator[str]:
     """What is wrong with the record of what calls cost: recorded replies check themselves when they are read."""
-    with closing(_reading(path)) as db:
+    with closing(read_only(path)) as db:
         db.execute("BEGIN")
         seals = dict(db.execute("SELECT name, seal FROM seals"))
         if seals.get("spend") != _spend_seal(db):
             yield f"{path.name}: costs of calls were changed, added or lost since they were recorded"
         elif _totals(db) != [Total(*row) for row in db.execute(_SUMS)]:
             yield f"{path.name}: the sums are not those of the calls"
-
-
-def _reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10, isolation_level=None)
 
 
 def _totals(db: sqlite3.Connection) -> list[Total]:

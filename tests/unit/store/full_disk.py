@@ -16,6 +16,8 @@ from tests.stored_runs import content_of, write_run
 PAGE = 4096
 ITERATIONS = 8
 TEXT = 8000
+RANGE = 300
+"""Margins are spread over so many pages: from a disk that cannot hold an empty database to one that nearly suffices."""
 
 
 def main(disk: Path, margins: int) -> None:
@@ -28,12 +30,13 @@ def main(disk: Path, margins: int) -> None:
         run.mkdir()
         free = os.statvfs(disk)
         with ballast.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, (free.f_bavail - number - 1) * free.f_frsize))
+            os.posix_fallocate(file.fileno(), 0, max(1, (free.f_bavail - 1 - number * (RANGE // margins)) * free.f_frsize))
         try:
             write_run(run, ITERATIONS, TEXT)
         except AriseError as error:
             report["stopped"] += 1
-            report["wrong exit"] += error.exit_code is not Exit.STORAGE or "arise resume" not in str(error)
+            expected_advice = "arise resume" if (run / "config.toml").exists() else "no run was started"
+            report["wrong exit"] += error.exit_code is not Exit.STORAGE or expected_advice not in str(error)
         ballast.unlink()
         if (run / "run.db").exists() and (run / "config.toml").exists():
             report["corrupt"] += any(check.name in DIGESTS and not check.passed for check in verify(run))
