@@ -28,9 +28,9 @@ def main(disk: Path, margins: int) -> None:
     for number in range(margins):
         run, ballast = disk / "run", disk / "ballast"
         run.mkdir()
-        free = os.statvfs(disk)
+        free, margin = os.statvfs(disk), 1 + number * (RANGE // margins)
         with ballast.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, (free.f_bavail - 1 - number * (RANGE // margins)) * free.f_frsize))
+            os.posix_fallocate(file.fileno(), 0, max(1, (free.f_bavail - margin) * free.f_frsize))
         try:
             write_run(run, ITERATIONS, TEXT)
         except AriseError as error:
