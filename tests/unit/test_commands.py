@@ -61,7 +61,7 @@ def test_every_command_has_a_real_example_and_says_what_it_does(path: tuple[str,
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as the examples see it: shipped configurations, a corpus of one task, and two runs as long as that of embedded.toml."""
+    """A folder as the examples see it: shipped configurations, one task, two runs as long as that of embedded.toml."""
     folder = tmp_path_factory.mktemp("example")
     (folder / "configs").symlink_to(ROOT / "configs")
     for name in ("first", "second"):
