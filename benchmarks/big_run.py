@@ -18,13 +18,14 @@ import tomli_w
 from arise.analyst.catalogue import Wording, wordings
 from arise.coevolution import Update
 from arise.config import Config, Credit, Train
+from arise.llm.meter import Meter
 from arise.method.credit import group_advantages
 from arise.method.evidence import records_of
 from arise.method.lifecycle import evolve, fates, room
 from arise.method.sampler import CapabilitySampler
-from arise.models.meter import Meter
-from arise.models.store import Recorded, Store, Usage
-from arise.store import IterationRecord, RunStore
+from arise.run.calls import Recorded, Store, Usage
+from arise.run.record import IterationRecord
+from arise.run.store import RunStore
 from arise.types import (
     Diagnostic,
     DiagnosticItem,

@@ -14,7 +14,7 @@ from statistics import median
 import psutil
 from tests.dashboard.test_long_trajectory import write_long_run
 
-from arise.store import RunReader
+from arise.run.reader import RunReader
 from benchmarks.big_run import write_run
 
 FIRST_BYTE, PAGE_BYTES, MEMORY, LONG = 0.3, 1e6, 300e6, 1.5
@@ -57,7 +57,7 @@ def first_byte(connection: http.client.HTTPConnection, address: str) -> tuple[fl
 
 def serve(*runs: Path) -> tuple[subprocess.Popen[str], int]:
     """`arise view` as a person starts it."""
-    command = [sys.executable, "-m", "arise.cli", "view", *map(str, runs), "--port", "0"]
+    command = [sys.executable, "-m", "arise.cli.main", "view", *map(str, runs), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     server.stdout.readline()

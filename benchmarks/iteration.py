@@ -21,14 +21,15 @@ from typing import Any
 
 import psutil
 
-from arise.build import workplace
-from arise.config_file import load_config
-from arise.display import Display
+from arise.compose.build import workplace
+from arise.config.file import load_config
 from arise.engines.scheduler import Scheduler
+from arise.observe.terminal import Display
 from arise.rollouts.verifier import Verifier
+from arise.run.reader import RunReader
+from arise.run.store import RunStore
 from arise.sandbox.bubblewrap import BubblewrapSandbox
 from arise.sandbox.pool import BubblewrapPool
-from arise.store import RunReader, RunStore
 from arise.train import train
 
 ROOT = Path(__file__).resolve().parents[1]

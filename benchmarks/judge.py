@@ -20,11 +20,11 @@ from pathlib import Path
 from statistics import NormalDist, median
 from typing import Any
 
-from arise.build import Workplace, workplace
+from arise.compose.build import Workplace, workplace
 from arise.config import Config
-from arise.display import Display
+from arise.observe.terminal import Display
 from arise.rollouts.collect import Collector
-from arise.store import RunStore
+from arise.run.store import RunStore
 from arise.train import train
 from arise.types import Rollout
 

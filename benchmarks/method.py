@@ -202,7 +202,7 @@ def start_lines() -> list[Line]:
         return lambda: subprocess.run(command, capture_output=True, check=True)
 
     nothing, package, helped = interleaved(
-        [run("pass"), run("import arise"), run("from arise.cli import main; main()", "--help")], 12
+        [run("pass"), run("import arise"), run("from arise.cli.main import main; main()", "--help")], 12
     )
     note = f"bare interpreter {min(nothing):.3f} s"
     return [

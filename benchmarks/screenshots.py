@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 from tests.dashboard.serving import served
 
-from arise.store import RunReader
+from arise.run.reader import RunReader
 
 WIDTH, HEIGHT, TALL = 1240, 760, 1080
 LARGEST = 200_000

@@ -27,7 +27,7 @@ import arise
 import arise.method
 import arise.ports
 import arise.types
-from arise.cli_app import app
+from arise.cli.app import app
 from arise.config import Config
 
 SETTINGS = Path(__file__).with_name("docs_settings.toml")

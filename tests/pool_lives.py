@@ -3,13 +3,13 @@
 from contextlib import closing
 from pathlib import Path
 
-from arise.codec import to_json
 from arise.coevolution import Update
 from arise.method.evidence import records_of
 from arise.method.lifecycle import evolve
 from arise.method.pass_rate import window_tallies
 from arise.method.watch import Relapse, reopened
-from arise.store import IterationRecord, RunStore
+from arise.run.record import IterationRecord
+from arise.run.store import RunStore
 from arise.types import (
     Draw,
     EvidenceRecord,
@@ -27,6 +27,7 @@ from arise.types import (
     Verdict,
 )
 from arise.types import Path as DrawPath
+from arise.types.codec import to_json
 from tests.builders import a_proposal
 
 CONFIG = "[train]\ntasks_per_iteration = 1\n[pool]\nupdate_every = 2\n[evidence]\nwindow = 2\n"

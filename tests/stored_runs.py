@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from arise.codec import from_json, to_json
 from arise.coevolution import Update
 from arise.engines.folders import draft_beside, swap_in, sync
 from arise.method.evidence import records_of
 from arise.method.lifecycle import evolve
-from arise.store import IterationRecord, RunStore
+from arise.run.record import IterationRecord
+from arise.run.store import RunStore
 from arise.types import (
     Draw,
     Group,
@@ -36,6 +36,7 @@ from arise.types import (
     Verdict,
 )
 from arise.types import Path as DrawPath
+from arise.types.codec import from_json, to_json
 from tests.builders import a_proposal
 
 TASKS, GROUP = 2, 2

@@ -9,11 +9,11 @@ from typing import Any
 
 import tomli_w
 
-from arise.codec import to_json
 from arise.config import Config
 from arise.evaluation.attempts import write_raw
-from arise.store import RunStore
+from arise.run.store import RunStore
 from arise.types import Capability, Rubric
+from arise.types.codec import to_json
 
 Success = Callable[[str, int, int], bool | None]
 """(task, attempt, iteration) to the outcome of a held-out attempt; None = infrastructure fault."""

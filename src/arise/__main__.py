@@ -1,5 +1,5 @@
 """`python -m arise`."""
 
-from arise.cli import main
+from arise.cli.main import main
 
 main()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arise.config_pool import Evidence, PoolLimits, Watch
+from arise.config.pool import Evidence, PoolLimits, Watch
 from arise.method.evidence import for_generation, for_refinement, within_window
 from arise.method.lifecycle import Evolution, deciding, evolve, fates, room
 from arise.method.need import with_needs

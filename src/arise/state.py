@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from arise.codec import from_json, to_json
 from arise.method.evidence import records_of, within_window
 from arise.method.ledger import require_format
 from arise.method.set_aside import SetAside
 from arise.ports import Sampler
 from arise.types import Batch, EvidenceRecord, Group, Pool
+from arise.types.codec import from_json, to_json
 
 FORMAT = 1
 

@@ -11,8 +11,9 @@ from arise.method.credit import Advantages, CreditRule
 from arise.method.evidence import records_of
 from arise.ports import Assessor, Engine, Guidance
 from arise.rollouts.collect import Collector, InFlight, in_flight
+from arise.run.record import IterationRecord
+from arise.run.store import RunStore
 from arise.state import State
-from arise.store import IterationRecord, RunStore
 from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepStats
 
 

@@ -34,8 +34,8 @@ METHOD_MAY_IMPORT = PURE | {
     "numpy",
     "arise.types",
     "arise.config",
-    "arise.config_pool",
-    "arise.config_sampler",
+    "arise.config.pool",
+    "arise.config.sampler",
     "arise.method",
 }
 STEPS_OF_OTHERS = {"train_step", "StepStats", "steps"}
@@ -136,7 +136,7 @@ def test_nothing_is_called_a_step(path: Path) -> None:
     assert stepped <= STEPS_OF_OTHERS
 
 
-HELP = "from typer.testing import CliRunner; from arise.cli_app import app; CliRunner().invoke(app, ['--help'])"
+HELP = "from typer.testing import CliRunner; from arise.cli.app import app; CliRunner().invoke(app, ['--help'])"
 
 
 @pytest.mark.parametrize("code", ["import arise", HELP], ids=["import", "help"])

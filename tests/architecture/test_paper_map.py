@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arise.config import Config
-from arise.config_file import known_keys
+from arise.config.file import known_keys
 from arise.types import Capability
 
 ROOT = Path(__file__).parents[2]

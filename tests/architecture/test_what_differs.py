@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from arise.config import Agent, Config, TasksChoice
-from arise.config_evaluation import Evaluation
-from arise.config_file import differences, load_config
+from arise.config import Agent, Config
+from arise.config.schema import TasksChoice
+from arise.config.evaluation import Evaluation
+from arise.config.file import differences, load_config
 from arise.engines.pretrained import PULLABLE
-from arise.figures.draw import FIGURES
+from arise.report.figures.draw import FIGURES
 from tests.architecture.test_paper_map import ROOT, code, table
 
 ROWS = table("What is not here, what differs")

@@ -11,7 +11,8 @@ from benchmarks.big_run import Invention
 from playwright.sync_api import Browser, Page, expect
 
 from arise.config import Config, Train
-from arise.store import RunReader, RunStore
+from arise.run.reader import RunReader
+from arise.run.store import RunStore
 from tests.dashboard.serving import served
 
 SECTIONS = ("", "/pool", "/sampler", "/tasks", "/rollouts", "/judge", "/evaluation", "/health")
@@ -124,8 +125,8 @@ def test_a_commit_shows_without_a_reload(browser: Browser, tmp_path: Path) -> No
 
 
 def test_the_exported_file_opens_alone(browser: Browser, run: Path, tmp_path: Path) -> None:
-    from arise.dashboard.catalogue import Catalogue
-    from arise.dashboard.serving import write_export
+    from arise.report.dashboard.catalogue import Catalogue
+    from arise.report.dashboard.serving import write_export
 
     path = tmp_path / "out.html"
     write_export(Catalogue.of([run]), path)

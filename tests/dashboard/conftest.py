@@ -6,8 +6,8 @@ import pytest
 from benchmarks.big_run import write_run
 from fastapi.testclient import TestClient
 
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
 
 
 @pytest.fixture(scope="session")

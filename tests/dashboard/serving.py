@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.dashboard.serving import server_of
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.report.dashboard.serving import server_of
 
 
 @contextmanager

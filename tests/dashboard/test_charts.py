@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from arise.dashboard.charts import Table
-from arise.dashboard.charts.bars import BARS_ON_CHART, binned, stacked_bars
-from arise.dashboard.charts.lines import Line, line_chart
-from arise.dashboard.charts.palette import _amount, ink_on, viridis
-from arise.dashboard.charts.split import mask_strip
-from arise.dashboard.charts.svg import Scale, element
-from arise.dashboard.pages.sampler import beta_interval
-from arise.store.chunks import Mask
+from arise.report.dashboard.charts import Table
+from arise.report.dashboard.charts.bars import BARS_ON_CHART, binned, stacked_bars
+from arise.report.dashboard.charts.lines import Line, line_chart
+from arise.report.dashboard.charts.palette import _amount, ink_on, viridis
+from arise.report.dashboard.charts.split import mask_strip
+from arise.report.dashboard.charts.svg import Scale, element
+from arise.report.dashboard.pages.sampler import beta_interval
+from arise.run.chunks import Mask
 
 
 def luminance(colour: tuple[int, ...]) -> float:

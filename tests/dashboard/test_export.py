@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from arise.cli_app import app as command
+from arise.cli.app import app as command
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.core.result import Ok
 
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.store import RunReader
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.run.reader import RunReader
 
 HOST = {"Host": "127.0.0.1"}
 

@@ -8,10 +8,10 @@ from fastapi.testclient import TestClient
 from starlette.types import Message
 from typer.testing import CliRunner
 
-from arise.cli_app import app as command
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.dashboard.guard import is_loopback
+from arise.cli.app import app as command
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.report.dashboard.guard import is_loopback
 
 TOKEN = "a-token-that-is-long-enough"
 EVERYWHERE = ".".join("0000")

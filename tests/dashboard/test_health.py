@@ -6,9 +6,9 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.store import RunStore
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.run.store import RunStore
 from tests.dashboard.test_pages import text_of
 from tests.stored_runs import write_run
 

@@ -12,11 +12,11 @@ import pytest
 from benchmarks.big_run import held_out, write_run
 from fastapi.testclient import TestClient
 
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
 from arise.evaluation.labels import of_retention, on_the_way
 from arise.evaluation.retention import Retired, retired
-from arise.store import RunStore
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.run.store import RunStore
 from tests.dashboard.test_pages import table, text_of
 
 ITERATIONS = 70

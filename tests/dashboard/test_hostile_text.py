@@ -10,12 +10,12 @@ from benchmarks.big_run import Invention
 from fastapi.testclient import TestClient
 
 from arise.config import Config, Train
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.dashboard.export import export
-from arise.store import RunStore
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.report.dashboard.export import export
+from arise.run.store import RunStore
+from arise.text.escape import visible
 from arise.types import Observation, Task, Turn
-from arise.visible import visible
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\x1b[31m\u202e\u200b\ud800{{7*7}}"
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from benchmarks.big_run import Invention
 
 from arise.config import Config, Train
-from arise.store import RunStore
+from arise.run.store import RunStore
 from tests.dashboard.serving import served
 
 

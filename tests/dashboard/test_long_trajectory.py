@@ -8,9 +8,10 @@ import psutil
 import pytest
 from fastapi.testclient import TestClient
 
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.store import IterationRecord, RunStore
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.run.record import IterationRecord
+from arise.run.store import RunStore
 from arise.types import Draw, Group, Observation, Pool, Rollout, StopReason, Task, Trajectory, Turn
 from arise.types import Path as DrawPath
 

@@ -15,11 +15,12 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
-from arise.cli_app import app
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
-from arise.store import RunReader, RunStore
-from tests.unit.store.test_run_store import record
+from arise.cli.app import app
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.run.reader import RunReader
+from arise.run.store import RunStore
+from tests.unit.run.test_run_store import record
 
 SECTIONS = ("", "/pool", "/sampler", "/tasks", "/rollouts", "/judge", "/evaluation", "/health")
 

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from arise.dashboard.patience import Impatient
+from arise.report.dashboard.patience import Impatient
 from tests.dashboard.serving import served
 
 HEAD = b"GET /runs/first HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
-from arise.cli_app import app
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
+from arise.cli.app import app
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
 
 PAGES = ("", "/pool", "/pool/r001", "/sampler", "/sampler?iteration=3", "/tasks", "/rollouts", "/judge", "/evaluation",
          "/health")  # fmt: skip

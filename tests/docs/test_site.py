@@ -15,7 +15,7 @@ import yaml
 from scripts.docs_reference import commands, documented_keys, settings_file
 from typer.main import get_command
 
-from arise.cli_app import app
+from arise.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 2**20

@@ -34,7 +34,7 @@ TINY = (
 PATIENT = """
 from arise.sandbox import launch
 launch.START_SECONDS = 600.0
-from arise.cli import main
+from arise.cli.main import main
 main()
 """
 """`arise` on a busy machine: a sandbox that starts late would be a fault, and a fault changes what is collected."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from arise.store import RunReader
+from arise.run.reader import RunReader
 from tests.e2e.runs import arise, call, digest, environment, settings
 
 STARTERS = 20
@@ -76,7 +76,7 @@ JUMPING = """
 import itertools, time
 real, jumps = time.time, itertools.cycle([0, 86_400, -86_400, 31_536_000, -31_536_000])
 time.time = lambda: real() + next(jumps)
-from arise.cli import main
+from arise.cli.main import main
 main()
 """
 
@@ -106,7 +106,7 @@ def test_of_twenty_starters_one_gets_the_run_and_readers_read_on(
     waits = (
         "import pathlib, sys, time\n"
         f"while not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.005)\n"
-        "from arise.cli import main\nmain()"
+        "from arise.cli.main import main\nmain()"
     )
     with FileLock(held / "run.lock"):
         (held / "owner.txt").write_text("host here, process 1, started now")
@@ -141,11 +141,11 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(
     held = tmp_path / "held"
     shutil.copytree(run, held)
     code = (
-        "import sys, time\nbegan = time.process_time()\nfrom arise.cli import main\n"
+        "import sys, time\nbegan = time.process_time()\nfrom arise.cli.main import main\n"
         f"sys.argv = ['arise', 'resume', {str(held)!r}]\n"
         "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
         "spent = time.process_time() - began\n"
-        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.store') if name in sys.modules]\n"
+        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.run') if name in sys.modules]\n"
         "import json\nprint(json.dumps([code, heavy, spent]))"
     )
     with FileLock(held / "run.lock"):

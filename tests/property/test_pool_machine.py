@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from arise.config_pool import PoolLimits
-from arise.config_sampler import CapabilitySampling
+from arise.config.pool import PoolLimits
+from arise.config.sampler import CapabilitySampling
 from arise.method.evidence import records_of, within_window
 from arise.method.ledger import CAPABILITIES
 from arise.method.lifecycle import evolve, fates, room

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from arise.baselines.vade import Vade
-from arise.config_sampler import CapabilitySampling
+from arise.config.sampler import CapabilitySampling
 from arise.method.sampler import CapabilitySampler, cell_weight, pass_estimates
 from arise.types import Capability, Path
 from tests.builders import Floats, a_group, a_pool, a_task, close

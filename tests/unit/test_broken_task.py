@@ -8,14 +8,15 @@ import numpy as np
 
 from arise.baselines.uniform import Uniform
 from arise.config import Config, Credit
-from arise.display import Display
 from arise.method.credit import separate_credit
 from arise.method.set_aside import Faulty, SetAside
+from arise.observe.terminal import Display
 from arise.ports import SandboxLost
 from arise.rollouts.collect import Collector
 from arise.rollouts.showing import ActiveSkills
+from arise.run.reader import RunReader
+from arise.run.store import RunStore
 from arise.state import State
-from arise.store import RunReader, RunStore
 from arise.tasks import TaskDir
 from arise.train import Run, train
 from tests.instant import instantly

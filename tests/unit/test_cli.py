@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 import arise
-from arise.cli import written_by
+from arise.cli.main import written_by
 from arise.config import Config
-from arise.run_folder import claim
+from arise.run.folder import claim
 
 ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-c", "from arise.cli import main; main()", *arguments],
+        [sys.executable, "-c", "from arise.cli.main import main; main()", *arguments],
         capture_output=True,
         text=True,
         env=os.environ | {"COLUMNS": "120", "NO_COLOR": "1"},

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arise.codec import from_json, to_json
 from arise.types import (
     Capability,
     Cell,
@@ -30,6 +29,7 @@ from arise.types import (
     Turn,
     Verdict,
 )
+from arise.types.codec import from_json, to_json
 
 T = TypeVar("T")
 

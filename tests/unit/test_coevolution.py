@@ -8,9 +8,8 @@ import numpy as np
 
 from arise.analyst import OfflineReflector
 from arise.baselines.uniform import Uniform
-from arise.codec import to_json
 from arise.coevolution import Reflection, Update
-from arise.config_pool import Evidence, PoolLimits, Watch
+from arise.config.pool import Evidence, PoolLimits, Watch
 from arise.method.evidence import records_of
 from arise.state import State
 from arise.types import (
@@ -28,6 +27,7 @@ from arise.types import (
     ShownSkill,
 )
 from arise.types import Reflection as Reflected
+from arise.types.codec import to_json
 from tests.builders import FAIL, PASS, a_diagnostic, a_pair, a_proposal, a_rollout, a_task
 from tests.unit.analyst.test_reflector import BLIND, CHECKED, NO_CHECK, record
 

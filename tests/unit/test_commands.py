@@ -15,10 +15,10 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from arise.cli_app import app
-from arise.config_file import load_config
-from arise.store import RunStore
-from arise.visible import visible
+from arise.cli.app import app
+from arise.config.file import load_config
+from arise.run.store import RunStore
+from arise.text.escape import visible
 from tests.stored_runs import write_run
 from tests.task_folders import write_task
 
@@ -103,7 +103,7 @@ def test_every_command_can_answer_in_json(path: tuple[str, ...]) -> None:
 
 def call(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "arise.cli", *words],
+        [sys.executable, "-m", "arise.cli.main", *words],
         capture_output=True,
         text=True,
         timeout=120,
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_one_message(run: Path, words: str, code: int, said: st
 EVERY_HELP = """
 import sys
 from typer.testing import CliRunner
-from arise.cli_app import app
+from arise.cli.app import app
 for line in sys.stdin:
     print(CliRunner().invoke(app, [*line.split(), "--help"], color=True).output)
 """

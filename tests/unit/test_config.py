@@ -2,8 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from arise.config import Config, Loss
-from arise.config_pool import PoolLimits
-from arise.config_sampler import CapabilitySampling, UniformSampling, VadeSampling
+from arise.config.pool import PoolLimits
+from arise.config.sampler import CapabilitySampling, UniformSampling, VadeSampling
 from arise.types import LossSpec, OptimSpec
 
 

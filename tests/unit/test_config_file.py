@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from arise.config import Config
-from arise.config_file import ConfigError, differences, known_keys, load_config
-from arise.config_sampler import UniformSampling, VadeSampling
+from arise.config.file import ConfigError, differences, known_keys, load_config
+from arise.config.sampler import UniformSampling, VadeSampling
 
 
 def written(folder: Path, text: str) -> Path:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from arise.baselines.uniform import Uniform
-from arise.display import Display, pool_change
+from arise.observe.terminal import Display, pool_change
+from arise.run.record import IterationRecord
 from arise.state import State
-from arise.store import IterationRecord
 from arise.types import Group, Pool, PoolEvent, ShownSkill, StepStats
 from tests.builders import FAIL, PASS, a_rollout, a_task
 

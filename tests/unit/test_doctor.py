@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from arise.cli_app import app
+from arise.cli.app import app
+from arise.compose.doctor import examine
 from arise.config import Config
-from arise.doctor import examine
 from arise.testing import FakeLLM, Say, Status, always, in_thread
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import numpy as np
 from arise.baselines.uniform import Uniform
 from arise.coevolution import Reflection as Evolving
 from arise.coevolution import Update
-from arise.config_pool import Evidence, PoolLimits
+from arise.config.pool import Evidence, PoolLimits
 from arise.state import State
 from arise.types import (
     EvidenceRecord,
@@ -27,8 +27,8 @@ from arise.types import (
     Verdict,
 )
 from tests.builders import a_task
-from tests.unit.models.builders import rubric
-from tests.unit.models.test_reflector import ITEM
+from tests.unit.llm.builders import rubric
+from tests.unit.llm.test_reflector import ITEM
 from tests.unit.test_text_rules import PROPOSAL, SKILL
 
 REFUSED = Reflection((), (Rejection("A criterion.", "lacks a fail condition"),), refused=1)

@@ -4,10 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from arise.codec import to_json
-from arise.lifecycle_file import FORMAT, VERSION, starting_pool
 from arise.method.lifecycle import evolve
-from tests.unit.models.builders import rubric
+from arise.run.lifecycle_file import FORMAT, VERSION, starting_pool
+from arise.types.codec import to_json
+from tests.unit.llm.builders import rubric
 from tests.unit.test_text_rules import PROPOSAL
 
 

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from arise.coevolution import Update
 from arise.config import Config
-from arise.live import LiveDisplay, sparkline
 from arise.method.lifecycle import Evolution
-from arise.store import IterationRecord
+from arise.observe.live import LiveDisplay, sparkline
+from arise.run.record import IterationRecord
 from arise.types import Capability, Cell, Draw, Group, Judgment, Pool, PoolEvent, Verdict
 from arise.types import Path as DrawPath
 from tests.builders import a_rollout, a_task

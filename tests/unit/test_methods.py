@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from arise.config import Config, SkillGuidance
-from arise.config_file import ConfigError, differences, load_config
-from arise.config_sampler import VadeSampling
+from arise.config.file import ConfigError, differences, load_config
+from arise.config.sampler import VadeSampling
 
 ROOT = Path(__file__).parents[2]
 OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))

@@ -11,15 +11,15 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
-from arise.cli_app import app
+from arise.cli.app import app
+from arise.compose.sandboxes import open_sandboxes, private_paths, require_limits
 from arise.config import Config, HarborTasks
-from arise.config_records import Sandboxes
-from arise.dashboard.app import create_app
-from arise.dashboard.catalogue import Catalogue
+from arise.config.records import Sandboxes
 from arise.errors import AriseError
+from arise.report.dashboard.app import create_app
+from arise.report.dashboard.catalogue import Catalogue
+from arise.run.store import RunStore
 from arise.sandbox import pool
-from arise.sandboxes import open_sandboxes, private_paths, require_limits
-from arise.store import RunStore
 from tests.stored_runs import write_run
 
 MISSING = "no writable control groups with memory and pids"
@@ -30,7 +30,7 @@ STRICT = Config(sandbox=Sandboxes(require_limits=True))
 def no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose control groups cannot be written."""
     monkeypatch.setattr("arise.sandbox.pool.find_cgroups", lambda: None)
-    monkeypatch.setattr("arise.sandboxes.find_cgroups", lambda: None)
+    monkeypatch.setattr("arise.compose.sandboxes.find_cgroups", lambda: None)
 
 
 def opened(config: Config, folder: Path, tell: Callable[[str], None] = print) -> tuple[str, ...]:

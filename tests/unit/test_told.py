@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from arise.cli_app import app
+from arise.cli.app import app
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import require_outcome
-from arise.run_folder import claim
-from arise.store import RunStore
+from arise.run.folder import claim
+from arise.run.store import RunStore
 from arise.testing import FakeLLM, Status, in_thread
 from tests.stored_runs import write_run
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from arise import trackers
 from arise.config import Config
-from arise.trackers import Mirrors, mirrors
+from arise.observe import trackers
+from arise.observe.trackers import Mirrors, mirrors
 
 
 class Recorder:

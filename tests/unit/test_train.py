@@ -21,14 +21,14 @@ import pytest
 from arise.baselines.uniform import Uniform
 from arise.coevolution import Update
 from arise.config import Config
-from arise.display import Display, no_update
 from arise.method.credit import separate_credit
 from arise.method.lifecycle import Evolution
+from arise.observe.terminal import Display, no_update
 from arise.rollouts.collect import Collector
 from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.verifier import VerifierResult
+from arise.run.store import RunStore
 from arise.state import State
-from arise.store import RunStore
 from arise.tasks import TaskDir
 from arise.train import Run, train
 from arise.types import (

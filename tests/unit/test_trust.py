@@ -11,14 +11,15 @@ import pytest
 from rich.console import Console
 
 from arise.config import Config
-from arise.config_models import Budget, Endpoint, Price
-from arise.live import LiveDisplay
+from arise.config.llm import Budget, Endpoint, Price
+from arise.llm.meter import Meter
+from arise.llm.spend import Purse
 from arise.method.alarm import signal_of
-from arise.models.meter import Meter
-from arise.models.spend import Purse
-from arise.models.store import Recorded, Store, Usage, recorded_totals
-from arise.store import IterationRecord, RunStore
-from arise.trust import Trust, alarm_text, recorded_signals
+from arise.observe.live import LiveDisplay
+from arise.observe.trust import Trust, alarm_text, recorded_signals
+from arise.run.calls import Recorded, Store, Usage, recorded_totals
+from arise.run.record import IterationRecord
+from arise.run.store import RunStore
 from arise.types import Draw, Group, Pool, Task, Verdict
 from arise.types import Path as DrawPath
 from tests.builders import a_group, a_task

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from arise.analyst.catalogue import Wording, miss_of_item, pattern_of_item, pattern_of_rubric, wordings
 from arise.analyst.detectors import DETECTORS
-from arise.text_rules import proposal_problems, skill_problems
+from arise.text.rules import proposal_problems, skill_problems
 from arise.types import (
     GenerationRecord,
     Pair,

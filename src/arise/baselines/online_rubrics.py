@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from arise.config_baselines import ElicitedCriteria
+from arise.config.baselines import ElicitedCriteria
 from arise.method.evidence import records_of
 from arise.ports import Judge, Reflector
 from arise.types import GenerationRecord, Group, Judgment, Pair, Pool, Proposal, Rollout, Rubric, Selection, Skill, Task

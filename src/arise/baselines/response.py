@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arise.config_baselines import ResponseCredit
+from arise.config.baselines import ResponseCredit
 from arise.method.advantage import normalized
 from arise.method.arrays import Floats
 from arise.method.credit import Advantages, CreditRule

@@ -7,7 +7,7 @@ from math import exp
 
 import numpy as np
 
-from arise.config_baselines import Scaffold
+from arise.config.baselines import Scaffold
 from arise.ports import Engine, Sandbox
 from arise.rollouts.collect import Agent
 from arise.rollouts.shell_agent import SYSTEM, Chat

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arise.config_sampler import VadeSampling
+from arise.config.sampler import VadeSampling
 from arise.method.arrays import Floats, unique
 from arise.method.ledger import require_format
 from arise.method.sampler import cell_weight, pass_estimates

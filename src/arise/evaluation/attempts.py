@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arise.codec import from_json, to_json
 from arise.errors import AriseError, Exit
 from arise.evaluation.labels import belongs_to_the_run
 from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector
-from arise.store import RunStore
+from arise.run.store import RunStore
 from arise.tasks import TaskDir
 from arise.types import Pair, Pool, Rollout, Task
+from arise.types.codec import from_json, to_json
 
 RAW_FOLDER = "evaluations"
 _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)

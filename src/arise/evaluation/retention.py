@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arise.codec import from_json
 from arise.evaluation.score import Query
 from arise.method.pass_rate import pass_rate
 from arise.types import Pair, Pool, Rubric, Skill, Tally, Verdict
+from arise.types.codec import from_json
 
 
 @dataclass(frozen=True)

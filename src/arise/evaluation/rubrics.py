@@ -2,10 +2,10 @@
 
 import json
 
-from arise.codec import from_json
 from arise.evaluation.score import Query
-from arise.store.chunks import decompress
+from arise.run.chunks import decompress
 from arise.types import Pair, Pool, Rubric, Skill
+from arise.types.codec import from_json
 
 
 def every_pair(query: Query) -> Pool:

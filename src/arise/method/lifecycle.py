@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arise.config_pool import PoolLimits
+from arise.config.pool import PoolLimits
 from arise.method.pass_rate import pass_rate
 from arise.types import Fate, Pair, Pool, PoolEvent, Proposal, Rewrite, Rubric, Skill, Tally
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arise.config_sampler import CapabilitySampling
+from arise.config.sampler import CapabilitySampling
 from arise.method.arrays import Floats, fraction
 from arise.method.coverage import CoverageMap, discovery_probability, inverse_attempt_weights
 from arise.method.ledger import CAPABILITIES, Ledger, require_format

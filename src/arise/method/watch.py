@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arise.config_pool import Watch
+from arise.config.pool import Watch
 from arise.method.lifecycle import Evolution
 from arise.method.pass_rate import pass_rate
 from arise.types import Pair, Pool, PoolEvent, Rejection, Return, Tally

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from arise.ports import Sandbox
 from arise.rollouts.collect import Agent
-from arise.secrets import found, redact
+from arise.text.secrets import found, redact
 from arise.types import ShownSkill, Task, Trajectory, Turn
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from arise.config_tasks import TaskNeed
+from arise.config.tasks import TaskNeed
 from arise.sandbox.limits import MIB, Limits
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text

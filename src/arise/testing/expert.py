@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from arise.models.canaries import known_answer
-from arise.models.evidence_view import item_view
-from arise.models.first_call import FIRST_CALL
+from arise.llm.canaries import known_answer
+from arise.llm.evidence_view import item_view
+from arise.llm.first_call import FIRST_CALL
 from arise.ports import Judge, Reflector
 from arise.testing.annotating import annotate
 from arise.testing.fake_llm import Action, Ask, Say

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import arise.analyst
 
-ALLOWED = ("arise.analyst", "arise.taxonomy", "arise.text_rules", "arise.types")
+ALLOWED = ("arise.analyst", "arise.taxonomy", "arise.text.rules", "arise.types")
 OUTCOME = {"reward", "success", "fault", "outcome", "system_prompt", "shown_skills"}
 SOURCES = sorted(Path(arise.analyst.__file__).parent.rglob("*.py"))
 

@@ -11,7 +11,7 @@ from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import pattern_of_rubric, wordings
 from arise.analyst.reflector import first_skill
 from arise.method.lifecycle import refined
-from arise.text_rules import proposal_problems, skill_problems
+from arise.text.rules import proposal_problems, skill_problems
 from arise.types import (
     DiagnosticItem,
     DiagnosticKind,

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.baselines.online_rubrics import OnlineRubrics
-from arise.config_baselines import ElicitedCriteria
+from arise.config.baselines import ElicitedCriteria
 from arise.types import Group, Observation, Pool, Rollout, StopReason, Task, ToolCall, Trajectory, Turn, Verdict
 
 TASK = Task("x1", "Process in.csv . Follow spec.txt .", ("data-cleaning-and-normalization",))

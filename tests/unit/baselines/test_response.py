@@ -1,5 +1,5 @@
 from arise.baselines.response import response_credit
-from arise.config_baselines import ResponseCredit
+from arise.config.baselines import ResponseCredit
 from arise.method.advantage import normalized
 from arise.types import Pool
 from tests.builders import a_group, a_task, close

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 
 from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
-from arise.config_baselines import Scaffold
+from arise.config.baselines import Scaffold
 from arise.ports import Engine, Sandbox
 from arise.rollouts.shell_agent import SYSTEM
 from arise.types import Capability, Pair, Pool, ShownSkill, StopReason, Task, Tokens, Trajectory

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arise.baselines.vade import Vade, top
-from arise.config_sampler import VadeSampling
+from arise.config.sampler import VadeSampling
 from arise.types import Group, Path, Pool
 from tests.builders import a_group, a_rollout, a_task, close
 

@@ -11,7 +11,7 @@ from tests.unit.engines.tiny_gguf import write_tiny_gguf
 from transformers import AutoConfig, AutoModelForCausalLM
 from typer.testing import CliRunner
 
-from arise.cli_models import app
+from arise.cli.models import app
 from arise.engines import models, pretrained
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from arise.config_models import Endpoint
+from arise.compose.evaluations import Policy
+from arise.config.llm import Endpoint
 from arise.errors import AriseError, Exit
-from arise.evaluating import Policy
 from arise.evaluation.attempts import RAW_FOLDER, raw_file, read_raw, require_label, require_own_label, write_raw
 
 

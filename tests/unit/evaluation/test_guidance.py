@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from arise.compose.evaluations import Policy, Wanted, guidance
 from arise.errors import AriseError, Exit
-from arise.evaluating import Policy, Wanted, guidance
 from arise.evaluation.guidance import arm_of, report
-from arise.run_folder import claim
+from arise.run.folder import claim
 from arise.types import Tally
 from tests.builders import a_pair
 from tests.stored_runs import write_run

@@ -16,7 +16,7 @@ Attempt = tuple[str, str, int, int | None, dict[str, str]]
 
 def store_of(attempts: Sequence[Attempt]) -> Callable[..., list[tuple[Any, ...]]]:
     db = sqlite3.connect(":memory:")
-    db.executescript(files("arise.store").joinpath("schema.sql").read_text())
+    db.executescript(files("arise.run").joinpath("schema.sql").read_text())
     for domain, task, number, success, verdicts in attempts:
         row = ("after", task, number, 4, domain, "", success, success, "finished", "", 0, json.dumps(verdicts))
         db.execute("INSERT INTO attempts VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", row)

@@ -4,7 +4,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from arise.codec import from_json, to_json
 from arise.method.evidence import for_generation, for_refinement, records_of, within_window
 from arise.types import (
     EvidenceRecord,
@@ -20,6 +19,7 @@ from arise.types import (
     Turn,
     Verdict,
 )
+from arise.types.codec import from_json, to_json
 from tests.builders import FAIL, NA, PASS, a_diagnostic, a_rollout, a_task, the_record
 
 REFINED = ["e0000-00-10", "e0000-00-00", "e0000-00-19", "e0000-00-16"]

@@ -1,6 +1,6 @@
 import pytest
 
-from arise.config_pool import PoolLimits
+from arise.config.pool import PoolLimits
 from arise.method.lifecycle import Evolution, deciding, evolve, fate, fates, refined, room
 from arise.types import Capability, Fate, Pool, PoolEvent, Rewrite, Skill, Tally
 from tests.builders import a_pair, a_pool, a_proposal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from arise.config_sampler import CapabilitySampling
+from arise.config.sampler import CapabilitySampling
 from arise.method.sampler import CapabilitySampler, cell_probabilities, cell_quota, cell_weight, pass_estimates
 from arise.types import Capability, Cell, Path, Pool, Task
 from tests.builders import NAN, a_group, a_pool, a_task

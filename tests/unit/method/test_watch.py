@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from arise.config_pool import PoolLimits, Watch
+from arise.config.pool import PoolLimits, Watch
 from arise.method.evidence import records_of
 from arise.method.lifecycle import Evolution, evolve
 from arise.method.pass_rate import window_tallies

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from arise.cli_tasks import app
+from arise.cli.tasks import app
 from arise.config import HarborTasks
 from arise.errors import AriseError, Exit
 from arise.rollouts.cheats import CHEATS, require_unforgeable

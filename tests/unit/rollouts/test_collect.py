@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from arise.codec import from_json, to_json
 from arise.config import Agent, Sampling
 from arise.ports import Engine, SandboxLost
 from arise.rollouts.collect import Collector, Journal
@@ -17,6 +16,7 @@ from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
 from arise.tasks import BUILD_FILES, TaskDir, read_task
 from arise.types import Rollout, StopReason
+from arise.types.codec import from_json, to_json
 from tests.scripted import ScriptedEngine, WordChat
 from tests.task_folders import write_task
 

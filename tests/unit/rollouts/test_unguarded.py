@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import arise.sandbox.layout as layout
+from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config
 from arise.errors import AriseError
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.sandbox import BubblewrapPool
 from arise.sandbox.seccomp import guard_settings
-from arise.sandboxes import open_sandboxes
 from tests.task_folders import bare_task
 
 OUT = "/logs/verifier"

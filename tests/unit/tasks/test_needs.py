@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
+from arise.compose.corpora import tasks_of
 from arise.config import Config, HarborTasks
-from arise.config_file import ConfigError, load_config
-from arise.config_tasks import TaskNeed
-from arise.corpora import tasks_of
+from arise.config.file import ConfigError, load_config
+from arise.config.tasks import TaskNeed
 from arise.errors import AriseError, Exit
 from arise.tasks import TaskDir, read_task, refused
 from tests.task_folders import write_task

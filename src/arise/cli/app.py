@@ -1,0 +1,46 @@
+"""The `arise` command and its parser. Heavy imports live inside the commands, so that `arise --help` stays fast."""
+
+from typing import Annotated
+
+import typer
+
+from arise import __version__
+from arise.cli import compare, config, doctor, eval, figures, judge, models, pool, sampler, store, tasks, train, view
+
+app = typer.Typer(
+    name="arise",
+    help="Train agents on what they still get wrong.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.add_typer(models.app, name="models")
+app.add_typer(judge.app, name="judge")
+app.add_typer(tasks.app, name="tasks")
+app.add_typer(compare.app, name="compare")
+app.command(epilog="Example: arise figures runs/both --out figures")(figures.figures)
+app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)
+app.add_typer(pool.app, name="pool")
+app.add_typer(sampler.app, name="sampler")
+train.register(app)
+config.register(app)
+store.register(app)
+doctor.register(app)
+view.register(app)
+eval.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"arise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

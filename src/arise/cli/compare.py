@@ -1,0 +1,144 @@
+"""`arise compare`: methods x seeds with the same budget, and one report of what came out."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from arise.cli import figures
+from arise.cli.output import AsJson, one_message
+
+
+class _RunByDefault(TyperGroup):
+    """`arise compare BASE ...` is `arise compare run BASE ...`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    help="Methods side by side: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
+)
+
+
+@app.command(
+    "run",
+    epilog="Example: arise compare run configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both",
+)
+def run(
+    base: Annotated[Path, typer.Argument(help="What all methods share; overlays lie beside it in methods/.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the comparison; the same one continues it.")],
+    methods: Annotated[str, typer.Option("--methods", help="Names with commas between, or `all`.")] = "all",
+    seeds: Annotated[str, typer.Option("--seeds", help="For example 0-4 or 0,2,5-7.")] = "0-4",
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="Change one value of all runs.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Runs at a time; 0 = one a core.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Run methods x seeds with the same budget and write the report; the same command continues what was stopped."""
+    with one_message():
+        from arise.report.comparison import plan as planning
+
+        comparison = planning.plan(
+            base, planning.parse_methods(methods), planning.parse_seeds(seeds), overrides or [], out
+        )
+        _run(comparison, jobs or _cores(), as_json)
+
+
+@app.command("report", epilog="Example: arise compare report runs/both")
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `arise compare` made.")], as_json: AsJson = False
+) -> None:
+    """Write the report again from the run folders, finished or not."""
+    with one_message():
+        _report(folder, as_json)
+
+
+def _report(folder: Path, as_json: bool) -> None:
+    """Figures need matplotlib; without it everything else is written, and the missing part is named."""
+    from arise.errors import AriseError
+    from arise.report.comparison.report import write_report
+
+    try:
+        draw = figures.drawing()
+    except AriseError as error:
+        draw = None
+        typer.echo(f"no figures: {error}", err=True)
+    written = write_report(folder, draw)
+    typer.echo(json.dumps(written.summary, indent=2) if as_json else written.text)
+
+
+def _run(comparison: Any, jobs: int, as_json: bool) -> None:
+    from filelock import FileLock, Timeout
+
+    from arise.errors import AriseError, Exit
+    from arise.report.comparison import plan as planning
+    from arise.report.comparison.document import counted
+    from arise.report.comparison.progress import Progress
+    from arise.report.comparison.runner import Runner
+
+    folder = comparison.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    threads = max(1, _cores() // jobs)
+    try:
+        with FileLock(folder / "comparison.lock").acquire(timeout=0), Progress(to_stderr=as_json) as progress:
+            planning.write_plan(comparison, _facts(jobs, threads))
+            for line in [*planning.budget_lines(comparison), f"{jobs} at a time, {counted(threads, 'thread')} each"]:
+                progress.tell(line)
+            given_up = Runner(comparison, jobs, threads, progress.tell).run(progress.show)
+    except Timeout:
+        raise AriseError(
+            "locked", Exit.LOCKED, f"{folder} is being worked on by another `arise compare`", "nothing was done", "wait"
+        ) from None
+    _report(folder, as_json)
+    if given_up:
+        names = ", ".join(job.member.name for job in given_up)
+        raise AriseError(
+            "compare",
+            Exit.ENGINE,
+            f"{len(given_up)} runs were given up: {names}",
+            "the report leaves them out",
+            f"read {folder / 'logs'}, mend the cause and give the same command again",
+        )
+
+
+def _facts(jobs: int, threads: int) -> dict[str, Any]:
+    """The exact command and the machine, for the report."""
+    from arise import __version__
+
+    return {
+        "command": shlex.join(["arise", *sys.argv[1:]]),
+        "written": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "jobs": jobs,
+        "threads": threads,
+        "machine": {
+            "processor": _processor(),
+            "cores": _cores(),
+            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+            "system": f"{platform.system()} {platform.machine()}",
+            "python": platform.python_version(),
+            "arise": __version__,
+        },
+    }
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

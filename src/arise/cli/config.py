@@ -1,0 +1,31 @@
+"""`arise config`: check a configuration and print it."""
+
+from typing import Annotated
+
+import typer
+
+from arise.cli.output import AsJson, ConfigPaths, Overrides, one_message
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `arise` command."""
+    app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")(config)
+
+
+def config(
+    paths: ConfigPaths = None,
+    overrides: Overrides = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a configuration and print it in full."""
+    import json
+
+    import tomli_w
+
+    from arise.config.file import differences, load_config
+
+    with one_message():
+        resolved = load_config(paths, overrides or [])
+    values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
+    typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())

@@ -1,0 +1,47 @@
+"""`arise doctor`: is this machine ready? Heavy imports live inside the command."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arise.cli.output import AsJson, one_message, say, say_json
+
+NOT_READY = 1
+MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `arise` command."""
+    app.command(epilog="Example: arise doctor configs/embedded.toml")(doctor)
+
+
+def doctor(
+    paths: Annotated[list[Path] | None, typer.Argument(help="The configuration you want to run.")] = None,
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")] = None,
+    runs: Annotated[Path, typer.Option("--run-dir", help="Where runs will be kept.")] = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Check the machine and all that a configuration needs: tasks, engine, model, endpoints; one remedy a line."""
+    with one_message():
+        from arise.compose.doctor import examine
+        from arise.config.file import load_config
+
+        findings = list(examine(load_config(paths, overrides or []), runs))
+        failed = [finding for finding in findings if finding.level == "failure"]
+        if as_json:
+            say_json({"ready": not failed, "findings": [finding._asdict() for finding in findings]})
+        else:
+            for finding in findings:
+                say(f" {MARKS[finding.level]} {finding.name:<11} {finding.said}")
+                if finding.remedy:
+                    say(f"   {'':<11} do: {finding.remedy}")
+            say("not ready" if failed else f"ready: arise train {_words(paths or [], overrides or [])}".rstrip())
+        if failed:
+            raise typer.Exit(NOT_READY)
+
+
+def _words(paths: list[Path], overrides: list[str]) -> str:
+    """The arguments that were checked, as a command line."""
+    return shlex.join([*map(str, paths), *(word for change in overrides for word in ("--set", change))])

@@ -1,0 +1,143 @@
+"""`arise eval`, `arise guidance` and `arise retention`: a run's policy, its base model or an endpoint on its tasks."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from arise.cli.output import AsJson, RunFolder, one_message, say, say_json, table
+from arise.cli.session import OPENAI, BaseUrl, KeyEnv, PriceOption, price_of
+
+if TYPE_CHECKING:
+    from arise.compose.evaluations import Policy
+
+At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
+Base = Annotated[bool, typer.Option("--base", help="The model that the run started from.")]
+Model = Annotated[str | None, typer.Option("--model", help="A model behind an endpoint instead of the run's own.")]
+Tasks = Annotated[int | None, typer.Option("--tasks", min=1, help="Only the first so many held-out tasks.")]
+Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempts of each task; else as configured.")]
+Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `arise` command."""
+    app.command("eval", epilog="Example: arise eval runs/first --at 60 --attempts 3")(evaluate)
+    app.command(epilog="Example: arise guidance runs/first --base --attempts 4")(guidance)
+    app.command(epilog="Example: arise retention runs/first")(retention)
+
+
+def evaluate(
+    run: RunFolder,
+    at: At = None,
+    base: Base = False,
+    model: Model = None,
+    base_url: BaseUrl = OPENAI,
+    key_env: KeyEnv = "OPENAI_API_KEY",
+    price: PriceOption = "",
+    tasks: Tasks = None,
+    attempts: Attempts = None,
+    label: Label = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try the held-out tasks, no evolved skill shown, with a checkpoint, the base model, or a model at an endpoint."""
+    _require_one(at, base, model)
+    with one_message():
+        from arise.run.folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
+        from arise.compose import evaluations
+
+        policy = _policy(run, at, base, model, base_url, key_env, price)
+        wanted = evaluations.Wanted(label or policy.label, tasks, attempts)
+        found = evaluations.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
+        say_json(found.facts()) if as_json else say(found.table())
+
+
+def guidance(
+    run: RunFolder,
+    at: At = None,
+    base: Base = False,
+    model: Model = None,
+    base_url: BaseUrl = OPENAI,
+    key_env: KeyEnv = "OPENAI_API_KEY",
+    price: PriceOption = "",
+    tasks: Tasks = None,
+    attempts: Attempts = None,
+    everything: Annotated[bool, typer.Option("--all", help="Retired skills too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what each skill of the pool does to its behaviour on held-out tasks: without any, with it, with all."""
+    _require_one(at, base, model)
+    with one_message():
+        from arise.run.folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
+        from arise.compose import evaluations
+
+        policy = _policy(run, at, base, model, base_url, key_env, price)
+        wanted = evaluations.Wanted(policy.label, tasks, attempts)
+        found = evaluations.guidance(run, lock, policy, wanted, everything, lambda message: say(message, err=as_json))
+        say_json(found) if as_json else say(_guidance_table(found))
+
+
+def _guidance_table(found: dict[str, Any]) -> str:
+    head = ["rubric", "without", "with its skill", "difference", "with all", "tasks passed with it", "criterion"]
+    rows = [
+        [
+            row["rubric"],
+            *(_rate(row[name]) for name in ("without", "with_skill")),
+            _difference(row["difference"]),
+            *(_rate(row[name]) for name in ("with_all", "passed_with_skill")),
+            row["criterion"],
+        ]
+        for row in found["behaviours"]
+    ]
+    passed = f"without skills {_rate(found['passed_without'])}, with all {_rate(found['passed_with_all'])}"
+    notes = f"tasks passed: {passed}; {found['faults']} infrastructure faults left out"
+    return f"{table([head, *rows])}\n{notes}\nrates in %, (95 % interval), of applicable attempts"
+
+
+def _rate(facts: dict[str, Any]) -> str:
+    if facts["rate"] is None:
+        return "-- of 0"
+    low, high = facts["interval"]
+    return f"{facts['rate']:.1f} ({low:.1f}-{high:.1f}) of {facts['evaluations']}"
+
+
+def _difference(facts: dict[str, Any] | None) -> str:
+    if facts is None:
+        return "--"
+    low, high = facts["interval"]
+    return f"{facts['points']:+z.1f} ({low:+z.1f} to {high:+z.1f})"
+
+
+def _require_one(at: int | None, base: bool, model: str | None) -> None:
+    if sum([at is not None, base, model is not None]) > 1:
+        raise typer.BadParameter("--at, --base and --model name different policies: give one of them")
+
+
+def _policy(
+    run: Path, at: int | None, base: bool, model: str | None, base_url: str, key_env: str, price: str
+) -> "Policy":
+    """Whom the options name; the last checkpoint where they name nobody."""
+    from arise.compose import evaluations
+
+    if model is not None:
+        return evaluations.Policy(endpoint=evaluations.endpoint_of(run, model, base_url, key_env, price_of(price)))
+    return evaluations.Policy(0 if base else at or evaluations.last_iteration(run))
+
+
+def retention(run: RunFolder, attempts: Attempts = None, as_json: AsJson = False) -> None:
+    """Judge retired behaviours again at later checkpoints, unguided, on the tasks of their last window."""
+    with one_message():
+        from arise.run.folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
+        from arise.compose import evaluations
+        from arise.evaluation.retention import table
+
+        rows = evaluations.retention(run, lock, attempts or 1, lambda message: say(message, err=as_json))
+        say_json(rows) if as_json else say("\n".join(table(rows)) or "no rubric was retired")

@@ -1,0 +1,136 @@
+"""`arise judge`: whether a judge can be trusted. Heavy imports live inside the command."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from arise.cli.output import AsJson, one_message, say
+from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
+from arise.errors import Exit
+
+if TYPE_CHECKING:
+    from arise.config.llm import Endpoint
+    from arise.llm.cases import Cases
+    from arise.llm.check import JudgeCheck
+    from arise.ports import Judge
+
+app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
+
+CasesPath = Annotated[
+    Path | None,
+    typer.Argument(help="A run folder, or a file of recorded rollouts (JSON Lines); the shipped ones without."),
+]
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+@app.command(epilog="Example: arise judge check runs/first --model gpt-4o-mini --repeat 5")
+def check(
+    cases: CasesPath = None,
+    model: Model = "gpt-4o-mini",
+    base_url: BaseUrl = OPENAI,
+    api_key_env: KeyEnv = "OPENAI_API_KEY",
+    repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many cases; of a run, the newest.")] = 100,
+    max_usd: MaxUsd = 0.0,
+    price: PriceOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Agreement of a judge with itself, with the offline analyst and with labels, and what it costs."""
+    import asyncio
+
+    from arise.config.llm import Endpoint
+    from arise.llm.cases import CasesError
+
+    with one_message():
+        try:
+            found = _cases(cases, limit)
+        except CasesError as error:
+            say(f"error[cases]  {error}", err=True)
+            raise typer.Exit(Exit.CONFIG) from None
+        endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
+        report, cost = asyncio.run(_check(found, endpoint, repeat, max_usd))
+    say(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
+    if report.verdicts == 0:
+        raise typer.Exit(Exit.JUDGE)
+
+
+def _cases(path: Path | None, limit: int) -> "Cases":
+    from dataclasses import replace
+
+    from arise.llm.cases import read_cases
+
+    if path is not None and path.is_dir():
+        from arise.llm.run_cases import cases_of_run
+
+        return cases_of_run(path, limit)
+    found = read_cases(path)
+    return replace(found, rollouts=found.rollouts[:limit])
+
+
+async def _check(found: "Cases", endpoint: "Endpoint", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
+    from arise.config.llm import Calls, ModelJudge
+    from arise.llm.check import check_judge
+    from arise.llm.judge import LanguageModelJudge
+
+    calls = Calls(when_down="task_only", breaker_after=20)
+    settings = ModelJudge(endpoint=endpoint, calls=calls)
+    async with session(endpoint, calls, "judge", ":memory:", max_usd) as opened:
+        report = await check_judge(
+            lambda number: LanguageModelJudge(opened.client, settings, salt=f"check {number}"),
+            found.rollouts,
+            found.pool,
+            repeat,
+            reference=_analyst(),
+            labels=found.labels,
+        )
+        return report, opened.cost()
+
+
+def _analyst() -> "Judge":
+    from arise.analyst.judge import OfflineJudge
+
+    return OfflineJudge()
+
+
+def _as_json(report: "JudgeCheck", cost: Cost) -> str:
+    import json
+    from dataclasses import asdict
+
+    rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate}
+    return json.dumps(asdict(report) | rates | {"doubts": report.doubts, "cost": asdict(cost)}, indent=2)
+
+
+def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
+    asked = report.cases * report.repeats * len(report.rubrics)
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in report.absent_reasons) or "none"
+    lines = [
+        f"judge     {report.judge} at {base_url}",
+        f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
+        f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
+        "self      " + _self_agreement(report),
+        "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
+        "labels    " + _share(report.with_labels, "of majorities equal the labels"),
+        f"cost      {cost}",
+        f"so        {'; '.join(report.doubts) or 'good enough to judge a run'}",
+        "",
+        f"{'rubric':<10}{'verdicts':>10}{'absent':>10}{'flips':>10}",
+    ]
+    lines += [f"{r.rubric_id:<10}{r.verdicts:>10}{r.absent:>10}{r.flips:>10}" for r in report.rubrics[:20]]
+    if len(report.rubrics) > 20:
+        lines.append(f"... and {len(report.rubrics) - 20} more rubrics, see --json")
+    return "\n".join(lines)
+
+
+def _self_agreement(report: "JudgeCheck") -> str:
+    if report.flip_rate is None:
+        return "undefined: there is no verdict to compare"
+    return f"{1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}"
+
+
+def _share(value: float | None, of_what: str) -> str:
+    return "nothing to compare with" if value is None else f"{value:.1%} {of_what}"

@@ -1,0 +1,66 @@
+"""What every command shares: `--json`, one message for whatever is wrong, and text from a run that cannot act up."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from arise.text.escape import visible
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.", metavar="RUN")]
+ConfigPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(help="TOML files, later ones over earlier ones; without any, the paper's values."),
+]
+Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print text, data included."""
+    typer.echo(visible(text), err=err)
+
+
+def say_json(value: Any) -> None:
+    """Print JSON values."""
+    import json
+
+    typer.echo(json.dumps(value, indent=2))
+
+
+@contextmanager
+def one_message() -> Iterator[None]:
+    """Whatever is wrong reaches a person as one message and a fixed exit code, never as a traceback."""
+    from arise.errors import AriseError, Exit
+
+    try:
+        yield
+    except AriseError as error:
+        say(str(error), err=True)
+        raise typer.Exit(error.exit_code) from None
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a file that a person could name otherwise
+        what = f"{error.filename}: {error.strerror}"
+        say(str(AriseError("storage", Exit.STORAGE, what, "the command ended", "name another path")), err=True)
+        raise typer.Exit(Exit.STORAGE) from None
+    except ValueError as error:
+        from arise.config.file import ConfigError
+
+        if not isinstance(error, ConfigError):
+            raise
+        say(str(error), err=True)
+        raise typer.Exit(Exit.CONFIG) from None
+
+
+def table(rows: list[list[str]], right: frozenset[int] = frozenset()) -> str:
+    """Rows of cells under each other; columns in `right` are numbers."""
+    rows = [[visible(cell).replace("\n", " ") for cell in row] for row in rows]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[n].rjust(width) if n in right else row[n].ljust(width) for n, width in enumerate(widths)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

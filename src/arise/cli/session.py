@@ -1,0 +1,94 @@
+"""What the commands that ask a language model share: their options, and a client for the length of a command."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from arise.config.llm import Calls, Endpoint, Price
+    from arise.llm.client import Client
+    from arise.run.calls import Store
+
+Model = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
+BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI's chat completions.")]
+KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
+MaxUsd = Annotated[float, typer.Option("--max-usd", min=0.0, help="Stop when calls have cost this much; 0: never.")]
+PriceOption = Annotated[
+    str, typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens: 0.3,1.2; 0 if nobody is billed.")
+]
+OPENAI = "https://api.openai.com/v1"
+
+
+def price_of(text: str) -> "Price | None":
+    """The price that `--price` states; none leaves it to the public price list."""
+    from pydantic import ValidationError
+
+    from arise.config.llm import Price
+
+    if not text:
+        return None
+    parts = text.split(",") if text.strip() != "0" else ["0", "0"]
+    try:
+        return Price.model_validate(dict(zip(("input", "output"), map(float, parts), strict=True)))
+    except (ValueError, ValidationError):
+        raise typer.BadParameter(f"--price {text}: expected two numbers as in 0.3,1.2, or 0") from None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the calls of a command came to; `unpriced` counts those whose price is not known."""
+
+    usd: float
+    prompt_tokens: int
+    completion_tokens: int
+    unpriced: int
+
+    def __str__(self) -> str:
+        note = f", {self.unpriced} calls without a known price" if self.unpriced else ""
+        return f"${self.usd:.4f}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A client with the store that records its replies and what they cost."""
+
+    client: "Client"
+    store: "Store"
+
+    def cost(self) -> Cost:
+        """Spend and tokens so far."""
+        totals = self.store.totals()
+        return Cost(
+            sum(total.nano_usd for total in totals) / 1e9,
+            sum(total.prompt_tokens for total in totals),
+            sum(total.completion_tokens for total in totals),
+            sum(total.unpriced for total in totals),
+        )
+
+
+@asynccontextmanager
+async def session(
+    endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float
+) -> AsyncIterator[Session]:
+    """A client whose endpoint has answered a first call; it is closed, and its replies kept, whatever happens."""
+    from arise.config.llm import Budget
+    from arise.llm.client import Client
+    from arise.llm.first_call import first_call
+    from arise.llm.spend import Purse
+    from arise.run.calls import Store
+
+    store = Store(record)
+    try:
+        purse = Purse(store, Budget(max_usd=max_usd))
+        await first_call(endpoint, store, purse, purpose)
+        client = Client(endpoint, calls, store, purse, purpose=purpose)
+        try:
+            yield Session(client, store)
+        finally:
+            await client.close()
+    finally:
+        store.close()

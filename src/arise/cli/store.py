@@ -1,0 +1,98 @@
+"""`arise verify`, `arise export`, `arise runs`: what lies in run folders. Heavy imports live inside the commands."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arise.cli.output import AsJson, RunFolder, one_message, say, say_json, table
+
+SHOWN_PROBLEMS = 5
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `arise` command."""
+    app.command(epilog="Example: arise verify runs/first")(verify)
+    app.command(epilog="Example: arise export runs/first --format skills --out my-skills")(export)
+    app.command(epilog="Example: arise runs")(runs)
+
+
+class Format(StrEnum):
+    """What `arise export` writes."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    ATIF = "atif"
+    SKILLS = "skills"
+
+
+def verify(run: RunFolder, as_json: AsJson = False) -> None:
+    """Check a run: digests of files and rows, and the invariants of pool, ledger and batches."""
+    with one_message():
+        from dataclasses import asdict
+
+        from arise.errors import Exit
+        from arise.run.folder import require_run
+        from arise.run.verify import verify as verified
+
+        require_run(run)
+        checks = verified(run)
+        wrong = [check for check in checks if not check.passed]
+        if as_json:
+            facts = [asdict(check) | {"passed": check.passed} for check in checks]
+            say_json({"run": str(run), "passed": not wrong, "checks": facts})
+        else:
+            say("\n".join(_line(check.name, check.said, check.problems) for check in checks))
+            said = f"{len(wrong)} of {len(checks)} checks failed" if wrong else f"all {len(checks)} checks passed"
+            say(f"{run}: {said}")
+        if wrong:
+            raise typer.Exit(Exit.STORAGE)
+
+
+def export(
+    run: RunFolder,
+    form: Annotated[
+        Format, typer.Option("--format", help="Tables (parquet, jsonl), ATIF v1.8 trajectories, or SKILL.md packages.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", help="A folder; RUN/export/FORMAT by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a run for other tools; keys in its text are redacted."""
+    with one_message():
+        from arise.report.exports import export as exported
+
+        folder = out or run / "export" / form.value
+        written = exported(run, form.value, folder)
+        size = sum(path.stat().st_size for path in written)
+        if as_json:
+            say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})
+        else:
+            say(f"{folder}: {len(written)} files, {size / 1024:.0f} KiB")
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
+) -> None:
+    """List runs: how far each is, how well it does, who holds it."""
+    with one_message():
+        from arise.run.listing import list_runs
+
+        found = list_runs(folder)
+        if as_json:
+            say_json([run._asdict() for run in found])
+            return
+        if not found:
+            say(f"no runs in {folder}; start one: arise train configs/embedded.toml")
+            return
+        head = ["run", "iterations", "pass", "held out", "pool", "state", "last commit"]
+        say(table([head, *(run.cells() for run in found)], right=frozenset({2, 4})))
+
+
+def _line(name: str, said: str, problems: tuple[str, ...]) -> str:
+    if not problems:
+        return f"PASS  {name:<13} {said}"
+    lines = [f"FAIL  {name:<13} {len(problems)} problems", *(f"      - {text}" for text in problems[:SHOWN_PROBLEMS])]
+    if len(problems) > SHOWN_PROBLEMS:
+        lines.append(f"      - and {len(problems) - SHOWN_PROBLEMS} more, see --json")
+    return "\n".join(lines)

@@ -1,0 +1,226 @@
+"""`arise tasks`: check a folder of tasks, or give them task types. Heavy imports live inside the commands."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from arise.cli.output import AsJson, one_message, say, say_json
+from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
+from arise.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from arise.config.llm import Endpoint
+    from arise.llm.annotation_report import Agreement, AnnotationReport
+    from arise.llm.annotator import Annotated as AnnotatedTasks
+    from arise.llm.annotator import TaskCard
+    from arise.tasks import TaskDir, TaskProblem
+
+app = typer.Typer(name="tasks", help="Look at a folder of tasks.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(help="A folder of task directories.")]
+RECORD_FILE = ".tags.calls.db"
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+@app.command(epilog="Example: arise tasks check corpus --cheat --ignore dockerfile")
+def check(
+    folder: Folder,
+    cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", help="What tasks may ask for in vain, as in tasks.ignore.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run every task's solution and an agent that does nothing; the first must earn 1, the second 0."""
+    import asyncio
+
+    from arise.tasks import read_corpus
+
+    with one_message():
+        corpus, ignored = read_corpus(folder), _known_needs(ignore or [])
+        found = asyncio.run(_check(corpus.tasks, ignored, cheat))
+    problems = [*corpus.problems, *(problem for _, each in found for problem in each)]
+    sound = [task.task.id for task, each in found if not each]
+    if as_json:
+        listed = [{"path": str(p.path), "problem": p.what, "remedy": p.remedy} for p in problems]
+        say_json({"sound": sound, "problems": listed})
+    else:
+        for problem in problems:
+            say(str(problem))
+        say(f"{len(sound)} of {len(found)} tasks are sound" + (" and withstood every cheat" if cheat else ""))
+    if problems:
+        raise typer.Exit(Exit.TASKS)
+
+
+def _known_needs(names: list[str]) -> list[str]:
+    from typing import get_args
+
+    from arise.config.tasks import TaskNeed
+    from arise.errors import AriseError
+
+    known = get_args(TaskNeed)
+    if unknown := [name for name in names if name not in known]:
+        what = f"--ignore {unknown[0]!r} is nothing that a task can ask for"
+        raise AriseError("config", Exit.CONFIG, what, "nothing was checked", f"use one of: {', '.join(known)}")
+    return names
+
+
+async def _check(
+    tasks: "tuple[TaskDir, ...]", ignore: list[str], cheat: bool
+) -> "list[tuple[TaskDir, tuple[TaskProblem, ...]]]":
+    """The problems of each task; one that asks for what it does not get is not run."""
+    import asyncio
+
+    from arise.errors import AriseError
+    from arise.rollouts.cheats import AT_ONCE, forgeries
+    from arise.rollouts.oracle import check_task
+    from arise.rollouts.verifier import Verifier
+    from arise.sandbox import SandboxUnavailable
+    from arise.tasks import refused
+
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def problems(task: "TaskDir") -> "tuple[TaskProblem, ...]":
+        async with slots:
+            found = tuple(refused(task.unmet, ignore)) or await check_task(task, verifier)
+            return found or (await forgeries(task, verifier) if cheat else ())
+
+    try:
+        async with Verifier(AT_ONCE) as verifier:
+            return list(zip(tasks, await asyncio.gather(*map(problems, tasks)), strict=True))
+    except SandboxUnavailable as error:
+        raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was checked", error.remedy) from None
+
+
+@app.command(epilog="Example: arise tasks tag corpus --model gpt-4o-mini --repeat 2")
+def tag(
+    folder: Folder,
+    model: Model = "gpt-4o-mini",
+    base_url: BaseUrl = OPENAI,
+    api_key_env: KeyEnv = "OPENAI_API_KEY",
+    repeat: Annotated[int, typer.Option(min=1, max=2, help="2 tags everything twice and measures agreement.")] = 1,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report only, leave tags.json as it is.")] = False,
+    max_usd: MaxUsd = 0.0,
+    price: PriceOption = "",
+    as_json: AsJson = False,
+) -> None:
+    """Assign task types by a language model, in two passes; a stopped run goes on where it was."""
+    import asyncio
+
+    from arise.config.llm import Endpoint
+    from arise.llm.annotation_report import report_of
+    from arise.tasks import read_corpus
+
+    corpus = read_corpus(folder)
+    if not corpus.tasks:
+        say("\n".join(map(str, corpus.problems)), err=True)
+        raise typer.Exit(Exit.TASKS)
+    cards = [card_of(found) for found in corpus.tasks]
+    endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
+    with one_message():
+        found, agreement, cost = asyncio.run(_tag(cards, endpoint, repeat, folder / RECORD_FILE, max_usd))
+    if not dry_run:
+        _write(folder, found)
+    known = {task.task.id: task.task.task_types for task in corpus.tasks if task.task.task_types}
+    report = report_of(found, agreement, known)
+    say(_as_json(report, cost) if as_json else _as_text(report, cost, len(corpus.problems)))
+
+
+def card_of(found: "TaskDir") -> "TaskCard":
+    """What an annotator may know: the instruction, names of skills, paths in the environment; no tests, no solution."""
+    from arise.llm.annotator import TaskCard
+    from arise.tasks import BUILD_FILES
+
+    root = found.environment
+    paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()) if root else []
+    visible = tuple(path for path in paths if path not in BUILD_FILES)
+    return TaskCard(found.task.id, found.task.instruction, found.task.provided_skills, visible)
+
+
+async def _tag(
+    cards: "list[TaskCard]", endpoint: "Endpoint", repeat: int, record: Path, max_usd: float
+) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
+    from arise.config.llm import Annotation, Calls
+    from arise.llm.annotation_report import agreement_of
+    from arise.llm.annotator import Annotator
+    from arise.tasks import task_types
+
+    # A person waits: an endpoint that is down ends the command, and the next one goes on where this one was.
+    settings = Annotation(endpoint=endpoint, calls=Calls(when_down="stop"))
+    async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
+        runs = []
+        for number in range(repeat):
+            progress = _progress(len(cards), f"run {number + 1} of {repeat}")
+            annotator = Annotator(opened.client, settings, task_types(), f"run {number}", progress)
+            runs.append(await annotator.annotate(cards))
+        agreement = agreement_of(runs[0], runs[1]) if repeat == 2 else None
+        return runs[0], agreement, opened.cost()
+
+
+def _progress(total: int, name: str) -> "Callable[[int], None]":
+    """Every tenth of the first pass a line for the person who waits, beside what the command prints."""
+    told = 0
+
+    def progress(done: int) -> None:
+        nonlocal told
+        if total >= 40 and done * 10 // total > told:
+            told = done * 10 // total
+            typer.echo(f"{name}: {done:,} of {total:,} tasks", err=True)
+
+    return progress
+
+
+def _write(folder: Path, found: "AnnotatedTasks") -> None:
+    """tags.json, which task loading reads; tasks without an annotation keep what they had."""
+    import json
+    import os
+
+    from arise.tasks.corpus import TAGS_FILE
+
+    path = folder / TAGS_FILE
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    tags = known | {key: list(annotation.task_types) for key, annotation in found.annotations.items()}
+    draft = path.with_suffix(".json.new")
+    draft.write_text(json.dumps(tags, indent=2, sort_keys=True) + "\n", "utf-8")
+    os.replace(draft, path)
+
+
+def _as_json(report: "AnnotationReport", cost: Cost) -> str:
+    import json
+    from dataclasses import asdict
+
+    return json.dumps(asdict(report) | {"cost": asdict(cost)}, indent=2)
+
+
+def _as_text(report: "AnnotationReport", cost: Cost, unusable: int) -> str:
+    share = report.covered / report.tasks if report.tasks else 0.0
+    lines = [
+        f"tasks     {report.tasks}" + (f" ({unusable} problems in other task folders)" if unusable else ""),
+        f"covered   {report.covered} ({share:.1%}), {report.second_pass} of them in the second pass",
+        f"types     {report.types_used} used, {report.tags_per_task:.2f} a task, "
+        f"the largest in {report.largest_share:.1%} of tasks",
+        f"open      {report.uncovered} without a type, {report.absent} without an annotation, "
+        f"{len(report.low_confidence)} of low confidence",
+    ]
+    if report.agreement:
+        same = report.agreement
+        lines.append(f"agreement {same.equal:.1%} equal sets over {same.tasks} tasks, mean overlap {same.overlap:.1%}")
+    if report.against_known:
+        same = report.against_known
+        lines.append(f"before    {same.tasks} had types: {same.equal:.1%} equal sets, mean overlap {same.overlap:.1%}")
+    lines.append(f"cost      {cost}")
+    lines += ["", "most frequent types", *(f"  {count:>5}  {name}" for name, count in report.types[:12])]
+    if report.processes:
+        lines += ["", "processes no type covers"]
+        lines += [f"  {count:>5}  {name}: {text[:80]}" for name, count, text in report.processes[:8]]
+    if report.absent_reasons:
+        lines += ["", "no annotation because"]
+        lines += [f"  {count:>5}  {reason[:90]}" for reason, count in report.absent_reasons]
+    return "\n".join(lines)

@@ -1,0 +1,59 @@
+"""`arise train` and `arise resume`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from arise.cli.output import AsJson, ConfigPaths, Overrides, RunFolder, one_message, say
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `arise` command."""
+    app.command(epilog="Example: arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade")(
+        train
+    )
+    app.command(epilog="Example: arise resume runs/first")(resume)
+
+
+def train(
+    paths: ConfigPaths = None,
+    overrides: Overrides = None,
+    run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a policy; Ctrl-C leaves a run that `arise resume` continues."""
+    with one_message():
+        from arise.config.file import load_config
+        from arise.run.folder import claim
+
+        config = load_config(paths, overrides or [])
+        folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        lock = claim(folder)
+        from arise.compose import training
+
+        training.start(config, folder, lock, say, as_json)
+
+
+def resume(
+    run: RunFolder,
+    add_budget: Annotated[float, typer.Option("--add-budget", min=0.0, help="Dollars on top of budget.max_usd.")] = 0.0,
+    allow_judge_change: Annotated[
+        list[str] | None, typer.Option("--allow-judge-change", help="A model that may take over as judge, by name.")
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--change", help="A field of config.toml that you edited, by name, e.g. optimizer.learning_rate."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Continue a run exactly where it was committed."""
+    with one_message():
+        from arise.run.folder import claim, require_run
+
+        require_run(run)
+        lock = claim(run)
+        from arise.compose import training
+
+        training.resume(run, lock, say, as_json, add_budget, allow_judge_change or [], change or [])

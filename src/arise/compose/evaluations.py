@@ -1,0 +1,230 @@
+"""Evaluations of any policy on a run's held-out tasks: one of its checkpoints, its base model, or an endpoint.
+
+Part of the composition root, for what needs no training.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arise.compose.build import discreet, evaluation_agent
+from arise.compose.corpora import Corpus, tasks_of
+from arise.compose.judges import judging, observer
+from arise.compose.policies import build_engine, starting_model
+from arise.compose.sandboxes import open_sandboxes
+from arise.config import Config, NoJudging
+from arise.config.file import load_config
+from arise.config.llm import Endpoint, Price
+from arise.engines.chat import ChatFormat
+from arise.errors import AriseError, Exit
+from arise.evaluation.attempts import Exam, require_own_label
+from arise.evaluation.guidance import measure, report
+from arise.evaluation.labels import of_retention
+from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
+from arise.evaluation.rubrics import every_pair, last_pool
+from arise.evaluation.score import Evaluation, stored_evaluation
+from arise.llm.agent import endpoint_agent
+from arise.observe.terminal import Display
+from arise.ports import SandboxPool
+from arise.rollouts.collect import Agent, Collector
+from arise.rollouts.guidance import SkillLimit, guessed_tokens
+from arise.run.configuration import run_config
+from arise.run.folder import CONFIG_FILE, RunLock
+from arise.run.store import RunStore
+from arise.tasks import BUILD_FILES
+from arise.types import Pair, Pool
+
+Write = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Who is evaluated: a checkpoint by its iteration (0 is the base model), or a model behind an endpoint."""
+
+    iteration: int = 0
+    endpoint: Endpoint | None = None
+
+    @property
+    def label(self) -> str:
+        """A name for its evaluation where none is given."""
+        if self.endpoint is not None:
+            return re.sub(r"[^\w.-]+", "-", self.endpoint.model, flags=re.ASCII).strip(".-")[:100] or "model"
+        return f"eval-k{self.iteration:05d}" if self.iteration else "base"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An evaluation's name and size; None leaves it as the run is configured."""
+
+    label: str
+    tasks: int | None = None
+    attempts: int | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Somebody to evaluate, on a run's held-out tasks by default, and its training tasks."""
+
+    exam: Exam
+    train: Corpus
+
+
+def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
+    """Held-out attempts of a policy, recorded in the run under a name."""
+    require_own_label(wanted.label)
+
+    async def whole(config: Config, store: RunStore) -> Evaluation:
+        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+            tasks = found.exam.tasks[: wanted.tasks]
+            exam = replace(found.exam, tasks=tasks, attempts=wanted.attempts or found.exam.attempts)
+            return await exam.take(wanted.label, policy.iteration)
+
+    with closing(RunStore.open(folder, lock)) as store:
+        return asyncio.run(whole(run_config(folder, store.query)[0], store))
+
+
+def guidance(
+    folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, everything: bool, write: Write
+) -> dict[str, Any]:
+    """Each behaviour of the run's last pool without skills and with them; `everything` means retired ones too."""
+
+    async def whole(config: Config, store: RunStore, pairs: Sequence[Pair]) -> dict[str, Any]:
+        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+            exam = replace(
+                found.exam,
+                tasks=found.exam.tasks[: wanted.tasks],
+                attempts=wanted.attempts or found.exam.attempts,
+                rubrics=Pool(tuple(pairs), version=1),
+            )
+            return report(pairs, await measure(exam, pairs, wanted.label, policy.iteration, write))
+
+    with closing(RunStore.open(folder, lock)) as store:
+        config, pool = run_config(folder, store.query)[0], last_pool(store.query)
+        pairs = (*pool.pairs, *pool.retired) if everything else pool.pairs
+        if not pairs or isinstance(config.judge, NoJudging):
+            raise AriseError(
+                "config",
+                Exit.CONFIG,
+                f"{folder}: " + ("there is no skill in its pool" if not pairs else "it was made without a judge"),
+                "nothing was tried",
+                "retired skills: --all" if pool.retired else "name a run with a judge and at least one pool update",
+            )
+        return asyncio.run(whole(config, store, pairs))
+
+
+def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[dict[str, Any]]:
+    """Every retired rubric at every later checkpoint that was kept, until it returned, unguided, on its own tasks."""
+
+    async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:
+        display = Display(write, config.train.iterations)
+        async with candidate(config, store, display, Policy(iteration)) as found:
+            wanted = {task_id for item in gone for task_id in item.task_ids}
+            tasks = [task for task_id, task in found.train.items() if task_id in wanted]
+            exam = replace(found.exam, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
+            done = stored_evaluation(of_retention(iteration), store.query, len(tasks) * attempts)
+            write((done or await exam.take(of_retention(iteration), iteration)).line())
+
+    with closing(RunStore.open(folder, lock)) as store:
+        config, _ = run_config(folder, store.query)
+        gone = retired(store.query, config.pool.update_every)
+        for iteration in kept_iterations(folder):
+            if away := away_at(gone, iteration):
+                asyncio.run(measure(config, store, away, iteration))
+        return curves(gone, store.query)
+
+
+def last_iteration(folder: Path) -> int:
+    """The newest iteration with a checkpoint, 0 where there is none yet."""
+    return max(kept_iterations(folder), default=0)
+
+
+def endpoint_of(folder: Path, model: str, base_url: str, key_env: str, price: Price | None = None) -> Endpoint:
+    """A model to evaluate, sampled as the run's own evaluations are."""
+    config = load_config(folder / CONFIG_FILE)
+    return Endpoint(
+        model=model,
+        base_url=base_url,
+        api_key_env=key_env,
+        price=price,
+        temperature=config.evaluation.temperature,
+        top_p=config.evaluation.top_p,
+        max_tokens=config.agent.max_tokens,
+    )
+
+
+def kept_iterations(folder: Path) -> list[int]:
+    """The iterations whose checkpoints are still there, oldest first."""
+    return sorted(int(path.parent.name[1:]) for path in folder.glob("checkpoints/k*/manifest.json"))
+
+
+def require_checkpoint(folder: Path, iteration: int) -> Path:
+    """The checkpoint of an iteration; where it was not kept, say which were and how to keep more."""
+    path = folder / "checkpoints" / f"k{iteration:05d}"
+    if not (path / "manifest.json").is_file():
+        kept = ", ".join(map(str, kept_iterations(folder))) or "none"
+        raise AriseError(
+            "storage",
+            Exit.STORAGE,
+            f"{folder} holds no checkpoint of iteration {iteration}; kept are those of: {kept}",
+            "nothing was tried",
+            "name one of these, or train with --set storage.keep_every=N to keep every N-th for good",
+        )
+    return path
+
+
+@asynccontextmanager
+async def candidate(config: Config, store: RunStore, display: Display, policy: Policy) -> AsyncIterator[Candidate]:
+    """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end.
+
+    Endpoints come first: one that cannot be used is refused before anything is made or tried.
+    """
+    async with (
+        judging(config, store.folder, display.tell, again=True) as judges,
+        _behind_an_endpoint(config, store, display, policy) as asked,
+    ):
+        train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+        async with (
+            open_sandboxes(config, store.folder, display.tell) as (sandboxes, verifier),
+            nullcontext(asked) if asked else _trained_here(config, store, display, policy, sandboxes) as found,
+        ):
+            tasks, (agent, limit) = train_tasks | held_out, found
+            known, seed = discreet(config, agent, display.tell), config.train.seed
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            attempts = config.evaluation.attempts
+            exam = Exam(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query))
+            yield Candidate(exam, train_tasks)
+
+
+@asynccontextmanager
+async def _behind_an_endpoint(
+    config: Config, store: RunStore, display: Display, policy: Policy
+) -> AsyncIterator[tuple[Agent, SkillLimit] | None]:
+    """The agent, and how much of its prompt skills may take: tokens are guessed from characters."""
+    if policy.endpoint is None:
+        yield None
+        return
+    limit = SkillLimit.of(config.guidance.max_tokens, policy.endpoint.context_tokens, guessed_tokens)
+    record, observe = store.folder / "policy-calls.db", observer(store.folder, display.tell)
+    async with endpoint_agent(policy.endpoint, config.agent, config.budget, record, observe, again=True) as agent:
+        yield agent, limit
+
+
+@asynccontextmanager
+async def _trained_here(
+    config: Config, store: RunStore, display: Display, policy: Policy, sandboxes: SandboxPool
+) -> AsyncIterator[tuple[Agent, SkillLimit]]:
+    checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
+    loaded = await starting_model(config, sandboxes, display.tell)
+    engine = build_engine(config, loaded)
+    try:
+        if checkpoint:
+            await engine.load_state(str(checkpoint))
+        chat = ChatFormat(loaded.tokenizer)
+        limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
+        yield evaluation_agent(config, engine, chat), limit
+    finally:
+        engine.close()

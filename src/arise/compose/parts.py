@@ -1,0 +1,62 @@
+"""What a run is made of before it is recorded: policy, engine, judge and reference agent, each checked as it is opened.
+
+Part of the composition root. Nothing here needs a run that exists: whatever cannot be used is refused before there is
+one.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.compose.judges import Judging, judging, observer
+from arise.compose.policies import build_engine, starting_model
+from arise.compose.references import ScriptedWorker
+from arise.config import Config, WorldTasks
+from arise.config.baselines import ElicitedCriteria
+from arise.engines.chat import ChatFormat
+from arise.engines.embedded import EmbeddedEngine
+from arise.llm.agent import endpoint_agent
+from arise.llm.spend import Purse
+from arise.ports import SandboxPool
+from arise.rollouts.collect import Agent
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The policy's engine and chat format, the two models of a run, and who makes reference attempts, if anybody."""
+
+    engine: EmbeddedEngine
+    chat: ChatFormat
+    judges: Judging
+    reference: Agent | None
+
+
+@asynccontextmanager
+async def prepared(config: Config, folder: Path, sandboxes: SandboxPool, tell: Tell) -> AsyncIterator[Parts]:
+    """Open every part and take it all down at the end; calls to models are recorded in `folder`."""
+    async with AsyncExitStack() as stack:
+        judges = await stack.enter_async_context(judging(config, folder, tell))
+        reference = await stack.enter_async_context(_reference_agent(config, folder, judges.purse, tell))
+        loaded = await starting_model(config, sandboxes, tell)
+        engine = build_engine(config, loaded)
+        stack.callback(engine.close)
+        yield Parts(engine, ChatFormat(loaded.tokenizer), judges, reference)
+
+
+@asynccontextmanager
+async def _reference_agent(
+    config: Config, folder: Path, purse: Purse | None, tell: Tell
+) -> AsyncIterator[Agent | None]:
+    chosen = config.criteria
+    if not isinstance(chosen, ElicitedCriteria):
+        yield None
+    elif chosen.endpoint is not None:
+        record, observe = folder / "reference-calls.db", observer(folder, tell)
+        async with endpoint_agent(chosen.endpoint, config.agent, config.budget, record, observe, purse) as agent:
+            yield agent
+    else:
+        assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"
+        yield ScriptedWorker(config.tasks, config.agent)

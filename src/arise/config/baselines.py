@@ -1,0 +1,37 @@
+"""Knobs of the methods that ARISE is compared with; defaults are those of their own papers or published scripts."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
+from arise.config.llm import Endpoint
+
+
+class Scaffold(ShownTexts):
+    """RuscaRL: criteria in the prompt, fewer along a group and none after a share `start` of the run."""
+
+    kind: Literal["scaffold"] = "scaffold"
+    start: Fraction = 0.2
+    steepness: Positive = 125.0
+    text: Literal["criteria", "skill"] = "criteria"
+    trained_with: bool = False
+    """Whether the update sees the scaffold too; the published method restores the bare prompt before it learns."""
+
+
+class ResponseCredit(LengthAdjustment):
+    """One reward a response: outcome and share of criteria met, the outcome weighing `outcome_weight` times as much."""
+
+    kind: Literal["response"] = "response"
+    outcome_weight: Annotated[float, Field(ge=0.0)] = 1.0
+
+
+class ElicitedCriteria(Section):
+    """OnlineRubrics: criteria from comparing a group with reference attempts, valid for that group only."""
+
+    kind: Literal["elicited"] = "elicited"
+    references: Count = 8
+    per_pair: Count = 8
+    """How many criteria one comparison may give."""
+    endpoint: Endpoint | None = None
+    """Who makes the reference attempts; without one, the scripted worker of the embedded world."""

@@ -1,0 +1,20 @@
+"""Knobs of held-out evaluation."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from arise.config.base import Count, Positive, Section
+
+
+class Evaluation(Section):
+    """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills.
+
+    With `every` > 0 also after every so many iterations, `attempts_on_the_way` each: a learning curve.
+    """
+
+    attempts: Count = 3
+    every: Annotated[int, Field(ge=0)] = 0
+    attempts_on_the_way: Count = 1
+    temperature: Positive = 0.6
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95

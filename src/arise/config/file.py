@@ -1,0 +1,214 @@
+"""TOML files and `--set section.key=value` into a `Config`; every problem at once, before anything starts.
+
+The file is read with line numbers, so that an error can say where it stands.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from arise.config import Config
+from arise.config.base import LengthAdjustment
+from arise.text.secrets import found
+
+LASTING = {"credit": tuple(LengthAdjustment.model_fields)}
+"""Keys that every kind of a section has and that say the same in each, so another kind leaves them as they are."""
+
+
+class ConfigError(ValueError):
+    """All that is wrong with a configuration, one problem a line; nothing was started."""
+
+    def __init__(self, problems: Sequence[str], source: str) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        super().__init__(f"error[config]  {count}, nothing was started\n{lines}\n  source: {source}")
+
+
+def load_config(paths: Path | Sequence[Path] | None = None, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of TOML files, merged left to right over the paper's values, `section.key=value` on top."""
+    files = [paths] if isinstance(paths, Path) else list(paths or [])
+    source = " and ".join([*map(str, files), *(["--set"] if overrides else [])]) or "defaults"
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for path in files:
+        text, layer = _read(path)
+        values = merged(values, layer)
+        within = f"{path.name} " if len(files) > 1 else ""
+        places |= {key: f"{within}line {number}" for key, number in _line_numbers(text).items()}
+    problems = [problem for override in overrides if (problem := _set(values, override))]
+    try:
+        config = Config.model_validate(values)
+    except ValidationError as error:
+        places |= {override.partition("=")[0].strip(): "--set" for override in overrides}
+        problems += [_describe(details, places) for details in error.errors()]
+        raise ConfigError(problems, source) from None
+    problems += [
+        f"{key}: holds what looks like a key — name an environment variable with api_key_env instead"
+        for key, text in _texts(config.model_dump())
+        if found(text, {})
+    ]
+    if problems:
+        raise ConfigError(problems, source)
+    return config
+
+
+def _texts(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a configuration with its key."""
+    if isinstance(values, str):
+        yield key, values
+    elif isinstance(values, dict):
+        for name, value in values.items():
+            yield from _texts(value, f"{key}.{name}".lstrip("."))
+    elif isinstance(values, list):
+        for value in values:
+            yield from _texts(value, key)
+
+
+def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+    """`layer` over `values`, key by key; a section of another kind replaces all but the lasting keys below it."""
+    result = dict(values)
+    for key, value in layer.items():
+        below = result.get(key)
+        if isinstance(below, dict) and isinstance(value, dict) and _kind(key, below) == _kind(key, value, below):
+            result[key] = merged(below, value)
+        elif isinstance(below, dict) and isinstance(value, dict):
+            result[key] = {name: below[name] for name in LASTING.get(key, ()) if name in below} | value
+        else:
+            result[key] = value
+    return result
+
+
+def _kind(section: str, values: Mapping[str, Any], below: Mapping[str, Any] | None = None) -> object:
+    """The kind a section's values are of: what they say, else what stands below them, else the paper's."""
+    default = getattr(Config.model_fields[section].default, "kind", None) if section in Config.model_fields else None
+    return values.get("kind", (below or {}).get("kind", default))
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError([f"cannot read the file: {error.strerror}"], str(path)) from None
+    except UnicodeDecodeError:
+        raise ConfigError(["the file is not UTF-8 text"], str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"not valid TOML: {error}"], str(path)) from None
+
+
+def _set(values: dict[str, Any], override: str) -> str | None:
+    """Apply one `section.key=value`; returns what is wrong with it, if anything."""
+    key, equals, text = override.partition("=")
+    *sections, name = key.strip().split(".")
+    if not equals or not name or not all(sections):
+        return f"--set {override}: expected section.key=value, e.g. --set train.iterations=20"
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # an unquoted word is a string
+    for section in sections:
+        values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            return f"--set {override}: {section} is a value, not a section"
+    values[name] = value
+    return None
+
+
+def _describe(details: Mapping[str, Any], places: Mapping[str, str]) -> str:
+    """One problem: key, value, what is wrong, and what was probably meant."""
+    location = [str(part) for part in details["loc"]]
+    # A union adds the chosen kind to the path of what lies inside it.
+    path = [part for n, part in enumerate(location) if not (n == 1 and part in _variants(location[0]))]
+    key = ".".join(path)
+    place = f" ({places[key]})" if key in places else ""
+    if details["type"] == "extra_forbidden":
+        if owners := _kinds_with(key):
+            return f"{key}: not a key of kind {location[1]!r}{place} — it belongs to {' and '.join(owners)}"
+        guess = _guess(key)
+        return f"{key}: unknown key{place}" + (f" — did you mean {guess}?" if guess else "")
+    shown = "" if isinstance(details["input"], dict) else f" = {details['input']!r}"
+    return f"{key}{shown}: {details['msg'].removeprefix('Value error, ')}{place}{_unquoted(details)}"
+
+
+def _unquoted(details: Mapping[str, Any]) -> str:
+    """A hint for a number or a truth value in quotes."""
+    text = details["input"]
+    if details["type"] not in ("int_type", "float_type", "bool_type") or not isinstance(text, str):
+        return ""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return ""
+    return f" — write {text} without quotes" if isinstance(value, bool | int | float) else ""
+
+
+def _guess(key: str) -> str:
+    """The key that was probably meant: the same name in another section, or a like name in the same one."""
+    section, _, name = key.rpartition(".")
+    known = [other.rpartition(".") for other in dict.fromkeys(known_keys())]
+    elsewhere = [".".join((other, same)) for other, _, same in known if same == name and other]
+    like = difflib.get_close_matches(name, [sibling for other, _, sibling in known if other == section], n=1)
+    guesses = elsewhere + [f"{section}.{name}".lstrip(".") for name in like]
+    return guesses[0] if guesses else ""
+
+
+def differences(config: Config, other: Config | None = None) -> dict[str, Any]:
+    """What `config` sets otherwise than `other` (the paper, when none is given), a variant's `kind` always included."""
+    return _differences(config.model_dump(), (other or Config()).model_dump())
+
+
+def _differences(values: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Any]:
+    changed: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict) and isinstance(reference.get(key), dict):
+            inner = _differences(value, reference[key])
+            if inner:
+                changed[key] = ({"kind": value["kind"]} if "kind" in value else {}) | inner
+        elif key not in reference or value != reference[key]:
+            changed[key] = value
+    return changed
+
+
+def known_keys(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
+    """Every key a file may set, as `section.key`."""
+    for name, field in model.model_fields.items():
+        yield f"{prefix}{name}"
+        for section in _sections(field.annotation):
+            yield from known_keys(section, f"{prefix}{name}.")
+
+
+def _sections(annotation: Any) -> list[type[BaseModel]]:
+    if get_origin(annotation) in (Union, UnionType):
+        return [section for part in get_args(annotation) for section in _sections(part)]
+    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
+
+
+def _variants(section: str) -> dict[str, type[BaseModel]]:
+    field = Config.model_fields.get(section)
+    options = _sections(field.annotation) if field else []
+    return {option.model_fields["kind"].default: option for option in options if "kind" in option.model_fields}
+
+
+def _kinds_with(key: str) -> list[str]:
+    """The kinds of a section that do have this key, for a file that sets it beside another kind."""
+    section, _, name = key.partition(".")
+    return [repr(kind) for kind, variant in _variants(section).items() if name in variant.model_fields]
+
+
+def _line_numbers(text: str) -> dict[str, int]:
+    """The line on which each `section.key` of a TOML text stands."""
+    lines, section = {}, ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[+\s*([\w.\-]+)\s*\]+", line):
+            section = f"{header[1]}."
+            lines[header[1]] = number
+        elif key := re.match(r"\s*([\w.\-]+)\s*=", line):
+            lines[f"{section}{key[1]}"] = number
+    return lines

@@ -1,0 +1,129 @@
+"""Knobs of the language-model path: which endpoint, how hard to try, what to do when it is down, what it may cost.
+
+The paper fixes none of them; keys are named by environment variable, so that no secret stands in a file.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue, field_validator
+
+from arise.config.base import Count, Fraction, Positive, Section
+
+
+class Price(Section):
+    """US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0.0, le=1e6)]
+    output: Annotated[float, Field(ge=0.0, le=1e6)]
+    cached: Fraction = 1.0
+    """Part of the input price that tokens from the provider's cache cost."""
+
+
+def _zero_or_table(price: Any) -> Any:
+    """`price = 0` is a price too: of input and of output."""
+    if price is None or isinstance(price, dict | Price):
+        return price
+    if isinstance(price, int | float) and not isinstance(price, bool) and price == 0:
+        return {"input": 0.0, "output": 0.0}
+    raise ValueError("expected {input = 0.3, output = 1.2}, in dollars per million tokens, or 0 for no cost at all")
+
+
+class Endpoint(Section):
+    """Any server with OpenAI's chat completions."""
+
+    model: Annotated[str, Field(min_length=1)]
+    base_url: str = "https://api.openai.com/v1"
+    api_key_env: str = "OPENAI_API_KEY"
+    temperature: Annotated[float, Field(ge=0.0)] = 0.0
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    max_tokens: Count = 8192
+    context_tokens: Count = 131_072
+    price: Annotated[Price | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)] = (
+        None
+    )
+    """`{input = 0.3, output = 1.2}`, or 0 for a server that bills nobody; else `budget.prices` or the price table."""
+    extra_body: dict[str, JsonValue] = Field(default_factory=dict)
+    """Passed on as it stands, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _of_one_reply(cls, extra: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if extra.get("stream"):
+            raise ValueError("stream is not supported: every reply would be paid for and none could be read")
+        if taken := sorted({"model", "messages"} & set(extra)):
+            raise ValueError(f"{taken[0]} is set by arise")
+        return extra
+
+
+class Calls(Section):
+    """How calls are made: limits shared by all callers, two retry ladders, and the circuit breaker."""
+
+    concurrency: Count = 64
+    requests_per_minute: Annotated[float, Field(ge=0.0)] = 0.0
+    """0 means no limit but the provider's own."""
+    request_timeout: Positive = 180.0
+    deadline: Positive = 600.0
+    """Seconds for one call with all its retries, counted from when it may start."""
+    transport_attempts: Count = 5
+    format_attempts: Annotated[int, Field(ge=1, le=3)] = 3
+    breaker_after: Count = 8
+    breaker_cooldown: Positive = 30.0
+    when_down: Literal["pause", "task_only", "stop"] = "pause"
+    max_pause: Positive = 7200.0
+
+
+class Budget(Section):
+    """What all calls of a run may cost, resumes included; 0 means that cost stops nothing."""
+
+    max_usd: Annotated[float, Field(ge=0.0)] = 0.0
+    prices: dict[str, Price] = Field(default_factory=dict)
+
+
+class ModelJudge(Section):
+    """A language model as judge."""
+
+    kind: Literal["model"] = "model"
+    endpoint: Endpoint
+    calls: Calls = Calls()
+    rubrics_per_call: Count = 16
+    canaries: bool = True
+    allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Models that may take over within a window; any other change stops the run."""
+    chars_per_token: Positive = 3.0
+    """Careful guess of how much text fits into the context; what is billed is never guessed."""
+
+
+class ModelReflector(Section):
+    """A language model as reflection model."""
+
+    kind: Literal["model"] = "model"
+    endpoint: Endpoint
+    calls: Calls = Calls()
+    near_duplicates: Literal["off", "model"] = "model"
+    similarity: Fraction = 0.45
+    """Proposals at least this similar to a criterion are put to the model as possible duplicates."""
+    chars_per_token: Positive = 3.0
+
+
+class FakeJudging(Section):
+    """The offline analyst behind a loopback server, asked by prompt: the language-model path without a model."""
+
+    kind: Literal["fake"] = "fake"
+    latency: Annotated[float, Field(ge=0.0)] = 0.2
+    """Seconds by which every reply is delayed."""
+    calls: Calls = Calls()
+    rubrics_per_call: Count = 16
+
+
+class SameAsJudge(Section):
+    """Whoever judges reflects as well: the judge's endpoint, or the offline analyst."""
+
+    kind: Literal["judge"] = "judge"
+
+
+class Annotation(Section):
+    """A language model as annotator of task types."""
+
+    endpoint: Endpoint
+    calls: Calls = Calls()
+    tasks_per_call: Count = 4

@@ -1,0 +1,53 @@
+"""The knobs of the pool: its limits and thresholds, the evidence it changes by, the watch over what has left it."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from arise.config.base import Count, Fraction, Section
+
+
+class PoolLimits(Section):
+    """When the pool changes, how large it may grow, and the two thresholds of a pair's life."""
+
+    update_every: Count = 10
+    max_pairs: Count = 64
+    max_new_pairs: Annotated[int, Field(ge=0)] = 8
+    activate_at: Fraction = 0.3
+    retire_at: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    rate: Literal["all", "unguided"] = "all"
+    """Which verdicts of a window decide a pair's fate: all of them, as in the paper, or those of rollouts in whose
+    prompt the pair's skill did not stand; where a window has none of these (every rollout is guided), all of them."""
+    min_evaluations: Count = 1
+    """With fewer deciding verdicts in its window a pair stays as it is."""
+    reopen_issues: Count = 3
+    """So many rollouts since its retirement must show a behaviour missing before generation may bring its pair back."""
+    evolves: bool = True
+    """Off: the pool stays as it is, no update ever comes."""
+    retires: bool = True
+    """Off: a mastered pair stays in the pool, its skill hidden."""
+    lifecycle: str = ""
+    """A file of `arise pool export`: the pool starts with every pair of that run's life, skills hidden."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.activate_at >= self.retire_at:
+            raise ValueError(f"activate_at ({self.activate_at}) must be below retire_at ({self.retire_at})")
+        return self
+
+
+class Evidence(Section):
+    """B_k: how far back it reaches and how much of it one call may see."""
+
+    window: Count = 10
+    generation_records: Count = 256
+    refinement_records: Count = 32
+    generation_rounds: Count = 3
+
+
+class Watch(Section):
+    """Re-judges retired rubrics on a share of ordinary rollouts (0: never) and brings back what was unlearned."""
+
+    share: Fraction = 0.0
+    reopen_below: Fraction = 0.7
+    min_evaluations: Count = 8

@@ -1,0 +1,37 @@
+"""Knobs of what a run keeps, where its numbers are mirrored, and what it asks of the machine."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from arise.config.base import Count, Section
+
+
+class Storage(Section):
+    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
+
+    `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
+    """
+
+    checkpoint_every: Count = 1
+    keep_checkpoints: Annotated[int, Field(ge=2)] = 2
+    keep_every: Annotated[int, Field(ge=0)] = 0
+    """Checkpoints of iterations that are multiples of this are kept for good; 0: only the newest ones are."""
+    secrets: Literal["redact", "keep"] = "redact"
+
+
+TrackerName = Literal["tensorboard", "wandb", "trackio", "mlflow"]
+
+
+class Trackers(Section):
+    """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
+
+    use: list[TrackerName] = Field(default_factory=list)
+    project: str = "arise"
+    online: bool = False
+
+
+class Sandboxes(Section):
+    """What a run asks of its sandboxes; with `require_limits` it refuses a machine that cannot enforce them all."""
+
+    require_limits: bool = False

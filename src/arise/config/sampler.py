@@ -1,0 +1,40 @@
+"""How tasks are drawn: the settings of every sampler."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from arise.config.base import Count, Fraction, Section
+
+
+class TaskSampling(Section):
+    """What every sampler shares: what becomes of a task whose groups faults leave incomplete."""
+
+    set_aside_after: Annotated[int, Field(ge=0)] = 3
+    """So many incomplete groups in a row set a task aside; 0 never does."""
+    retry_every: Count = 20
+    """After so many iterations a task that was set aside may be drawn again."""
+
+
+class CapabilitySampling(TaskSampling):
+    """ARISE's sampler: discovery while coverage is low, then weak (task type, capability) cells."""
+
+    kind: Literal["capability"] = "capability"
+    min_discovery: Fraction = 0.1
+    quota_fraction: Fraction = 0.25
+    observed_decay: Fraction = 0.2
+    unobserved_decay: Fraction = 0.999
+
+
+class UniformSampling(TaskSampling):
+    """Every task once an epoch, in shuffled order."""
+
+    kind: Literal["uniform"] = "uniform"
+
+
+class VadeSampling(TaskSampling):
+    """VADE: the B tasks whose drawn success probability promises most, from verified outcomes."""
+
+    kind: Literal["vade"] = "vade"
+    observed_decay: Fraction = 0.2
+    unobserved_decay: Fraction = 0.999

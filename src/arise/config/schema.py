@@ -1,0 +1,250 @@
+"""Every knob, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
+
+Must never read a file or the environment: `config_file` loads, this module only says what is valid.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
+from arise.config.baselines import ElicitedCriteria, ResponseCredit, Scaffold
+from arise.config.evaluation import Evaluation
+from arise.config.llm import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
+from arise.config.pool import Evidence, PoolLimits, Watch
+from arise.config.records import Sandboxes, Storage, Trackers
+from arise.config.sampler import CapabilitySampling, UniformSampling, VadeSampling
+from arise.config.tasks import TaskNeed
+
+
+class Train(Section):
+    """The budget: iterations of B tasks with G rollouts each."""
+
+    iterations: Count = 150
+    tasks_per_iteration: Count = 32
+    group_size: Annotated[int, Field(ge=2)] = 8
+    seed: Annotated[int, Field(ge=0)] = 0
+    max_staleness: Annotated[int, Field(ge=0)] = 0
+    """How many iterations ahead rollouts may start, and so how many policy versions old a token may be; 0 waits."""
+
+    @model_validator(mode="after")
+    def _learns_in_between(self) -> Self:
+        if self.max_staleness >= self.iterations:
+            raise ValueError(
+                f"max_staleness ({self.max_staleness}) must be below iterations ({self.iterations}): "
+                "all rollouts would start before anything is learnt"
+            )
+        return self
+
+
+class Sampling(Section):
+    """How the policy generates in training; the update tempers its log-probs alike. Evaluation has its own sampling."""
+
+    context_length: Count = 131_072
+    temperature: Positive = 1.0
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+
+    @model_validator(mode="after")
+    def _whole_distribution(self) -> Self:
+        if self.top_p < 1.0:
+            raise ValueError(
+                f"top_p ({self.top_p}) must be 1.0 in training: a token outside of the nucleus has no behaviour "
+                "probability, so its importance ratio (Eq. 18) is not defined; set evaluation.top_p to evaluate with it"
+            )
+        return self
+
+
+class Optimizer(Section):
+    """AdamW, linear warm-up to `learning_rate` over `warmup_updates`, then constant."""
+
+    learning_rate: Positive = 2e-6
+    warmup_updates: Annotated[int, Field(ge=0)] = 40
+    precision: Literal["bf16", "fp32"] = "bf16"
+    beta1: Fraction = 0.9
+    beta2: Fraction = 0.999
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.0
+    max_grad_norm: Positive = 1.0
+
+
+class Loss(Section):
+    """Eq. 19: strict importance-ratio bounds and the dual-clip coefficient."""
+
+    min_ratio: Annotated[float, Field(ge=0.0)] = 0.5
+    max_ratio: Positive = 5.0
+    dual_clip: Positive = 3.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_ratio >= self.max_ratio:
+            raise ValueError(f"min_ratio ({self.min_ratio}) must be below max_ratio ({self.max_ratio})")
+        return self
+
+
+class Credit(LengthAdjustment):
+    """Eqs. 15-16: lambda, beside the length adjustment of positive rewards."""
+
+    kind: Literal["separate"] = "separate"
+    rubric_weight: Fraction = 0.3
+
+
+class WorldTasks(Section):
+    """Tasks of the embedded world; `mix` weighs task types (all alike when empty), `held_out` is kept from training."""
+
+    kind: Literal["world"] = "world"
+    seed: Annotated[int, Field(ge=0)] = 0
+    train_tasks: Count = 120
+    eval_tasks: Count = 60
+    held_out: str = "anomaly-and-outlier-detection"
+    mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
+    difficulty: Literal["easy", "normal", "hard"] = "normal"
+    corrections: Fraction = 1.0
+    """Share of the notes that correct the specification; the others send the reader back to it."""
+
+
+class HarborTasks(Section):
+    """Folders of Harbor or BenchFlow task directories of your own."""
+
+    kind: Literal["harbor"] = "harbor"
+    train: str
+    evaluation: str
+    ignore: list[TaskNeed] = Field(default_factory=list)
+    """What tasks may ask for in vain; a task that asks for anything else that it does not get is refused."""
+    refuse_forgeable: bool = False
+    """On start try, as `arise tasks check --cheat` does, whether attempts can write their own reward; refuse if so."""
+
+
+class SmallModel(Section):
+    """A small Llama made on the spot and started from scripted demonstrations of the embedded world."""
+
+    kind: Literal["small"] = "small"
+    hidden: Count = 128
+    layers: Count = 2
+    demonstrations: Count = 900
+    epochs: Count = 8
+
+
+class PretrainedModel(Section):
+    """Any Hugging Face causal model: `smollm2-135m`, a local folder or a hub name; LoRA unless rank is 0."""
+
+    kind: Literal["pretrained"] = "pretrained"
+    name: str = "smollm2-135m"
+    lora_rank: Annotated[int, Field(ge=0)] = 16
+    demonstrations: Annotated[int, Field(ge=0)] = 0
+    epochs: Count = 2
+
+
+class Policy(Section):
+    """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
+
+    An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
+    `cache_gib` for the turns that wait.
+    """
+
+    device: str = "cpu"
+    token_budget: Count = 16_384
+    batch_rows: Count = 64
+    cache_gib: Positive = 2.0
+    gradient_checkpointing: bool = False
+
+
+class Agent(Section):
+    """Limits of one attempt with the built-in shell agent."""
+
+    max_turns: Count = 12
+    max_tokens: Count = 64
+    command_seconds: Positive = 10.0
+    observation_chars: Count = 400
+
+
+class OfflineJudging(Section):
+    """The offline analyst as judge and reflector; the two rates make it imperfect on purpose."""
+
+    kind: Literal["offline"] = "offline"
+    flip_rate: Fraction = 0.0
+    miss_rate: Fraction = 0.0
+
+
+class NoJudging(Section):
+    """No verdicts at all: outcome-only training."""
+
+    kind: Literal["none"] = "none"
+
+
+class SkillGuidance(ShownTexts):
+    """Active skills enter the system prompt of this share of a group's training rollouts; 0 withholds them from all."""
+
+    kind: Literal["skills"] = "skills"
+    share: Fraction = 1.0
+
+
+class PoolCriteria(Section):
+    """Rollouts are judged by the rubrics of the pool."""
+
+    kind: Literal["pool"] = "pool"
+
+
+SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
+CreditChoice = Annotated[Credit | ResponseCredit, Field(discriminator="kind")]
+CriteriaChoice = Annotated[PoolCriteria | ElicitedCriteria, Field(discriminator="kind")]
+GuidanceChoice = Annotated[SkillGuidance | Scaffold, Field(discriminator="kind")]
+TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
+ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
+JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging, Field(discriminator="kind")]
+ReflectorChoice = Annotated[SameAsJudge | ModelReflector, Field(discriminator="kind")]
+
+
+class Config(Section):
+    """A whole run. `Config()` is the paper's ARISE."""
+
+    train: Train = Train()
+    sampling: Sampling = Sampling()
+    optimizer: Optimizer = Optimizer()
+    loss: Loss = Loss()
+    credit: CreditChoice = Credit()
+    pool: PoolLimits = PoolLimits()
+    evidence: Evidence = Evidence()
+    sampler: SamplerChoice = CapabilitySampling()
+    guidance: GuidanceChoice = SkillGuidance()
+    criteria: CriteriaChoice = PoolCriteria()
+    watch: Watch = Watch()
+    judge: JudgeChoice = OfflineJudging()
+    reflector: ReflectorChoice = SameAsJudge()
+    budget: Budget = Budget()
+    tasks: TasksChoice = WorldTasks()
+    model: ModelChoice = SmallModel()
+    policy: Policy = Policy()
+    agent: Agent = Agent()
+    sandbox: Sandboxes = Sandboxes()
+    evaluation: Evaluation = Evaluation()
+    storage: Storage = Storage()
+    trackers: Trackers = Trackers()
+
+    @model_validator(mode="after")
+    def _window_spans_an_update(self) -> Self:
+        if self.evidence.window < self.pool.update_every:
+            raise ValueError(
+                f"evidence.window ({self.evidence.window}) must be at least pool.update_every "
+                f"({self.pool.update_every}): pass rates count every verdict since the previous update"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _scored_as_sampled(self) -> Self:
+        if self.train.max_staleness and isinstance(self.guidance, Scaffold) and not self.guidance.trained_with:
+            raise ValueError(
+                f"train.max_staleness ({self.train.max_staleness}) must be 0 with guidance.trained_with = false: "
+                "bare prompts are scored by the weights in training, which move while later rollouts run"
+            )
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_kinds(cls, values: Any) -> Any:
+        """A section that sets a value without naming its kind changes the paper's variant."""
+        if not isinstance(values, dict):
+            return values
+        defaults = {name: field.default for name, field in cls.model_fields.items() if hasattr(field.default, "kind")}
+        return {
+            name: {"kind": defaults[name].kind} | value if name in defaults and isinstance(value, dict) else value
+            for name, value in values.items()
+        }

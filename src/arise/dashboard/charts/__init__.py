@@ -1,5 +1,0 @@
-"""Charts as SVG that needs no script: every one comes with the table it was drawn from."""
-
-from arise.dashboard.charts.figure import Figure, Link, Table
-
-__all__ = ["Figure", "Link", "Table"]

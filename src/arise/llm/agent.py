@@ -1,0 +1,92 @@
+"""Any chat model behind an OpenAI-compatible endpoint as the policy of an attempt: same prompts, same limits."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.config import Agent
+from arise.config.llm import Budget, Calls, Endpoint
+from arise.llm.client import Client, Observe, Unanswered
+from arise.llm.first_call import first_call
+from arise.llm.prompt import to_json
+from arise.llm.spend import Purse
+from arise.ports import PolicyLost, Sandbox
+from arise.rollouts.shell_agent import act
+from arise.run.calls import Store
+from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Messages so far, and who asks: two attempts that say the same are still two, each with its own replies."""
+
+    messages: tuple[dict[str, str], ...]
+    asker: str
+    template_hash: str = ""
+
+    @property
+    def distinct(self) -> tuple[str, ...]:
+        """What the record of a reply is found by."""
+        return self.asker, to_json(self.messages)
+
+
+class EndpointAgent:
+    """The built-in shell agent with its turns written by an endpoint; a model that cannot be reached is a fault."""
+
+    def __init__(self, client: Client, limits: Agent) -> None:
+        self.client, self.limits = client, limits
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory:
+        """One trajectory; `key` and `seed` name it, so that a repeated evaluation asks nothing twice."""
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": task.instruction}]
+        turns: list[Turn] = []
+        stop = StopReason.TURN_LIMIT
+        while len(turns) < self.limits.max_turns:
+            text, finish = await self._say(messages, f"{seed}/{key}")
+            turn, ended = await act(text, finish, sandbox, self.limits)
+            turns.append(turn)
+            if ended is not None:
+                stop = ended
+                break
+            messages.append({"role": "assistant", "content": text})
+            messages.append({"role": "user", "content": turn.observations[0].text})
+        return Trajectory(key, task.id, tuple(turns), stop, system, (), shown)
+
+    async def _say(self, messages: Sequence[dict[str, str]], asker: str) -> tuple[str, str]:
+        reply = await self.client.ask(Conversation(tuple(messages), asker))
+        if isinstance(reply, Unanswered):
+            raise PolicyLost(str(reply))
+        return reply.text, reply.finish
+
+
+@asynccontextmanager
+async def endpoint_agent(
+    endpoint: Endpoint,
+    limits: Agent,
+    budget: Budget,
+    record: Path,
+    observe: Observe,
+    beside: Purse | None = None,
+    *,
+    again: bool = False,
+) -> AsyncIterator[EndpointAgent]:
+    """The agent for as long as it is needed; its replies are recorded, and paid for, in the file `record`.
+
+    Its first call is made here, before any attempt; `again` makes it also where an earlier process made it. With
+    `beside` it spends from the same cap as another purse, not from one of its own.
+    """
+    store = Store(record)
+    try:
+        purse = Purse(store, budget, beside)
+        await first_call(endpoint, store, purse, "policy", again=again)
+        calls = Calls(when_down="task_only")
+        client = Client(endpoint, calls, store, purse, purpose="policy", observe=observe)
+        try:
+            yield EndpointAgent(client, limits)
+        finally:
+            await client.close()
+    finally:
+        store.close()

@@ -1,0 +1,80 @@
+"""How many tokens a request can cost, and how many of those a reply is counted for.
+
+A token is at least one byte of text, so bytes bound tokens from above whatever the tokenizer is. What a provider
+reports is believed within bounds; what is missing is estimated, and what is impossible counts as the upper bound.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from arise.config.llm import Endpoint
+from arise.run.calls import Usage
+
+TEMPLATE_TOKENS = 1024
+"""Room for what a chat template or a gateway adds to the messages."""
+BYTES_PER_TOKEN = 2
+"""For text whose tokens nobody counted: fewer bytes than any tokenizer needs for prose, JSON or code."""
+MOST_BYTES_PER_TOKEN = 256
+"""Text with more bytes per reported token was not counted by a tokenizer."""
+SMALL = 256
+"""Bytes that may count for nothing: an empty system prompt, the tokens around a message."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is known of a request before it is sent — `Size(prompt_bytes=21_400, max_tokens=8192)`."""
+
+    prompt_bytes: int
+    max_tokens: int
+    replies: int = 1
+
+    @property
+    def most(self) -> Usage:
+        """The tokens that the request cannot exceed; a little more than `max_tokens`, for tokens that end a reply."""
+        completion = self.replies * (self.max_tokens + self.max_tokens // 16 + 16)
+        return Usage(prompt_tokens=self.prompt_bytes + TEMPLATE_TOKENS, completion_tokens=completion)
+
+
+def size_of(messages: Iterable[dict[str, str]], endpoint: Endpoint) -> Size:
+    """The size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
+    prompt = sum(len(text.encode("utf-8", "replace")) for message in messages for text in message.values())
+    extra = endpoint.extra_body
+    longest = max(
+        endpoint.max_tokens, *(_count(extra.get(name)) or 0 for name in ("max_tokens", "max_completion_tokens"))
+    )
+    replies = max(1, *(_count(extra.get(name)) or 0 for name in ("n", "best_of")))
+    return Size(prompt, longest, replies)
+
+
+def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
+    """The usage to pay for, and why it is not the provider's own; `said` is the bytes of what the model wrote."""
+    fields = reported if isinstance(reported, dict) else {}
+    most, problems = size.most, []
+    guesses = {
+        "prompt_tokens": (size.prompt_bytes, most.prompt_tokens),
+        "completion_tokens": (said, most.completion_tokens),
+    }
+    tokens = {}
+    for name, (text, limit) in guesses.items():
+        value = _count(fields.get(name))
+        if fields.get(name) is None:
+            # Nothing to count from is not nothing that was billed: reasoning may have been left out of the reply.
+            tokens[name] = min(limit, text // BYTES_PER_TOKEN + 1) if text else limit
+            problems.append(f"no {name} reported")
+        elif value is None or value > limit or text > value * MOST_BYTES_PER_TOKEN + SMALL:
+            tokens[name] = limit
+            problems.append(f"impossible {name} reported, counted as {limit:,}")
+        else:
+            tokens[name] = value
+    details = fields.get("prompt_tokens_details")
+    reused = details.get("cached_tokens") if isinstance(details, dict) else None
+    cached = _count(reused) if reused is not None else 0
+    if cached is None or cached > tokens["prompt_tokens"]:
+        cached = 0
+        problems.append("impossible cached_tokens reported, counted as 0")
+    return Usage(cached_tokens=cached, **tokens), "; ".join(problems)
+
+
+def _count(value: object) -> int | None:
+    """A whole number that is not negative, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

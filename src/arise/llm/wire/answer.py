@@ -1,0 +1,81 @@
+"""Which lines of a reply are its answer: not its reasoning, and not a quotation in the middle of prose."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arise.llm.wire.strict_json import Unreadable, read_object
+
+REASONING = "inside reasoning text"
+QUOTED = "quoted in prose"
+
+_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad"
+_TAG = re.compile(
+    rf"[<◁]\s*(?P<end>/?)\s*(?:\w{{1,20}}:)?(?:{_NAMES})(?:\s+\w+=[^>]{{0,80}})?\s*[>▷]|\[(?P<end2>/?)think\]",
+    re.IGNORECASE,
+)
+_CHANNEL = re.compile(r"<\|(?:channel\|>\s*(?P<name>\w+)|(?P<mark>begin|end)_of_thought\|>)", re.IGNORECASE)
+_JSON_PIECE = re.compile(r"""[\[\]{},]|"[^"]*"\s*:|```""")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a reply that is not blank, the object it is, and why it cannot be part of the answer, if so."""
+
+    number: int
+    text: str
+    value: dict[str, Any] | Unreadable
+    aside: str = ""
+
+
+def read_lines(text: str, wanted: Collection[str], id_key: str) -> list[Line]:
+    """The lines of a reply; those that are no part of its answer say why.
+
+    `wanted` are the ids that the answer is about, each in the field `id_key` of a line. Lines with prose before and
+    after them are a quotation, unless the reply has a line about every one of several ids.
+    """
+    lines = [
+        Line(number, line, read_object(line))
+        for number, raw in enumerate(text.split("\n"), start=1)
+        if (line := raw.strip(" \t\r"))
+    ]
+    first, last = _answer(lines)
+    prose = [at for at in range(first, last) if _is_prose(lines[at])]
+    objects = [line.value for line in lines[first:last] if isinstance(line.value, dict)]
+    complete = len(wanted) > 1 and all(any(value.get(id_key) == each for value in objects) for each in wanted)
+    quoted = range(prose[0], prose[-1]) if prose and not complete else range(0)
+    return [Line(line.number, line.text, line.value, _aside(at, first, last, quoted)) for at, line in enumerate(lines)]
+
+
+def _aside(at: int, first: int, last: int, quoted: range) -> str:
+    if not first <= at < last:
+        return REASONING
+    return QUOTED if at in quoted else ""
+
+
+def _answer(lines: Sequence[Line]) -> tuple[int, int]:
+    """Where the answer begins and ends: after the last end of reasoning, up to reasoning that does not end."""
+    first, last = 0, len(lines)
+    for at, line in enumerate(lines):
+        if not isinstance(line.value, Unreadable):
+            continue
+        for ends in _marks(line.text):
+            if ends:
+                first, last = at + 1, len(lines)
+            elif last == len(lines):
+                last = at
+    return first, max(first, last)
+
+
+def _marks(text: str) -> list[bool]:
+    """The marks of reasoning in a line, in their order: True ends it, False begins it."""
+    found = [(match.start(), bool(match["end"] or match["end2"])) for match in _TAG.finditer(text)]
+    for match in _CHANNEL.finditer(text):
+        ends = match["name"].lower() == "final" if match["name"] else match["mark"].lower() == "end"
+        found.append((match.start(), ends))
+    return [ends for _, ends in sorted(found)]
+
+
+def _is_prose(line: Line) -> bool:
+    return isinstance(line.value, Unreadable) and not _JSON_PIECE.match(line.text)

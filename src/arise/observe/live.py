@@ -1,0 +1,162 @@
+"""The live terminal: one screen that is redrawn after every iteration, for people who watch."""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from arise.config import Config
+from arise.observe.terminal import Display, no_update, percent, pool_change, share, unguided
+from arise.run.record import IterationRecord
+from arise.run.summaries import weakest_cell
+from arise.text.escape import visible
+from arise.types import PoolEvent, Rollout
+
+BARS = "▁▂▃▄▅▆▇█"
+KEPT_MESSAGES, KEPT_EVENTS = 6, 4
+LOOK_BACK = 10
+"""How many iterations back the pass rate is compared with."""
+
+
+def sparkline(values: Sequence[float | None], width: int = 24) -> str:
+    """The last values as bars between 0 and 1, with gaps where there is none."""
+    return "".join(
+        " " if value is None else BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values[-width:]
+    )
+
+
+def _rates(event: PoolEvent) -> str:
+    """The pass rate of an event's window, and that of its unguided rollouts where others were guided."""
+    if not event.evaluations:
+        return ""
+    every, alone = f" at {100 * event.passes / event.evaluations:.0f} %", event.unguided_evaluations
+    if alone == event.evaluations:
+        return every
+    return f"{every} ({f'{100 * event.unguided_passes / alone:.0f} %' if alone else 'none'} unguided)"
+
+
+class LiveDisplay(Display):
+    """The same numbers as the plain lines, on one screen; use it as a context manager."""
+
+    def __init__(self, console: Console, config: Config, folder: Path) -> None:
+        super().__init__(self._remember, config.train.iterations)
+        self._console, self._config, self._folder = console, config, folder
+        self._messages: list[str] = []
+        self._history: list[Mapping[str, float]] = []
+        self._events: list[PoolEvent] = []
+        self._rows: list[tuple[str, str]] = []
+        self._done = 0
+        self._alarm = ""
+        self._began = time.monotonic()
+        self._live = Live(self._screen(), console=console, auto_refresh=False)
+
+    def __enter__(self) -> "LiveDisplay":
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def show(self, record: IterationRecord, spent: float) -> None:  # noqa: ARG002 - the clock on the screen tells more
+        """Take the iteration in and draw the screen anew."""
+        self._history.append(record.metrics)
+        self._done = record.k + 1
+        if record.update:
+            self._events += record.update.evolution.events
+        self._rows = [
+            ("time", self._time(record)),
+            ("tasks", self._tasks()),
+            ("rubrics", self._rubrics()),
+            ("sampling", self._sampling(record)),
+            ("judge", self._judge([rollout for group in record.groups for rollout in group.rollouts])),
+            ("update", self._update()),
+        ]
+        self._live.update(self._screen(), refresh=True)
+
+    def warn(self, alarm: str) -> None:
+        """Keep the alarm on the screen."""
+        self._alarm = alarm
+        self._live.update(self._screen(), refresh=True)
+
+    def _remember(self, message: str) -> None:
+        self._messages = [*self._messages, message][-KEPT_MESSAGES:]
+        self._live.update(self._screen(), refresh=True)
+
+    def _time(self, record: IterationRecord) -> str:
+        elapsed = time.monotonic() - self._began
+        left = elapsed / len(self._history) * (self._iterations - self._done)
+        saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
+        return f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left{saved}"
+
+    def _tasks(self) -> str:
+        m, passes = self._history[-1], [h.get("pass_rate") for h in self._history]
+        last, earlier = passes[-1], passes[-1 - LOOK_BACK] if len(passes) > LOOK_BACK else None
+        change = ""
+        if last is not None and earlier is not None:
+            change = f" ({100 * (last - earlier):+z.1f} against {LOOK_BACK} iterations before)"
+        groups = f"groups: {m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
+        return f"pass {percent(last)} % {sparkline(passes)}{change}   {groups}"
+
+    def _rubrics(self) -> str:
+        m, rewards = self._history[-1], [h.get("rubric_reward") for h in self._history]
+        every = self._config.pool.update_every
+        last = max((event.iteration for event in self._events), default=0)
+        newest = [event for event in self._events if event.iteration == last]
+        change = f" ({pool_change(newest)} at {last})" if last else ""
+        shown = f"skills shown {m['skills_shown']:.0f}   next update {every * (self._done // every + 1)}"
+        return f"reward {share(rewards[-1])}{unguided(m)} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
+
+    def _sampling(self, record: IterationRecord) -> str:
+        rho = next((draw.rho for draw in record.draws if draw.rho is not None), None)
+        parts = [] if rho is None else [f"discovery {rho:.2f}"]
+        parts.append(f"coverage {share(self._history[-1].get('coverage'))}")
+        weakest = weakest_cell(record.state)
+        if weakest:
+            task_type, capability, passes, fails = weakest
+            mean = (1 + passes) / (2 + passes + fails)
+            spread = math.sqrt(mean * (1 - mean) / (3 + passes + fails))
+            parts.append(f"weakest {task_type} x {capability} {mean:.2f} ± {spread:.2f}")
+        return ", ".join(parts)
+
+    def _judge(self, rollouts: Sequence[Rollout]) -> str:
+        absences = [reason for rollout in rollouts if rollout.judgment for reason in rollout.judgment.absent.values()]
+        absent = Counter(reason.split(":")[0] for reason in absences)
+        parts = [self.trust.judge(self._history[-1])] if self.trust else []
+        parts += [f"no verdict: {', '.join(f'{reason} {n}' for reason, n in absent.most_common(3))}"] if absent else []
+        parts += [money] if self.trust and (money := self.trust.money(self._done)) else []
+        return "   ".join(parts)
+
+    def _update(self) -> str:
+        m = self._history[-1]
+        lost = f"   groups left out for infrastructure {m['incomplete']:.0f}" if m.get("incomplete") else ""
+        lost += f"   tasks set aside {m['set_aside']:.0f}" if m.get("set_aside") else ""
+        ahead = self._config.train.max_staleness
+        old = f", {m['staleness']:.1f} of at most {ahead} versions old" if ahead else ""
+        norm = m.get("grad_norm", math.nan)
+        return f"tokens kept {100 * m['kept_share']:.1f} %{old}, gradient {norm:.2f}{lost}{no_update(m)}"
+
+    def _screen(self) -> Panel:
+        rows = Table.grid(padding=(0, 2))
+        rows.add_column(style="bold")
+        rows.add_column()
+        for name, text in self._rows:
+            rows.add_row(name, Text(visible(text)))
+        if self._alarm:
+            rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
+        for event in self._events[-KEPT_EVENTS:]:
+            told = f"{event.iteration}: {event.kind} {event.rubric_id}{_rates(event)}  {event.note}"
+            rows.add_row("", Text(visible(told)[:100]))
+        for message in self._messages:
+            rows.add_row("", Text(visible(message)))
+        title = f"ARISE  {visible(self._folder.name)}  iteration {self._done}/{self._iterations}"
+        bar = Table.grid(expand=True)  # alone the bar would swallow the line below it
+        bar.add_row(ProgressBar(total=self._iterations, completed=self._done))
+        return Panel(Group(bar, rows), title=title, title_align="left", subtitle=f"arise view {self._folder}")

@@ -1,0 +1,255 @@
+"""What a run folder says about a run, in the numbers that reports, figures and tables are made of."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from arise.errors import AriseError, Exit
+from arise.evaluation.internalisation import contrasts
+from arise.evaluation.labels import point_of
+from arise.evaluation.retention import curves, retired
+from arise.evaluation.rubrics import every_pair
+from arise.report.comparison.plan import read_plan, run_folder
+from arise.run.reader import RunReader
+from arise.run.rows import AttemptRow, CellDraws, Event, GroupRow
+from arise.types import Tally
+
+STAGES = ("early", "middle", "late")
+ADDING = ("born", "imported", "reopen")
+
+
+@dataclass(frozen=True)
+class Score:
+    """Held-out attempts of one evaluation — `Score(12, 60, 1)`: successes, attempts that count, faults left out."""
+
+    won: int
+    tried: int
+    faults: int
+
+    @property
+    def rate(self) -> float:
+        return 100.0 * self.won / self.tried if self.tried else 0.0
+
+
+@dataclass(frozen=True)
+class RunMeasures:
+    """One run, measured; iterations are counted from 1."""
+
+    method: str
+    seed: int
+    folder: Path
+    config: Mapping[str, Any]
+    facts: Mapping[str, str]
+    metrics: Sequence[Mapping[str, float]]
+    attempts: Sequence[AttemptRow]
+    events: Sequence[Event]
+    groups: Sequence[GroupRow]
+    cells_by_stage: Sequence[Sequence[CellDraws]]
+    verdicts: Mapping[int, tuple[int, int]]
+    """k to (passes, applicable verdicts) of the training rollouts."""
+    iteration_seconds: Sequence[float]
+    """Time of each iteration, evaluation not included."""
+    contrasts: Mapping[int, tuple[Tally, Tally]]
+    """k to verdicts on rubrics whose skill was shown then: of rollouts that saw it, and of the others."""
+    criteria: Mapping[str, str]
+    """Rubric to its words; what is found again has another id and the same words."""
+    retention: Sequence[Mapping[str, Any]]
+    """Each retirement: when, its pass rate then, and at later checkpoints without guidance until it returned."""
+
+    @property
+    def planned(self) -> int:
+        return int(self.config["train"]["iterations"])
+
+    @property
+    def finished(self) -> bool:
+        return len(self.metrics) >= self.planned and bool(self.score("after").tried)
+
+    @cached_property
+    def _by_label(self) -> dict[str, list[AttemptRow]]:
+        found: dict[str, list[AttemptRow]] = defaultdict(list)
+        for attempt in self.attempts:
+            found[attempt.label].append(attempt)
+        return found
+
+    def labelled(self, label: str) -> list[AttemptRow]:
+        return self._by_label.get(label, [])
+
+    def score(self, label: str) -> Score:
+        rows = self.labelled(label)
+        valid = [bool(row.success) for row in rows if row.success is not None]
+        return Score(sum(valid), len(valid), len(rows) - len(valid))
+
+    def outcomes(self, label: str) -> dict[tuple[int, str, int], bool]:
+        """(seed, task, attempt) to success, without attempts that infrastructure ended."""
+        rows = self.labelled(label)
+        return {(self.seed, r.task_id, r.attempt): bool(r.success) for r in rows if r.success is not None}
+
+    def points(self) -> dict[int, str]:
+        """Iteration to the evaluation made there: before, on the way, after."""
+        labels = {0: "before", self.planned: "after"}
+        labels |= {k: label for label in self._by_label if (k := point_of(label)) is not None}
+        return dict(sorted(labels.items()))
+
+    def curve(self) -> dict[int, float]:
+        """Held-out pass rate by iteration."""
+        return {k: self.score(label).rate for k, label in self.points().items() if self.score(label).tried}
+
+    def pass_rate_windows(self) -> dict[int, float]:
+        """Mean pass rate of training rollouts between pool updates, each window named by its last iteration."""
+        rates = [metrics.get("pass_rate") for metrics in self.metrics]
+        windows = {end: rates[end - self.update_every : end] for end in self._window_ends()}
+        known = {end: [float(rate) for rate in window if rate is not None] for end, window in windows.items()}
+        return {end: fmean(window) for end, window in known.items() if window}
+
+    def reward_windows(self) -> dict[int, float]:
+        """Share of applicable rubric verdicts that passed, in the same windows; one without verdicts has no share."""
+        found = {}
+        for end in self._window_ends():
+            counts = [self.verdicts[k] for k in range(end - self.update_every, end) if k in self.verdicts]
+            if evaluations := sum(total for _, total in counts):
+                found[end] = sum(passes for passes, _ in counts) / evaluations
+        return found
+
+    def _window_ends(self) -> range:
+        return range(self.update_every, len(self.metrics) + 1, self.update_every)
+
+    @property
+    def update_every(self) -> int:
+        return int(self.config["pool"]["update_every"])
+
+    def turnover(self) -> dict[int, tuple[int, int, int]]:
+        """Iteration to rubrics (active after it, added in it, retired in it), at every scheduled update."""
+        found = {}
+        for number in self._window_ends():
+            added, retired = (self._happened(kinds, number) for kinds in (ADDING, ("retire",)))
+            active = sum(self._happened(ADDING, n) - self._happened(("retire",), n) for n in range(number + 1))
+            found[number] = active, added, retired
+        return found
+
+    def _happened(self, kinds: Collection[str], iteration: int) -> int:
+        return sum(event.kind in kinds and event.k + 1 == iteration for event in self.events)
+
+    def stage(self, k: int) -> int:
+        """0, 1 or 2: the third of the run that iteration k (from 0) lies in."""
+        return sum(k >= edge for edge in stage_edges(self.planned)[1:3])
+
+    def all_failure_by_stage(self) -> list[dict[str, tuple[int, int]]]:
+        """For each stage, task to (groups that all failed, complete groups)."""
+        found: list[dict[str, tuple[int, int]]] = [{}, {}, {}]
+        for group in self.groups:
+            if group.rewarded == group.size:
+                failed, seen = found[self.stage(group.k)].get(group.task_id, (0, 0))
+                found[self.stage(group.k)][group.task_id] = failed + (group.successes == 0), seen + 1
+        return found
+
+    def contrast_by_stage(self) -> list[tuple[Tally, Tally]]:
+        """For each stage, verdicts with the skill and without it, of the iterations that showed it."""
+        found = [(Tally(), Tally())] * len(STAGES)
+        for k, pair in self.contrasts.items():
+            before = found[self.stage(k)]
+            with_it, without = (Tally(*map(sum, zip(*both, strict=True))) for both in zip(before, pair, strict=True))
+            found[self.stage(k)] = with_it, without
+        return found
+
+    def later(self, row: Mapping[str, Any]) -> dict[int, tuple[float | None, int]]:
+        """A retired rubric's pass rate and verdicts at the later checkpoints that the schedule keeps."""
+        every = int(self.config["storage"]["keep_every"]) or 1
+        return {k: (rate, count) for k, (rate, count) in row["later"].items() if k % every == 0 or k == self.planned}
+
+    def later_tallies(self) -> list[Tally]:
+        """Verdicts on retired rubrics, one for each rubric and later checkpoint of the schedule; some are empty."""
+        rates = [rate for row in self.retention for rate in self.later(row).values()]
+        return [Tally(round((rate or 0.0) * count), count) for rate, count in rates]
+
+    def words_of(self, kind: str) -> list[str]:
+        """The criteria that events of a kind speak of, one for each event."""
+        return [self.criteria[event.rubric_id] for event in self.events if event.kind == kind]
+
+    @property
+    def watched(self) -> Tally:
+        """Verdicts on retired rubrics, where a watch goes on judging them."""
+        passes, evaluations = (sum(int(m.get(n, 0)) for m in self.metrics) for n in ("watched_passes", "watched"))
+        return Tally(passes, evaluations)
+
+    @property
+    def skill_bytes(self) -> int:
+        return sum(row.skill_bytes for row in self.attempts)
+
+
+_VERDICTS = "SELECT k, SUM(passes), SUM(passes + fails) FROM verdict_counts GROUP BY k"
+_SECONDS = "SELECT SUM(value) FROM vitals WHERE name LIKE 'seconds.%' GROUP BY k ORDER BY k"
+
+Study = dict[str, list[RunMeasures]]
+"""Runs by method, in the order in which they are shown, each method's by seed."""
+
+
+def stage_edges(iterations: int) -> list[int]:
+    """Where the thirds of a run begin and end."""
+    return [iterations * part // 3 for part in range(4)]
+
+
+def measure(folder: Path, method: str) -> RunMeasures:
+    """Read one run folder."""
+    with RunReader.open(folder) as run:
+        config = run.config()
+        edges = stage_edges(int(config["train"]["iterations"]))
+        return RunMeasures(
+            method,
+            int(config["train"]["seed"]),
+            folder,
+            config,
+            dict(run.query("SELECT key, value FROM meta")),
+            [iteration.metrics for iteration in run.iterations()],
+            run.attempts(),
+            run.events(),
+            run.groups(),
+            [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
+            {k: (passes, evaluations) for k, passes, evaluations in run.query(_VERDICTS)},
+            [seconds for (seconds,) in run.query(_SECONDS)],
+            contrasts(run.query),
+            {rubric.id: rubric.criteria_text for rubric in every_pair(run.query).rubrics},
+            curves(retired(run.query, int(config["pool"]["update_every"])), run.query),
+        )
+
+
+def read_study(paths: Sequence[Path]) -> Study:
+    """Runs from run folders and comparison folders; a loose run is called by its folder's name."""
+    study: Study = {}
+    for method, folder in dict.fromkeys((m, f.resolve()) for path in paths for m, f in _runs_of(path)):
+        study.setdefault(method, []).append(measure(folder, method))
+    for method, runs in study.items():
+        runs.sort(key=lambda run: run.seed)
+        for one, other in pairwise(runs):
+            if one.seed == other.seed:
+                raise AriseError(
+                    "storage",
+                    Exit.STORAGE,
+                    f"{one.folder} and {other.folder} are both called {method!r} and have seed {one.seed}",
+                    "nothing was written",
+                    "name one of them, or give their folders different names",
+                )
+    if not study:
+        raise AriseError(
+            "storage", Exit.STORAGE, "no run was found", "nothing was written", "name run or comparison folders"
+        )
+    return study
+
+
+def _runs_of(path: Path) -> list[tuple[str, Path]]:
+    if (path / "comparison.json").is_file():
+        page = read_plan(path)
+        places = [(m, run_folder(path, m, seed)) for m in page["methods"] for seed in page["seeds"]]
+        return [(method, folder) for method, folder in places if (folder / "config.toml").is_file()]
+    of_a_comparison = path.parent.parent.name == "runs" and path.name.startswith("seed-")
+    return [(path.parent.name if of_a_comparison else path.resolve().name, path)]
+
+
+def finished_only(study: Study) -> Study:
+    """The study without runs that are still under way."""
+    kept = {method: [run for run in runs if run.finished] for method, runs in study.items()}
+    return {method: runs for method, runs in kept.items() if runs}

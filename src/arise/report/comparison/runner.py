@@ -1,0 +1,249 @@
+"""Runs the members of a comparison: each a process of its own, finished ones skipped, interrupted ones resumed."""
+
+import ctypes
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arise.errors import AriseError, Exit
+from arise.report.comparison.plan import Comparison, Member, lifecycle_file
+from arise.run.read_only import read_only
+
+TRIES = 2
+"""A run that ends with an error is resumed once; what fails twice needs a person."""
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+@dataclass
+class Job:
+    """A member with the process that works on it now."""
+
+    member: Member
+    process: subprocess.Popen[bytes] | None = None
+    command: str = ""
+    started: float = 0.0
+    failures: int = 0
+    gave_up: bool = False
+    unmeasured: bool = False
+    """Retention could not be measured; the run itself is whole."""
+    finished: bool = False
+
+    def is_finished(self) -> bool:
+        """Asks the run's store until it says yes; a finished run stays finished."""
+        self.finished = self.finished or is_finished(self.member)
+        return self.finished
+
+    def iterations(self) -> int:
+        return self.member.config.train.iterations if self.finished else iterations_done(self.member.folder)
+
+
+class Runner:
+    """`Runner(comparison, jobs, threads, tell).run()` until nothing is left to do; Ctrl-C and kill -9 lose nothing."""
+
+    def __init__(self, comparison: Comparison, jobs: int, threads: int, tell: Callable[[str], None]) -> None:
+        self.comparison, self.jobs, self.threads, self.tell = comparison, jobs, threads, tell
+        # Seed by seed, so that an early report can pair what is there; ARISE first, others wait for what it exports.
+        self.all = [Job(m) for m in sorted(comparison.members, key=lambda m: (m.seed, m.method != "arise"))]
+        self._began, self._has_start = time.monotonic(), False
+        self._at_start = self._iterations_done()
+
+    def run(self, show: Callable[[str], None], pause: float = 1.0) -> list[Job]:
+        """Work until every member is finished or given up; gives the jobs that were given up."""
+        with self._taken_down():
+            while True:
+                for job in self.all:
+                    self._reap(job)
+                self._start_more()
+                if not any(job.process for job in self.all):
+                    break
+                show(self.progress())
+                time.sleep(pause)
+        for job in self.all:
+            if not job.gave_up and self._command(job):
+                job.gave_up = True  # it waited for a run that was given up
+        return [job for job in self.all if job.gave_up]
+
+    def _start_more(self) -> None:
+        """Fill the free places; until one run has made the common start, no second one needs to make it too."""
+        self._has_start = self._has_start or any(noted_start(job.member.folder) for job in self.all)
+        places = self.jobs if self._has_start else 1
+        for job in self.all:
+            if sum(other.process is not None for other in self.all) >= places:
+                return
+            if job.process is None and not job.gave_up and not self._waits(job) and (found := self._command(job)):
+                self._start(job, *found)
+
+    def _waits(self, job: Job) -> bool:
+        needed = job.member.config.pool.lifecycle
+        return bool(needed) and not Path(needed).is_file()
+
+    def _command(self, job: Job) -> tuple[str, list[str]] | None:
+        """What a member still needs, read off its folder: a name and the arguments of `arise`."""
+        member, folder = job.member, str(job.member.folder)
+        if not (member.folder / "config.toml").is_file():
+            config = str(self.comparison.config_file(member))
+            return "train", ["train", config, "--run-dir", folder]
+        if not job.is_finished():
+            return "resume", ["resume", folder]
+        if member.method != "arise":
+            return None
+        lifecycle = lifecycle_file(self.comparison.folder, member.seed)
+        if not lifecycle.is_file():
+            return "export", ["pool", "export", folder, "--out", str(_draft(lifecycle))]
+        if not job.unmeasured and not (member.folder / "retention.done").is_file():
+            return "retention", ["retention", folder]
+        return None
+
+    def _start(self, job: Job, name: str, arguments: list[str]) -> None:
+        log = self.comparison.log_file(job.member)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        count = str(self.threads)
+        environment = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "NO_COLOR": "1"}
+        with log.open("ab") as file:
+            file.write(f"$ arise {' '.join(arguments)}\n".encode())
+            file.flush()
+            job.process = subprocess.Popen(
+                [sys.executable, "-m", "arise.cli.main", *arguments],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_end_with(os.getpid()),
+            )
+        job.started, job.command = time.monotonic(), name
+        self.tell(f"{job.member.name}: {name}")
+
+    def _reap(self, job: Job) -> None:
+        if job.process is None or job.process.poll() is None:
+            return
+        code, name = job.process.returncode, job.member.name
+        spent = time.monotonic() - job.started
+        job.process = None
+        if code == 0:
+            self._keep(job)
+            self.tell(f"{name}: {job.command} done in {spent:.0f} s")
+            return
+        if job.command == "retention":
+            job.unmeasured, outcome = True, "left out"
+        else:
+            job.failures += 1
+            job.gave_up = job.failures >= TRIES
+            outcome = "given up" if job.gave_up else "will be resumed"
+        self.tell(
+            f"{name}: {job.command} ended with exit code {code}, {outcome}; see {self.comparison.log_file(job.member)}"
+        )
+
+    def _keep(self, job: Job) -> None:
+        """What a finished command left counts only now, so that a killed one leaves nothing that looks finished."""
+        if job.command == "export":
+            lifecycle = lifecycle_file(self.comparison.folder, job.member.seed)
+            _draft(lifecycle).replace(lifecycle)
+        if job.command == "retention":
+            (job.member.folder / "retention.done").touch()
+
+    def progress(self) -> str:
+        """One line for a person."""
+        finished = sum(job.is_finished() for job in self.all)
+        running = [f"{job.member.name} {job.iterations()}" for job in self.all if job.process]
+        total = sum(member.config.train.iterations for member in self.comparison.members)
+        done, spent = self._iterations_done(), time.monotonic() - self._began
+        left = (
+            "" if done == self._at_start else f", about {_hours(spent * (total - done) / (done - self._at_start))} left"
+        )
+        return (
+            f"{finished}/{len(self.all)} runs, {done}/{total} iterations, {_hours(spent)} so far{left}"
+            f" | now: {', '.join(running)}"
+        )
+
+    def _iterations_done(self) -> int:
+        return sum(job.iterations() for job in self.all)
+
+    @contextmanager
+    def _taken_down(self) -> Iterator[None]:
+        """However this ends, no process is left: each gets time to put its run down, then none."""
+        previous = signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise AriseError(
+                "interrupted",
+                Exit.INTERRUPTED,
+                f"stopped at your word in {self.comparison.folder}",
+                "every committed iteration of every run is kept",
+                "give the same command again",
+            ) from None
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+            running = [job.process for job in self.all if job.process]
+            for process in running:
+                process.terminate()
+            for process in running:
+                try:
+                    process.wait(timeout=30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}")
+
+
+def is_finished(member: Member) -> bool:
+    """Whether a run was trained to its end and evaluated there."""
+    rows = _ask(member.folder, "SELECT COUNT(*) FROM attempts WHERE label='after'")
+    return iterations_done(member.folder) >= member.config.train.iterations and bool(rows and rows[0][0])
+
+
+def iterations_done(folder: Path) -> int:
+    """Committed iterations of a run; 0 when there is none yet."""
+    rows = _ask(folder, "SELECT COUNT(*) FROM iterations")
+    return int(rows[0][0]) if rows else 0
+
+
+def noted_start(folder: Path) -> str:
+    """The digest of the weights that a run started from; empty before it has any."""
+    rows = _ask(folder, "SELECT value FROM meta WHERE key='weights'")
+    return str(rows[0][0]) if rows else ""
+
+
+def _ask(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Read a run that another process may be writing or has not begun."""
+    if not (folder / "run.db").is_file():
+        return []
+    try:
+        with closing(read_only(folder / "run.db", timeout=5)) as db:
+            return db.execute(sql).fetchall()
+    except sqlite3.OperationalError:
+        return []  # its tables are being made
+
+
+def _end_with(parent: int) -> Callable[[], None]:
+    """The kernel ends the child when this process dies, even by kill -9; runs are made to bear that."""
+
+    def arrange() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return arrange
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _hours(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,185 @@
+"""The paper's Tables 1, 6 and 11, and the table of final pass rates, from measured runs; counts first, rates last."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import fmean
+
+from arise.evaluation.metrics import mean_and_deviation, wilson_interval
+from arise.report.comparison.document import Table
+from arise.report.comparison.measures import RunMeasures, Score, Study
+from arise.report.comparison.statistics import Interval, student_interval
+
+LABELS = {
+    "arise": "ARISE",
+    "frozen-rubrics": "Frozen Rubrics",
+    "no-skill-injection": "w/o Skill Injection",
+    "no-adaptive-sampling": "w/o Adaptive Sampling",
+    "vade-sampling": "w/ VADE Sampling",
+    "outcome-only": "Outcome-only RL",
+    "vade": "VADE",
+    "online-rubrics": "OnlineRubrics",
+    "ruscarl": "RuscaRL",
+    "all-guided": "ARISE, all guided",
+    "ruscarl-advice": "RuscaRL, advice",
+    "watch": "ARISE, watch",
+}
+BASE = "Start (no training)"
+
+
+def label(method: str) -> str:
+    """A method's name as tables and figures show it."""
+    return LABELS.get(method, method)
+
+
+def pooled(runs: Sequence[RunMeasures], evaluation: str) -> Score:
+    """All attempts of several runs together."""
+    scores = [run.score(evaluation) for run in runs]
+    return Score(sum(s.won for s in scores), sum(s.tried for s in scores), sum(s.faults for s in scores))
+
+
+def table_1(study: Study) -> Table:
+    """Table 1: pass rate by domain and overall, attempts of all seeds pooled."""
+    rows = [(BASE, _cells_by_domain(next(iter(study.values())), "before"))]
+    rows += [(label(method), _cells_by_domain(runs, "after")) for method, runs in study.items()]
+    domains = sorted({domain for _, cells in rows for domain in cells if domain})
+    names = [*domains, ""]
+    shown = [[name, *(rate_text(cells.get(domain)) for domain in names)] for name, cells in rows]
+    best = {
+        (r, c)
+        for c, domain in enumerate(names, start=1)
+        for r in _best([cells.get(domain) for _, cells in rows[1:]], first=1)
+    }
+    attempts = pooled(next(iter(study.values())), "after")
+    caption = (
+        f"Table 1. Held-out pass rate (%) by domain, no skill shown; {attempts.tried + attempts.faults} attempts a "
+        "method over all seeds. Bold: the best method of the column."
+    )
+    return Table(caption, ["Method", *domains, "Overall"], shown, frozenset(best))
+
+
+def _cells_by_domain(runs: Sequence[RunMeasures], evaluation: str) -> dict[str, tuple[int, int]]:
+    """Domain to (successes, attempts that count); the empty name holds all of them."""
+    cells: dict[str, tuple[int, int]] = {}
+    for run in runs:
+        for row in run.labelled(evaluation):
+            if row.success is not None:
+                for name in dict.fromkeys((row.domain, "")):
+                    won, tried = cells.get(name, (0, 0))
+                    cells[name] = won + bool(row.success), tried + 1
+    return cells
+
+
+def rate_text(cell: tuple[int, int] | None) -> str:
+    return f"{100.0 * cell[0] / cell[1]:.1f}" if cell and cell[1] else "–"
+
+
+def _best(cells: Sequence[tuple[int, int] | None], first: int) -> list[int]:
+    rates = [cell[0] / cell[1] if cell and cell[1] else -1.0 for cell in cells]
+    top = max(rates, default=-1.0)
+    return [first + n for n, rate in enumerate(rates) if rate == top and top > 0.0]
+
+
+def table_6(study: Study) -> Table:
+    """Table 6: the evaluation repeated; run a holds the a-th attempt of every task of every seed."""
+    rows = [_stability_row(BASE, next(iter(study.values())), "before")]
+    rows += [_stability_row(label(method), runs, "after") for method, runs in study.items()]
+    width = max(len(row) for row in rows) - 2
+    caption = (
+        "Table 6. Held-out pass rate (%) over repeated evaluation runs, with mean and sample standard deviation; "
+        "run a pools the a-th attempt of every task over all seeds."
+    )
+    shown = [[row[0], *row[1:-1], *["–"] * (width - len(row) + 2), row[-1]] for row in rows]
+    return Table(caption, ["Method", *(f"Run {a + 1}" for a in range(width)), "Mean ± Std"], shown)
+
+
+def _stability_row(name: str, runs: Sequence[RunMeasures], evaluation: str) -> list[str]:
+    by_run: dict[int, list[bool]] = defaultdict(list)
+    for run in runs:
+        for row in run.labelled(evaluation):
+            if row.success is not None:
+                by_run[row.attempt].append(bool(row.success))
+    rates = [100.0 * sum(by_run[a]) / len(by_run[a]) for a in sorted(by_run)]
+    return [name, *(f"{rate:.1f}" for rate in rates), _mean_and_deviation(rates)]
+
+
+def table_seeds(study: Study) -> Table:
+    """The same for training runs: one column a seed."""
+    seeds = sorted({run.seed for runs in study.values() for run in runs})
+    rows = []
+    for method, runs in study.items():
+        rate_of = {run.seed: run.score("after").rate for run in runs}
+        shown = [f"{rate_of[seed]:.1f}" if seed in rate_of else "–" for seed in seeds]
+        rows.append([label(method), *shown, _mean_and_deviation(list(rate_of.values()))])
+    caption = "Final held-out pass rate (%) by training seed, with mean and sample standard deviation over seeds."
+    return Table(caption, ["Method", *(f"Seed {seed}" for seed in seeds), "Mean ± Std"], rows)
+
+
+def _mean_and_deviation(rates: Sequence[float]) -> str:
+    if len(rates) < 2:
+        return f"{rates[0]:.1f}" if rates else "–"
+    centre, deviation = mean_and_deviation(rates)
+    return f"{centre:.1f} ± {deviation:.1f}"
+
+
+def table_11(study: Study) -> Table:
+    """Table 11: mean time of an iteration, evaluation not included."""
+    rows = []
+    for method, runs in study.items():
+        seconds = [second for run in runs for second in run.iteration_seconds]
+        rows.append([label(method), f"{fmean(seconds):.2f}" if seconds else "–", str(len(seconds))])
+    caption = "Table 11. Average time of a training iteration; evaluation is not part of it."
+    return Table(caption, ["Method", "Seconds an iteration", "Iterations"], rows)
+
+
+def table_unseen_types(study: Study) -> Table | None:
+    """Held-out pass rates on the task types that training never draws; None where there is none."""
+    rows = []
+    for method, runs in study.items():
+        tried = [
+            bool(row.success)
+            for run in runs
+            for row in run.labelled("after")
+            if row.success is not None and row.task_type == run.config["tasks"].get("held_out")
+        ]
+        if tried:
+            low, high = wilson_interval(sum(tried), len(tried))
+            interval = f"{100 * low:.1f} to {100 * high:.1f}"
+            rows.append(
+                [label(method), f"{100.0 * sum(tried) / len(tried):.1f}", f"{sum(tried)}/{len(tried)}", interval]
+            )
+    caption = "Held-out pass rate (%) on the task type that training never draws, attempts of all seeds pooled."
+    return Table(caption, ["Method", "Pass rate", "Successes", "Wilson 95 %"], rows) if rows else None
+
+
+def table_final(study: Study) -> Table:
+    """Final held-out pass rates with both intervals: over seeds, and of the pooled attempts."""
+    rows = []
+    for method, runs in study.items():
+        score = pooled(runs, "after")
+        low, high = wilson_interval(score.won, score.tried)
+        over_seeds = student_interval([run.score("after").rate for run in runs]).within(0.0, 100.0)
+        pool = f"{100 * low:.1f} to {100 * high:.1f}"
+        rows.append([label(method), interval_text(over_seeds), f"{score.won}/{score.tried}", pool, str(score.faults)])
+    caption = (
+        "Final held-out pass rate (%), no skill shown: mean over seeds with its 95 % interval (Student's t), "
+        "the pooled attempts with their Wilson interval, and attempts that infrastructure ended (left out)."
+    )
+    return Table(caption, ["Method", "Mean over seeds", "Successes", "Wilson 95 %", "Faults"], rows)
+
+
+def p_text(p: float) -> str:
+    """A p value to three places, never as 0."""
+    return "<\u00a00.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def interval_text(interval: Interval, signed: bool = False) -> str:
+    """`12.3 (95 % 10.1 to 14.5)`; a zero has no minus, whatever a sum's last bit says."""
+    form = "+z.1f" if signed else "z.1f"
+    if interval.low is None or interval.high is None:
+        return f"{interval.estimate:{form}} (one seed: no interval)"
+    return f"{interval.estimate:{form}} (95 % {interval.low:{form}} to {interval.high:{form}})"
+
+
+def paper_tables(study: Study) -> list[Table]:
+    """All tables of the paper that runs can fill, and the one over seeds."""
+    return [table_1(study), table_6(study), table_seeds(study), table_11(study)]

@@ -1,0 +1,86 @@
+"""SVG elements as escaped markup, and the scales that place values on them."""
+
+from collections.abc import Iterable, Sequence
+from math import ceil, floor, isfinite, log10
+
+from markupsafe import Markup, escape
+
+from arise.text.escape import visible
+
+
+def element(name: str, *children: object, **attributes: object) -> Markup:
+    """One element; `class_` is class, `stroke_width` is stroke-width, None leaves an attribute out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(shown(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = "".join(escape(shown(child)) for child in children)
+    return Markup(f"<{name}{written}>{inside}</{name}>")
+
+
+def shown(value: object) -> object:
+    """Numbers with at most two decimals, a chart is drawn in tenths of a pixel; text with nothing unseen in it."""
+    if type(value) is str:
+        return visible(value)
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
+
+
+def drawing(width: float, height: float, label: str, *children: object, links: bool = False) -> Markup:
+    """A whole picture with its name for screen readers; `links` when parts of it can be followed."""
+    return element(
+        "svg",
+        *children,
+        viewBox=f"0 0 {shown(float(width))} {shown(float(height))}",
+        width=shown(float(width)),
+        height=shown(float(height)),
+        role="group" if links else "img",
+        aria_label=label,
+        xmlns="http://www.w3.org/2000/svg",
+    )
+
+
+def text(x: float, y: float, content: object, class_: str = "", anchor: str | None = None, **more: object) -> Markup:
+    """A line of text."""
+    return element("text", content, x=x, y=y, class_=class_ or None, text_anchor=anchor, **more)
+
+
+def polyline(points: Iterable[tuple[float, float]], **attributes: object) -> Markup:
+    """Straight lines through points."""
+    path = "M" + "L".join(f"{shown(float(x))},{shown(float(y))}" for x, y in points)
+    return element("path", d=path, fill="none", **attributes)
+
+
+class Scale:
+    """A linear map from values to pixels, with round tick values."""
+
+    def __init__(self, low: float, high: float, start: float, end: float) -> None:
+        self.low, self.high = low, high if high > low else low + 1.0
+        self.start, self.end = start, end
+
+    def __call__(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self, wanted: int = 5) -> list[float]:
+        """Round values within the range, about as many as wanted."""
+        raw = (self.high - self.low) / max(wanted, 1)
+        power = 10.0 ** floor(log10(raw))
+        unit = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
+        first = ceil(self.low / unit - 1e-9)
+        return [n * unit for n in range(first, floor(self.high / unit + 1e-9) + 1)]
+
+
+def finite(values: Iterable[float | None]) -> list[float]:
+    """The numbers among values."""
+    return [value for value in values if value is not None and isfinite(value)]
+
+
+def runs_of_numbers(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
+    """Points split where a value is missing: a gap is drawn as a gap."""
+    runs: list[list[tuple[float, float]]] = [[]]
+    for x, y in points:
+        if y is None or not isfinite(y):
+            runs.append([])
+        else:
+            runs[-1].append((x, y))
+    return [run for run in runs if run]

@@ -1,0 +1,152 @@
+"""Compare: what differs in the configuration first, then curves on one axis, seeds of one configuration as a band."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts.bars import Dot, dot_chart
+from arise.report.dashboard.charts.lines import Line, line_chart
+from arise.report.dashboard.charts.palette import SERIES
+from arise.report.dashboard.held_out import counts, held_out, principal
+from arise.report.dashboard.pages.page import Asked, Fact, Page, interval
+from arise.report.dashboard.spend import Spending
+from arise.report.dashboard.windows import Window, summed
+
+MOST_RUNS = 6
+AXES = ("iteration", "rollouts", "cost")
+CURVES = {"pass-rate": "Tasks passed", "rubric-reward": "Rubrics passed", "all-fail": "Share of all-fail groups"}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One run on the chosen axis: x of every window's end, and its curves."""
+
+    name: str
+    href: str
+    settings: dict[str, Any]
+    x: list[float]
+    curves: Mapping[str, list[Window]]
+    attempts: dict[str, tuple[int, int]]
+
+    @property
+    def without_seed(self) -> str:
+        return json.dumps({k: v for k, v in self.settings.items() if k != "train.seed"}, sort_keys=True)
+
+
+def build(asked: Sequence[Asked], by: str) -> Page:
+    """Up to six runs side by side."""
+    runs = [_read(one, by) for one in asked]
+    families: dict[str, list[Compared]] = defaultdict(list)
+    for run in runs:
+        families[run.without_seed].append(run)
+    named = {_family_name(members): members for members in families.values()}
+    colours = {name: SERIES[n % len(SERIES)] for n, name in enumerate(named)}
+    figures = [_curve(key, title, named, colours, by) for key, title in CURVES.items()]
+    figures.append(_evaluations(runs))
+    content = {"runs": runs, "by": by, "axes": AXES, "difference": _difference(runs), "most": MOST_RUNS}
+    return Page("compare.html", "Compare runs", "compare", [Fact(str(len(runs)), "runs compared")], figures, content)
+
+
+def _read(asked: Asked, by: str) -> Compared:
+    run, size = asked.run, asked.update_every
+    committed, groups, config = run.committed(), run.group_sums(), run.config()
+    success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
+    rubrics = summed(((c.k, c.passes, c.evaluations) for c in run.verdict_sums()), size, committed)
+    failed = summed(((g.k, g.all_fail, g.groups - g.incomplete) for g in groups), size, committed)
+    if by == "rollouts":
+        rollouts = [0.0] * committed
+        for group in groups:
+            rollouts[group.k] += group.rollouts
+        clock = list(accumulate(rollouts))
+    elif by == "cost":
+        dollars = Spending.of(run).so_far.values()
+        clock = list(map(sum, zip(*dollars, strict=True))) if dollars else [0.0] * committed
+    else:
+        clock = [k + 1.0 for k in range(committed)]
+    attempts = {label: counts(rows) for label, rows in principal(held_out(run)).items()}
+    curves = {"pass-rate": success, "rubric-reward": rubrics, "all-fail": failed}
+    x = [clock[window.last] for window in success]
+    return Compared(asked.name, asked.links.page(), _flat(config), x, curves, attempts)
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            found |= _flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def _difference(runs: Sequence[Compared]) -> Table:
+    """Only the settings that are not the same in all runs."""
+    keys = sorted({key for run in runs for key in run.settings})
+    rows: list[tuple[str, ...]] = []
+    for key in keys:
+        values = [json.dumps(run.settings[key]) if key in run.settings else "–" for run in runs]
+        if len(set(values)) > 1:
+            rows.append((key, *values))
+    return Table(("setting", *(run.name for run in runs)), rows)
+
+
+def _family_name(members: Sequence[Compared]) -> str:
+    if len(members) == 1:
+        return members[0].name
+    return f"{members[0].name} and {len(members) - 1} more seeds"
+
+
+def _curve(
+    key: str, title: str, families: Mapping[str, Sequence[Compared]], colours: Mapping[str, str], by: str
+) -> Figure:
+    lines, rows = [], []
+    for name, members in families.items():
+        points: list[tuple[float, float | None]] = []
+        band = []
+        for n in range(min(len(member.x) for member in members)):
+            rates = [w.rate for member in members if (w := member.curves[key][n]).rate is not None]
+            x = sum(member.x[n] for member in members) / len(members)
+            mean = sum(rates) / len(rates) if rates else None
+            points.append((x, mean))
+            if len(rates) > 1:
+                band.append((x, min(rates), max(rates)))
+            rows.append((name, x, mean, min(rates, default=None), max(rates, default=None), len(members)))
+        lines.append(Line(name, colours[name], points, band))
+    return Figure(
+        key,
+        title,
+        line_chart(f"{title} by {by}", lines, percent=True, y_range=(0.0, 1.0), x_name=_axis_name(by)),
+        Table(("run", by, "mean", "lowest seed", "highest seed", "runs"), rows),
+        "",
+        tuple(colours.items()),
+    )
+
+
+def _axis_name(by: str) -> str:
+    return "US dollars" if by == "cost" else by
+
+
+def _evaluations(runs: Sequence[Compared]) -> Figure:
+    labels = list(dict.fromkeys(label for run in runs for label in run.attempts))
+    colours = {label: SERIES[n % len(SERIES)] for n, label in enumerate(labels)}
+    lines, rows = [], []
+    for run in runs:
+        dots = []
+        for label, (won, tried) in run.attempts.items():
+            found = interval(won, tried)
+            if found:
+                dots.append(Dot(label, won / tried, *found, f"{100 * won / tried:.1f} % ({won} of {tried})"))
+                rows.append((Link(run.name, run.href), label, won, tried, won / tried, *found))
+        lines.append((run.name, dots))
+    return Figure(
+        "evaluation",
+        "Held-out pass rate, no skills shown",
+        dot_chart("held-out pass rate by run", lines, colours),
+        Table(("run", "evaluation", "passed", "attempts", "rate", "low 95 %", "high 95 %"), rows),
+        "",
+        tuple(colours.items()),
+    )

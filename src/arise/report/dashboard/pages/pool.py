@@ -1,0 +1,168 @@
+"""Pool: how many rubrics come and go, and the life of each on one clock."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts.axes import Axes
+from arise.report.dashboard.charts.lanes import BIRTHS, Lane, legend_sign, scale_bar, swimlanes
+from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
+from arise.report.dashboard.charts.svg import drawing, element, polyline
+from arise.report.dashboard.pages.page import Asked, Fact, Page, percent
+from arise.report.dashboard.windows import Window, counts_by_rubric, pair_windows
+from arise.run.rows import EVENTS, Event, PairLife, ProposalRow
+from arise.types import Capability, Status
+
+LANES_ON_PAGE = 80
+COLUMNS = (
+    "rubric",
+    "behaviour",
+    "capability",
+    "status",
+    "born after",
+    "retired after",
+    "first window",
+    "last window",
+    "last window, unguided",
+    "verdicts",
+    "skill revision",
+)
+USUAL = ("born", "activate", "refine", "hide", "retire", "reopen")
+REJECTED = 12
+JOINS = (*BIRTHS, "reopen")
+STUCK = "stuck"
+STATUSES = ("", *(status.value for status in Status), STUCK)
+
+
+def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -> Page:
+    """The pool so far, perhaps only one capability or one status of it."""
+    run = asked.run
+    committed, pairs, events = run.committed(), run.pairs(), run.events()
+    counts = counts_by_rubric(run.verdict_counts())
+    chosen = [pair for pair in pairs if capability in ("", pair.rubric.capability.value) and _has(pair, status)]
+    pages = max(1, -(-len(chosen) // LANES_ON_PAGE))
+    page = min(page, pages)
+    visible = chosen[(page - 1) * LANES_ON_PAGE : page * LANES_ON_PAGE]
+    windows = {
+        pair.rubric.id: pair_windows(pair, counts[pair.rubric.id], asked.update_every, committed) for pair in visible
+    }
+    figures = [_timeline(events, committed), _lanes(visible, windows, committed, asked)]
+    content = {
+        "capabilities": [(c.value, CAPABILITY[c]) for c in Capability],
+        "capability": capability,
+        "status": status,
+        "statuses": STATUSES,
+        "signs": [(legend_sign(kind), words) for kind, words in EVENTS.items() if kind in USUAL],
+        "scale": scale_bar(),
+        "page_number": page,
+        "pages": pages,
+        "rejected": _not_taken(run.proposals())[-REJECTED:],
+    }
+    return Page("pool.html", "Pool", "pool", _facts(asked, pairs, events), figures, content)
+
+
+def _has(pair: PairLife, status: str) -> bool:
+    """Whether a pair stands where the filter asks; without a filter it does."""
+    return status in ("", pair.status) or (status == STUCK and pair.standing.stuck)
+
+
+def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
+    """Each behaviour once an update, and none that was taken in another round of it."""
+    known = {(proposal.k, proposal.text) for proposal in proposals if proposal.accepted}
+    found = {(p.k, p.text): p for p in proposals if (p.k, p.text) not in known}
+    return list(found.values())
+
+
+def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> list[Fact]:
+    status, kinds = Counter(pair.status for pair in pairs), Counter(event.kind for event in events)
+    stuck = sum(pair.standing.stuck for pair in pairs)
+    returned = f"{kinds['reopen']} came back" if kinds["reopen"] else ""
+    iterations = asked.run.iterations()
+    coverage = iterations[-1].metrics.get("coverage") if iterations else None
+    return [
+        Fact(str(status[Status.HIDDEN] + status[Status.SHOWN]), "in the pool"),
+        Fact(str(len(pairs)), "added"),
+        Fact(str(status[Status.RETIRED]), "retired", returned),
+        Fact(str(status[Status.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
+        Fact(str(kinds["refine"]), "skills rewritten"),
+        Fact(percent(coverage, 0), "coverage C"),
+    ]
+
+
+def _timeline(events: Sequence[Event], committed: int) -> Figure:
+    born, retired = (Counter(e.k + 1 for e in events if e.kind in kinds) for kinds in (JOINS, ("retire",)))
+    rows, size = [], 0
+    for number in sorted(born.keys() | retired.keys()):
+        size += born[number] - retired[number]
+        rows.append((number, born[number], retired[number], size))
+    axes = Axes(1140.0, 190.0, 0.0, float(max(committed, 1)), 0.0, max([size for *_, size in rows], default=1) * 1.15)
+    parts = axes.frame()
+    half = max(1.5, min(7.0, 220 / max(1, len(rows))))
+    for number, added, gone, _ in rows:
+        for count, left, colour, word in ((added, -half, GREEN, "added"), (gone, 0.0, RED, "retired")):
+            if count:
+                top = axes.y(count)
+                said = element("title", f"{count} {word} after iteration {number}")
+                box = {"x": axes.x(number) + left, "y": top, "width": half, "height": axes.y(0.0) - top}
+                parts.append(element("rect", said, fill=colour, **box))
+    points, before = [(axes.x(0.0), axes.y(0.0))], 0
+    for number, _, _, now in rows:
+        points += [(axes.x(number), axes.y(before)), (axes.x(number), axes.y(now))]
+        before = now
+    points.append((axes.x(committed), axes.y(before)))
+    parts.append(polyline(points, stroke=BLUE, class_="line"))
+    return Figure(
+        "timeline",
+        "Rubrics in the pool",
+        drawing(1140.0, 190.0, "rubrics in the pool, added and retired", *parts),
+        Table(("after iteration", "added", "retired", "in the pool"), rows),
+        "",
+        (("in the pool", BLUE), ("added", GREEN), ("retired", RED)),
+        wide=True,
+    )
+
+
+def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committed: int, asked: Asked) -> Figure:
+    lanes, rows = [], []
+    for pair in pairs:
+        rubric, href = pair.rubric, asked.links.rubric(pair.rubric.id)
+        lanes.append(
+            Lane(
+                rubric.id,
+                label(rubric.criteria_text),
+                href,
+                CAPABILITY[rubric.capability],
+                tuple(window.stretch() for window in windows[rubric.id]),
+                tuple((event.k + 1, event.kind) for event in pair.events),
+            )
+        )
+        judged = [window for window in windows[rubric.id] if window.evaluations]
+        rows.append(
+            (
+                Link(rubric.id, href),
+                rubric.criteria_text,
+                rubric.capability.value,
+                str(pair.standing),
+                pair.born_at + 1,
+                None if pair.retired_at is None else pair.retired_at + 1,
+                judged[0].rate if judged else None,
+                judged[-1].rate if judged else None,
+                judged[-1].unguided_rate if judged else None,
+                sum(window.evaluations for window in judged),
+                pair.skills[-1].revision if pair.skills else 0,
+            )
+        )
+    return Figure(
+        "lifecycle",
+        "Life of every rubric",
+        swimlanes("lives of rubrics, one lane each", lanes, committed),
+        Table(COLUMNS, rows),
+        "",
+        wide=True,
+    )
+
+
+def label(criteria_text: str) -> str:
+    """A criterion short enough for a lane: without the words that all of them begin with."""
+    text = criteria_text.removeprefix("The agent ").rstrip(".")
+    return text[:1].lower() + text[1:]

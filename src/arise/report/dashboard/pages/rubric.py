@@ -1,0 +1,207 @@
+"""Rubric: what it asks, where it comes from, how it went, what its skill said, and whether it stayed."""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts.lines import Line, line_chart
+from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
+from arise.report.dashboard.held_out import held_out
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, percent
+from arise.report.dashboard.pages.pool import label
+from arise.report.dashboard.windows import Window, pair_windows
+from arise.run.rows import PairLife, VerdictCount
+from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Verdict
+
+VERDICTS_ON_PAGE, SOURCES = 40, 6
+STUCK = "three refinements in a row did not raise the rate of the rollouts that saw it"
+WINDOW_COLUMNS = (
+    "iterations",
+    "passes",
+    "evaluations",
+    "rate",
+    "low 95 %",
+    "high 95 %",
+    "unguided passes",
+    "unguided evaluations",
+    "unguided rate",
+    "skill",
+    "no verdict",
+)
+VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A skill's text with what changed from the one before, and the pass rates around its coming."""
+
+    revision: int
+    number: int
+    words: tuple[tuple[str, str], ...]
+    """(same | added | removed, text)"""
+    before: Window | None
+    after: Window | None
+
+
+def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
+    """One pair's whole story."""
+    run = asked.run
+    pair = run.pair(rubric_id)
+    if pair is None:
+        raise NotFound(f"no rubric {rubric_id!r} in this run")
+    counts = run.verdict_counts(rubric_id)
+    windows = pair_windows(pair, counts, asked.update_every, run.committed())
+    limits = run.config().get("pool", {})
+    content = {
+        "pair": pair,
+        "label": label(pair.rubric.criteria_text),
+        "colour": CAPABILITY[pair.rubric.capability],
+        "revisions": _revisions(pair, windows),
+        "issues": [
+            _source(asked, record, _about(pair.rubric, record.view.uncovered_issues))
+            for record in run.evidence(pair.rubric.issue_refs[:SOURCES])
+        ],
+        "contrasts": [
+            _source(asked, record, _about(pair.rubric, record.view.positive_uncovered_strategies))
+            for record in run.evidence(pair.rubric.contrast_refs[:SOURCES])
+        ],
+        "verdicts": run.verdicts(rubric_id, verdict, limit=VERDICTS_ON_PAGE),
+        "verdict": verdict,
+        "kinds": VERDICT_KINDS,
+        "retention": _retention(asked, rubric_id),
+    }
+    figures = [_rates(windows, limits), _shown(counts)]
+    return Page("rubric.html", f"Rubric {rubric_id}", "pool", _facts(pair, windows), figures, content)
+
+
+def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
+    judged = [window for window in windows if window.evaluations]
+    gone = pair.retired_at
+    when = "" if gone is None else f"after iteration {gone + 1}"
+    return [
+        Fact(str(pair.standing), "now", STUCK if pair.standing.stuck else when),
+        _passed(judged[:1], "passed, first window"),
+        _passed(judged[-1:], "passed, last window"),
+        Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
+        Fact(str(len(pair.skills)), "skill revisions"),
+    ]
+
+
+def _passed(windows: Sequence[Window], name: str) -> Fact:
+    """The pass rate of one window, with that of its unguided rollouts."""
+    every, alone = (windows[0].rate, windows[0].unguided_rate) if windows else (None, None)
+    return Fact(percent(every, 0), name, f"unguided {percent(alone, 0)}")
+
+
+def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
+    points = [(w.last + 1.0, w.rate) for w in windows]
+    alone = [(w.last + 1.0, w.unguided_rate) for w in windows]
+    lines = [Line("all rollouts", BLUE, points, _band(windows)), Line("unguided rollouts", GREEN, alone)]
+    decides = "all its rollouts" if limits.get("rate", "all") == "all" else "its rollouts without the skill"
+    thresholds = [
+        (f"retires at {percent(limits.get('retire_at', 0.9), 0)}", limits.get("retire_at", 0.9)),
+        (f"skill shown at {percent(limits.get('activate_at', 0.3), 0)}", limits.get("activate_at", 0.3)),
+    ]
+    rows = [
+        (
+            f"{w.first + 1}-{w.last + 1}",
+            w.passes,
+            w.evaluations,
+            w.rate,
+            *(interval(w.passes, w.evaluations) or (None, None)),
+            *w.unguided,
+            w.unguided_rate,
+            "shown" if w.shown else "hidden",
+            w.absent,
+        )
+        for w in windows
+    ]
+    return Figure(
+        "windows",
+        "Pass rate by window",
+        line_chart(
+            "pass rate by window with thresholds",
+            lines,
+            percent=True,
+            y_range=(0.0, 1.0),
+            thresholds=thresholds,
+        ),
+        Table(WINDOW_COLUMNS, rows),
+        f"At the end of a window the rate of {decides} decides the fate: retire, show, rewrite or hide.",
+        tuple((line.name, line.colour) for line in lines),
+    )
+
+
+def _band(windows: Sequence[Window]) -> list[tuple[float, float, float]]:
+    return [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+
+
+def _shown(counts: Sequence[VerdictCount]) -> Figure:
+    lines = []
+    for shown, name, colour in ((False, "skill hidden", BLUE), (True, "skill shown", RED)):
+        chosen = [c for c in counts if bool(c.shown) == shown and c.evaluations]
+        lines.append(Line(name, colour, [(c.k + 1.0, c.passes / c.evaluations) for c in chosen]))
+    rows = [(c.k + 1, "shown" if c.shown else "hidden", c.passes, c.fails, c.not_applicable, c.absent) for c in counts]
+    return Figure(
+        "skill-shown",
+        "With and without its skill",
+        line_chart("pass rate with and without the skill", lines, percent=True, y_range=(0.0, 1.0)),
+        Table(("iteration", "skill", "passes", "fails", "not applicable", "no verdict"), rows),
+        "What counts in the end is the line without the skill: the behaviour is the policy's own then.",
+        tuple((line.name, line.colour) for line in lines),
+    )
+
+
+def _revisions(pair: PairLife, windows: Sequence[Window]) -> list[Revision]:
+    found, old = [], ""
+    for skill in pair.skills:
+        before = next((w for w in reversed(windows) if w.last <= skill.k and w.evaluations), None)
+        after = next((w for w in windows if w.first > skill.k and w.evaluations), None)
+        words = tuple(_changes(old, skill.text)) if skill.revision else (("same", skill.text),)
+        found.append(Revision(skill.revision, skill.k + 1, words, before, after))
+        old = skill.text
+    return found
+
+
+def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Word by word what stayed, went and came."""
+    a, b = (re.findall(r"\s+|\S+", text) for text in (old, new))
+    for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield "same", "".join(a[a1:a2])
+            continue
+        if a2 > a1:
+            yield "removed", "".join(a[a1:a2])
+        if b2 > b1:
+            yield "added", "".join(b[b1:b2])
+
+
+def _about(rubric: Rubric, items: Sequence[DiagnosticItem]) -> Sequence[DiagnosticItem]:
+    """What a record says of this behaviour: a rollout shows several, and a rubric comes from one."""
+    return [item for item in items if item.issue_tag == rubric.issue_tag] or items
+
+
+def _source(asked: Asked, record: EvidenceRecord, items: Sequence[DiagnosticItem]) -> dict[str, object]:
+    return {
+        "id": record.view.evidence_id,
+        "href": asked.links.trajectory(record.trajectory_id),
+        "task": record.task_id,
+        "items": items[:2],
+        "outcome": record.outcome,
+    }
+
+
+def _retention(asked: Asked, rubric_id: str) -> Table:
+    """Held-out attempts judged by this rubric: no skill is ever shown there."""
+    rows: list[tuple[str | Link | int | float | None, ...]] = []
+    for name, attempts in held_out(asked.run).items():
+        given = [a.verdicts[rubric_id] for a in attempts if rubric_id in a.verdicts]
+        judged = [v for v in given if v != Verdict.NOT_APPLICABLE]
+        passes = sum(v == Verdict.PASS for v in judged)
+        if judged:
+            low, high = interval(passes, len(judged)) or (0.0, 0.0)
+            rows.append((name, percent(passes / len(judged)), f"{percent(low)} – {percent(high)}", passes, len(judged)))
+    return Table(("evaluation", "pass rate", "95 % interval", "passes", "verdicts where it applied"), rows)

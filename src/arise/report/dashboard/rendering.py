@@ -1,0 +1,86 @@
+"""From a page to HTML: one environment of escaped templates, and the filters they use."""
+
+import time
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
+
+from arise.report.dashboard.charts import Link
+from arise.report.dashboard.links import Links
+from arise.report.dashboard.pages.page import Page, amount, percent
+from arise.text.escape import visible
+
+SECTIONS = (
+    ("", "Overview"),
+    ("pool", "Pool"),
+    ("sampler", "Sampler"),
+    ("tasks", "Tasks"),
+    ("rollouts", "Rollouts"),
+    ("judge", "Judge and cost"),
+    ("evaluation", "Evaluation"),
+    ("health", "Health"),
+)
+
+
+def number(value: object) -> str:
+    """A table cell as people read it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1000 else amount(value)
+    return str(value)
+
+
+def clock(at: float) -> str:
+    """A moment in the reader's time zone."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def _shown(value: object) -> object:
+    return visible(value) if type(value) is str else value
+
+
+@cache
+def environment() -> Environment:
+    """The templates; everything is escaped, a misspelt name is an error."""
+    found = Environment(
+        loader=PackageLoader("arise.report.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"number": number, "percent": percent, "amount": amount, "clock": clock}
+    found.tests["link"] = lambda value: isinstance(value, Link)
+    return found
+
+
+def compile_templates() -> None:
+    """So that nobody's first page waits for it."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+
+
+def render(page: Page, shell: Mapping[str, Any]) -> bytes:
+    """The page as UTF-8; what cannot be encoded is written as its code."""
+    run = shell.get("run")
+    context = {
+        "page": page,
+        "figures": {figure.id: figure for figure in page.figures},
+        "sections": SECTIONS,
+        "links": Links(run["name"]) if run else None,
+        "run": None,
+        "exported": False,
+        **shell,
+        **page.content,
+    }
+    try:
+        text = environment().get_template(page.template).render(context)
+    except UndefinedError as error:
+        raise ValueError(f"{page.template} has no words for it: {error}") from error
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,187 @@
+"""The pages' addresses: every one reads, none changes anything."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import RedirectResponse, Response, StreamingResponse
+
+from arise.report.dashboard.answers import catalogue_of, given, run_page, shell
+from arise.report.dashboard.catalogue import Summary, summaries
+from arise.report.dashboard.links import Links
+from arise.report.dashboard.pages import (
+    compare,
+    evaluation,
+    health,
+    judge,
+    overview,
+    pool,
+    rollouts,
+    rubric,
+    sampler,
+    tasks,
+)
+from arise.report.dashboard.pages import trajectory as one_rollout
+from arise.report.dashboard.pages.page import Fact, NotFound, Page
+from arise.run.chunks import StoredRollout
+from arise.types.codec import to_json
+
+router = APIRouter()
+LARGEST = 10**9
+Name = Annotated[str, Path(max_length=200)]
+Id = Annotated[str, Path(max_length=500)]
+Csv = Annotated[str, Query(max_length=60, description="Give the table behind this chart instead, as CSV.")]
+PageNumber = Annotated[int, Query(ge=1, le=100_000)]
+Number = Annotated[int | None, Query(ge=1, le=LARGEST)]
+Words = Annotated[str, Query(max_length=300)]
+CapabilityName = Literal["", "Understanding", "Execution", "Verification", "Debugging", "Efficiency"]
+StatusName = Literal["", "hidden", "shown", "retired", "stuck"]
+VerdictName = Literal["", "pass", "fail", "not_applicable", "absent"]
+OutcomeName = Literal["", "pass", "fail", "fault"]
+
+
+@router.get("/")
+def runs(request: Request) -> Response:
+    """All runs; a single one opens at once."""
+    found = summaries(catalogue_of(request))
+    if len(found) == 1 and not found[0].problem:
+        return RedirectResponse(Links(found[0].name).page(), 307)
+    facts = [Fact(str(len(found)), "runs")]
+    content = {"summaries": found, "most": compare.MOST_RUNS, "href": _href}
+    return given(Page("runs.html", "Runs", "runs", facts, (), content), shell(request))
+
+
+def _href(summary: Summary) -> str:
+    return Links(summary.name).page()
+
+
+@router.get("/runs/{run}")
+def run_overview(request: Request, run: Name, csv: Csv = "") -> Response:
+    """Is it learning, is it healthy, what got better."""
+    return run_page(request, run, overview.build, csv)
+
+
+@router.get("/runs/{run}/pool")
+def run_pool(
+    request: Request,
+    run: Name,
+    capability: CapabilityName = "",
+    status: StatusName = "",
+    page: PageNumber = 1,
+    csv: Csv = "",
+) -> Response:
+    """Lives of rubrics."""
+    return run_page(request, run, partial(pool.build, capability=capability, status=status, page=page), csv)
+
+
+@router.get("/runs/{run}/pool/{rubric_id}")
+def run_rubric(request: Request, run: Name, rubric_id: Id, verdict: VerdictName = "", csv: Csv = "") -> Response:
+    """One rubric with its skill."""
+    return run_page(request, run, partial(rubric.build, rubric_id=rubric_id, verdict=verdict), csv)
+
+
+@router.get("/runs/{run}/sampler")
+def run_sampler(request: Request, run: Name, iteration: Number = None, csv: Csv = "") -> Response:
+    """Where tasks are drawn and why."""
+    return run_page(request, run, partial(sampler.build, iteration=iteration), csv)
+
+
+@router.get("/runs/{run}/tasks")
+def run_tasks(
+    request: Request,
+    run: Name,
+    task_type: Words = "",
+    order: Literal["name", "groups", "rate"] = "name",
+    page: PageNumber = 1,
+    csv: Csv = "",
+) -> Response:
+    """Tasks drawn so far."""
+    return run_page(request, run, partial(tasks.build, task_type=task_type, order=order, page=page), csv)
+
+
+@router.get("/runs/{run}/tasks/{task_id:path}")
+def run_task(request: Request, run: Name, task_id: Id, csv: Csv = "") -> Response:
+    """One task."""
+    return run_page(request, run, partial(tasks.build_one, task_id=task_id), csv)
+
+
+@router.get("/runs/{run}/rollouts")
+def run_rollouts(
+    request: Request,
+    run: Name,
+    outcome: OutcomeName = "",
+    iteration: Number = None,
+    task: Words = "",
+    page: PageNumber = 1,
+    csv: Csv = "",
+) -> Response:
+    """Attempts, newest first."""
+    build = partial(rollouts.build, outcome=outcome, iteration=iteration, task=task, page=page)
+    return run_page(request, run, build, csv)
+
+
+@router.get("/runs/{run}/rollouts/{rollout_id:path}")
+def run_trajectory(
+    request: Request,
+    run: Name,
+    rollout_id: Id,
+    turn: Annotated[int, Query(ge=1, le=LARGEST)] = 1,
+    part: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+    csv: Csv = "",
+) -> Response:
+    """One attempt, turn by turn."""
+    return run_page(request, run, partial(one_rollout.build, rollout_id=rollout_id, turn=turn, part=part), csv)
+
+
+@router.get("/runs/{run}/raw/{rollout_id:path}")
+def run_raw(request: Request, run: Name, rollout_id: Id) -> Response:
+    """A rollout as JSON lines: its head, then one line a turn."""
+    with catalogue_of(request).open(run) as asked:
+        stored = asked.run.trajectory(rollout_id)
+    if stored is None:
+        raise NotFound(f"no rollout {rollout_id!r} in this run")
+    saved = {"Content-Disposition": 'attachment; filename="rollout.jsonl"'}
+    return StreamingResponse(_lines(stored), media_type="application/jsonl", headers=saved)
+
+
+def _lines(stored: StoredRollout) -> Iterator[str]:
+    yield json.dumps(to_json(stored.rollout)) + "\n"
+    for first in range(0, stored.turn_count, 100):
+        yield "".join(json.dumps(to_json(turn)) + "\n" for turn in stored.turns(first, 100))
+
+
+@router.get("/runs/{run}/judge")
+def run_judge(request: Request, run: Name, csv: Csv = "") -> Response:
+    """The judge and what calls cost."""
+    return run_page(request, run, judge.build, csv)
+
+
+@router.get("/runs/{run}/evaluation")
+def run_evaluation(request: Request, run: Name, csv: Csv = "") -> Response:
+    """Held-out tasks."""
+    return run_page(request, run, evaluation.build, csv)
+
+
+@router.get("/runs/{run}/health")
+def run_health(request: Request, run: Name, csv: Csv = "") -> Response:
+    """The run as a process."""
+    return run_page(request, run, health.build, csv)
+
+
+@router.get("/compare")
+def compare_runs(
+    request: Request,
+    run: Annotated[list[str], Query(max_length=compare.MOST_RUNS)] = [],  # noqa: B006 - FastAPI copies it
+    by: Literal["iteration", "rollouts", "cost"] = "iteration",
+    csv: Csv = "",
+) -> Response:
+    """Up to six runs side by side; without a choice, the newest ones."""
+    catalogue = catalogue_of(request)
+    names = list(dict.fromkeys(run)) or [s.name for s in summaries(catalogue) if not s.problem][-compare.MOST_RUNS :]
+    with ExitStack() as stack:
+        asked = [stack.enter_context(catalogue.open(name)) for name in names]
+        page = compare.build(asked, by)
+        return given(page, shell(request), csv)

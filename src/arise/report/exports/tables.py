@@ -1,0 +1,118 @@
+"""The tables of a run, and its trajectories, as JSON Lines or Parquet: one file a table, one row a record."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from arise.errors import AriseError, Exit
+from arise.rollouts.discretion import redacted_turn
+from arise.run.reader import RunReader
+from arise.text.secrets import redact
+from arise.types.codec import to_json
+
+Record = dict[str, Any]
+TABLES = (
+    "draws",
+    "rollouts",
+    "verdicts",
+    "events",
+    "skills",
+    "proposals",
+    "attempts",
+    "groups",
+    "cells",
+    "vitals",
+    "tasks",
+)
+
+
+def _table(run: RunReader, name: str) -> Iterator[Record]:
+    columns = [row[1] for row in run.query(f"PRAGMA table_info({name})")]
+    for row in run.query(f"SELECT * FROM {name}"):  # noqa: S608 - own table names
+        yield {
+            column: redact(value) if isinstance(value, str) else value
+            for column, value in zip(columns, row, strict=True)
+        }
+
+
+def _iterations(run: RunReader) -> Iterator[Record]:
+    for iteration in run.iterations():
+        yield {"k": iteration.k, "at": iteration.at, "checkpoint": iteration.checkpoint, **iteration.metrics}
+
+
+def _pairs(run: RunReader) -> Iterator[Record]:
+    for pair in run.pairs():
+        rubric = to_json(pair.rubric)
+        plain = {name: redact(value) if isinstance(value, str) else value for name, value in rubric.items()}
+        yield plain | {
+            "status": pair.status,
+            "stuck": pair.standing.stuck,
+            "born_at": pair.born_at,
+            "retired_at": pair.retired_at,
+        }
+
+
+def _trajectories(run: RunReader) -> Iterator[Record]:
+    for iteration in run.iterations():
+        for row in run.rollouts(k=iteration.k, limit=-1):
+            stored = run.trajectory(row.id)
+            assert stored is not None
+            for number, turn in enumerate(map(redacted_turn, stored.turns())):
+                calls = json.dumps(to_json(turn.calls))
+                observations = json.dumps(to_json(turn.observations))
+                yield {"rollout_id": row.id, "turn": number, "text": turn.text, "reasoning": turn.reasoning} | {
+                    "calls": calls,
+                    "observations": observations,
+                }
+
+
+def _sources(run: RunReader) -> dict[str, Iterator[Record]]:
+    """Every table by the name of its file; nothing is read before it is asked for."""
+    tables = {name: _table(run, name) for name in TABLES}
+    return tables | {"iterations": _iterations(run), "pairs": _pairs(run), "turns": _trajectories(run)}
+
+
+def write_jsonl(run: RunReader, out: Path) -> list[Path]:
+    """One JSON Lines file a table."""
+    written = []
+    for name, records in _sources(run).items():
+        path = out / f"{name}.jsonl"
+        with path.open("w") as file:
+            for record in records:
+                file.write(json.dumps(record) + "\n")
+        written.append(path)
+    return written
+
+
+def write_parquet(run: RunReader, out: Path) -> list[Path]:
+    """One Parquet file a table; empty tables have no file, for they have no columns."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise AriseError(
+            "export",
+            Exit.CONFIG,
+            "Parquet needs the package pyarrow",
+            "nothing was written",
+            "pip install 'arise-rl[export]', or take --format jsonl",
+        ) from None
+    written = []
+    for name, records in _sources(run).items():
+        found = [_storable(record) for record in records]
+        if found:
+            path = out / f"{name}.parquet"
+            columns = dict.fromkeys(column for record in found for column in record)
+            table = pyarrow.table({column: [record.get(column) for record in found] for column in columns})
+            pyarrow.parquet.write_table(table, path, compression="zstd")
+            written.append(path)
+    return written
+
+
+def _storable(record: Record) -> Record:
+    """Arrow's text is UTF-8: a lone surrogate becomes an escape."""
+    return {
+        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in record.items()
+    }

@@ -1,0 +1,128 @@
+"""The configuration a run was made with, in the run's own record, so that an edit of `config.toml` is noticed.
+
+The first one is recorded when the run starts, every later one with the iteration from which it holds.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from arise.config import Config
+from arise.config.file import load_config
+from arise.errors import AriseError, Exit
+from arise.run.folder import CONFIG_FILE
+
+Query = Callable[..., list[tuple[Any, ...]]]
+Note = Callable[[Mapping[str, str]], None]
+
+KEY = "config"
+"""Facts of the run named `config 0`, `config 1`, ..."""
+HARMLESS = (
+    "trackers",
+    "budget",
+    "storage.checkpoint_every",
+    "storage.keep_checkpoints",
+    "storage.keep_every",
+    "judge.allow_change",
+    "judge.calls",
+    "reflector.calls",
+)
+"""Fields and sections that change neither what is learnt nor how it is measured: a resume takes them over unasked."""
+
+
+class Kept(NamedTuple):
+    """A configuration and how many iterations were committed when it began to hold."""
+
+    iteration: int
+    config: Config
+
+
+class Change(NamedTuple):
+    """One field — `Change("optimizer.learning_rate", 0.001, 0.01)`; None where a side does not have it."""
+
+    field: str
+    before: Any
+    after: Any
+
+    @property
+    def harmless(self) -> bool:
+        return self.named_by(HARMLESS)
+
+    def named_by(self, names: Sequence[str]) -> bool:
+        """Whether one of the names is this field or a section that holds it."""
+        return any(self.field == name or self.field.startswith(f"{name}.") for name in names)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.before!r} in the record, {self.after!r} in {CONFIG_FILE}"
+
+
+def recorded(query: Query) -> list[Kept]:
+    """Every configuration that the run had, oldest first; none where the run is older than this record."""
+    rows = query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
+    try:
+        found = [json.loads(value) for _, value in sorted(rows, key=lambda row: int(row[0].partition(" ")[2]))]
+        return [Kept(entry["iteration"], Config.model_validate(entry["config"])) for entry in found]
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise AriseError(
+            "storage",
+            Exit.STORAGE,
+            f"the recorded configuration cannot be read: {str(error).splitlines()[0]}",
+            "nothing was started",
+            "open the run with the version of arise that wrote it, or bring the folder back from a copy",
+        ) from None
+
+
+def record(config: Config, query: Query, note: Note) -> None:
+    """Keep the configuration that holds from now on, unless it is the one that holds already."""
+    known = recorded(query)
+    if known and known[-1].config == config:
+        return
+    ((committed,),) = query("SELECT COUNT(*) FROM iterations")
+    value = json.dumps({"iteration": committed, "config": config.model_dump(mode="json")}, sort_keys=True)
+    note({f"{KEY} {len(known)}": value})
+
+
+def changes(before: Config, after: Config) -> list[Change]:
+    """Every field that differs, by name."""
+    old, new = (dict(_flat(config.model_dump())) for config in (before, after))
+    names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    return [Change(name, old.get(name), new.get(name)) for name in names]
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def run_config(folder: Path, query: Query, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
+    """The configuration in the folder and where it differs from the record; an edit must be harmless or named."""
+    config, known = load_config(folder / CONFIG_FILE), recorded(query)
+    edited = changes(known[-1].config, config) if known else []
+    for name in allowed:
+        if not any(change.named_by([name]) for change in edited):
+            what = f"--change {name}: {folder / CONFIG_FILE} says the same about it as the record"
+            raise AriseError("config", Exit.CONFIG, what, "nothing was started", "leave the option out")
+    asked = [change for change in edited if not change.harmless and not change.named_by(allowed)]
+    if asked:
+        lines = "".join(f"\n    {change}" for change in asked)
+        words = " ".join(f"--change {change.field}" for change in asked)
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"{folder / CONFIG_FILE} was edited after the run was made:{lines}",
+            "nothing was started: one run would mix two configurations",
+            f"undo the edit, or go on with it: arise resume {folder} {words}",
+        )
+    return config, edited
+
+
+def edits(folder: Path, query: Query) -> list[Change]:
+    """Where the file differs from the record, harmless or not."""
+    known = recorded(query)
+    return changes(known[-1].config, load_config(folder / CONFIG_FILE)) if known else []

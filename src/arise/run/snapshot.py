@@ -1,0 +1,102 @@
+"""One read-only snapshot of a run's database: all queries see the same commit. Works while the run writes."""
+
+import sqlite3
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from arise.config.file import ConfigError
+from arise.config.pool import PoolLimits
+from arise.errors import AriseError, Exit
+from arise.run.folder import CONFIG_FILE
+from arise.run.read_only import read_only
+
+FORMAT = "2"
+"""Version of the tables and chunks, written into every run."""
+NOT_UNDERSTOOD = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
+"""What reading unknown text, broken JSON or a value of another type ends in."""
+T = TypeVar("T")
+Given = Sequence[Any] | Mapping[str, Any]
+
+
+class Snapshot:
+    """An open read transaction on the run in `folder`."""
+
+    def __init__(self, folder: Path, db: sqlite3.Connection) -> None:
+        self.folder, self._db = folder, db
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """The run in `folder` as last committed; whatever cannot be read is an error that says what to do."""
+        path = folder / "run.db"
+        if not path.is_file():
+            raise _unreadable(folder, "holds no run", "name a folder that `arise train` made")
+        db = None
+        try:
+            db = read_only(path)
+            db.execute("BEGIN")
+            found = db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
+        except sqlite3.Error as error:
+            if db:
+                db.close()
+            raise _unreadable(folder, f"cannot be read: {error}", f"arise verify {folder}") from None
+        if not found or found[0] != FORMAT:
+            db.close()
+            version = found[0] if found else "unknown"
+            raise _unreadable(
+                folder,
+                f"is a run store of format {version}, this version reads {FORMAT}",
+                "open it with the version of arise that wrote it",
+            )
+        return cls(folder, db)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close; what went wrong over the run's own content is told as that, not as a traceback."""
+        self.close()
+        if isinstance(error, NOT_UNDERSTOOD) and not isinstance(error, ConfigError):
+            what = f"holds something that this version does not understand: {type(error).__name__}: {error}"
+            remedy = f"what is damaged: arise verify {self.folder}; else open it with the version that wrote it"
+            raise _unreadable(self.folder, what, remedy) from error
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self._db.close()
+
+    def config(self) -> dict[str, Any]:
+        """The configuration as the run folder keeps it; empty where it has none."""
+        return self._config
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        path = self.folder / CONFIG_FILE
+        return tomllib.loads(path.read_text()) if path.is_file() else {}
+
+    @property
+    def update_every(self) -> int:
+        """Iterations in a window: the pool changes at its end."""
+        return int(self.config().get("pool", {}).get("update_every", PoolLimits().update_every))
+
+    def query(self, sql: str, parameters: Given = ()) -> list[tuple[Any, ...]]:
+        """Anything the other methods do not give."""
+        with self._readable():
+            return self._db.execute(sql, parameters).fetchall()
+
+    def _rows(self, kind: Callable[..., T], sql: str, parameters: Given = ()) -> list[T]:
+        return [kind(*row) for row in self.query(sql, parameters)]
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise _unreadable(self.folder, f"cannot be read: {error}", f"arise verify {self.folder}") from None
+
+
+def _unreadable(folder: Path, what: str, remedy: str) -> AriseError:
+    return AriseError("storage", Exit.STORAGE, f"{folder} {what}", "nothing was changed", remedy)

@@ -1,0 +1,1 @@
+"""Rules for text that models write or people read: linting, redaction, escaping."""
