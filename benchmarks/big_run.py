@@ -17,7 +17,7 @@ import tomli_w
 
 from arise.analyst.catalogue import Wording, wordings
 from arise.coevolution import Update
-from arise.config import Config, Credit, Train
+from arise.config import Config, SeparateCredit, TrainConfig
 from arise.llm.meter import Meter
 from arise.method.credit import group_advantages
 from arise.method.evidence import records_of
@@ -103,7 +103,7 @@ class Invention:
         draws = self.sampler.draw(train.tasks_per_iteration, k)
         groups = [self._group(k, draw) for draw in draws]
         rubric_ids = [rubric.id for rubric in before.rubrics]
-        advantages = [group_advantages(group, rubric_ids, Credit()) for group in groups]
+        advantages = [group_advantages(group, rubric_ids, SeparateCredit()) for group in groups]
         self.sampler.observe(groups, before, k + 1)
         self._learn(groups)
         update = self._update(k + 1) if (k + 1) % limits.update_every == 0 else None
@@ -260,7 +260,7 @@ def record_calls(path: Path, calls: int) -> None:
 
 def write_run(folder: Path, iterations: int, tasks: int, group: int, seed: int = 0, tell: int = 0) -> None:
     """A whole run in `folder`; `tell` prints a line every so many iterations."""
-    config = Config(train=Train(iterations=iterations, tasks_per_iteration=tasks, group_size=group, seed=seed))
+    config = Config(train=TrainConfig(iterations=iterations, tasks_per_iteration=tasks, group_size=group, seed=seed))
     invention, random, began = Invention(config, seed), np.random.default_rng([seed, 2]), time.perf_counter()
     store, bill = RunStore.open(folder), Bill(random)
     try:

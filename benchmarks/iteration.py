@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from arise.compose.build import workplace
+from arise.compose.build import open_run
 from arise.config.file import load_config
 from arise.engines.scheduler import Scheduler
 from arise.observe.terminal import Display
@@ -168,7 +168,7 @@ async def run_once(folder: Path, paths: list[Path], overrides: list[str], timeli
     """The run, without its evaluations."""
     config = load_config(paths, ["train.iterations=8", *overrides])
     with closing(RunStore.open(folder)) as store:
-        async with workplace(
+        async with open_run(
             config, store.folder, lambda: nullcontext(store), Watch(timeline, config.train.iterations)
         ) as place:
             await train(place.run, place.state)

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import NormalDist, median
 from typing import Any
 
-from arise.compose.build import Workplace, workplace
+from arise.compose.build import RunContext, open_run
 from arise.config import Config
 from arise.observe.terminal import Display
 from arise.rollouts.collect import Collector
@@ -57,7 +57,7 @@ class SlowCollector(Collector):
 class Arm:
     """One of the two runs, driven an iteration at a time."""
 
-    place: Workplace
+    place: RunContext
     seconds: list[float] = field(default_factory=list)
 
     async def iteration(self) -> None:
@@ -83,7 +83,7 @@ async def opened(stack: AsyncExitStack, folder: Path, judge: dict[str, Any], arg
     store = RunStore.open(folder)
     stack.callback(store.close)
     place = await stack.enter_async_context(
-        workplace(config, store.folder, lambda: nullcontext(store), Display(print, arguments.iterations))
+        open_run(config, store.folder, lambda: nullcontext(store), Display(print, arguments.iterations))
     )
     place.run.rollouts.__class__ = SlowCollector
     return Arm(place)

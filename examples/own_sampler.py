@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arise.ports import Sampler
-from arise.types import Draw, Group, Path, Pool, Rollout, StopReason, Task, Trajectory
+from arise.types import Draw, DrawPath, Group, Pool, Rollout, StopReason, Task, Trajectory
 
 
 class Frontier:
@@ -24,7 +24,7 @@ class Frontier:
         rate = np.array([passed / tried for passed, tried in (self.counts[task_id] for task_id in open_ids)])
         chance = rate * (1 - rate) / (rate * (1 - rate)).sum()
         chosen = self.random.choice(len(open_ids), min(count, len(open_ids)), replace=False, p=chance)
-        return [Draw(open_ids[x], Path.ADAPTIVE, float(chance[x])) for x in chosen]
+        return [Draw(open_ids[x], DrawPath.ADAPTIVE, float(chance[x])) for x in chosen]
 
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:  # noqa: ARG002
         for group in groups:

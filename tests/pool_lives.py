@@ -12,6 +12,7 @@ from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.types import (
     Draw,
+    DrawPath,
     EvidenceRecord,
     Fate,
     Group,
@@ -26,7 +27,6 @@ from arise.types import (
     Trajectory,
     Verdict,
 )
-from arise.types import Path as DrawPath
 from arise.types.codec import to_json
 from tests.builders import a_proposal
 

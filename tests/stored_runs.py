@@ -21,6 +21,7 @@ from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.types import (
     Draw,
+    DrawPath,
     Group,
     Judgment,
     Observation,
@@ -35,7 +36,6 @@ from arise.types import (
     Turn,
     Verdict,
 )
-from arise.types import Path as DrawPath
 from arise.types.codec import from_json, to_json
 from tests.builders import a_proposal
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arise.config.pool import Evidence, PoolLimits, Watch
+from arise.config.pool import EvidenceConfig, PoolConfig, WatchConfig
 from arise.method.evidence import for_generation, for_refinement, within_window
 from arise.method.lifecycle import Evolution, deciding, evolve, fates, room
 from arise.method.need import with_needs
@@ -24,7 +24,7 @@ class Update:
     rejections: tuple[Rejection, ...]
 
 
-class Reflection:
+class CoEvolution:
     """Evolves the pool from the window's evidence with a reflector; `refine` off leaves failing skills as they are.
 
     A retired pair comes back when a watch finds it unlearned, or when generation finds it missing again.
@@ -33,14 +33,14 @@ class Reflection:
     def __init__(
         self,
         reflector: Reflector,
-        limits: PoolLimits,
-        evidence: Evidence,
+        limits: PoolConfig,
+        evidence: EvidenceConfig,
         seed: int,
         refine: bool = True,
-        watch: Watch | None = None,
+        watch: WatchConfig | None = None,
     ) -> None:
         self.reflector, self.limits, self.evidence, self.seed, self.refine = reflector, limits, evidence, seed, refine
-        self.watch = watch or Watch()
+        self.watch = watch or WatchConfig()
 
     async def update(self, state: State, iteration: int) -> Update:
         """The pool after this update; the state itself is not touched."""

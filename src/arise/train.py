@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from arise.coevolution import Reflection, Update
+from arise.coevolution import CoEvolution, Update
 from arise.config import Config
 from arise.method.credit import Advantages, CreditRule
 from arise.method.evidence import records_of
@@ -17,7 +17,7 @@ from arise.state import State
 from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepStats
 
 
-class Watch(Protocol):
+class Observer(Protocol):
     """Sees the run pass by: times its parts, shows it, mirrors it; can never change it."""
 
     def part(self, name: str) -> None: ...
@@ -35,9 +35,9 @@ class Run:
     rollouts: Collector
     assessor: Assessor | None
     credit: CreditRule
-    evolution: Reflection | None
+    evolution: CoEvolution | None
     store: RunStore
-    watch: Watch
+    observer: Observer
 
     @property
     def loss(self) -> LossSpec:
@@ -56,18 +56,18 @@ async def train(run: Run, state: State) -> Engine:
     async with in_flight() as rollouts:
         while state.iteration < train.iterations:  # 3
             k, pool, version = state.iteration, state.pool, run.engine.version
-            run.watch.part("sampler")
+            run.observer.part("sampler")
             draw(run, state)  # 4-5: Eqs. 11-14
-            run.watch.part("rollouts")
+            run.observer.part("rollouts")
             begin(run, state, rollouts)  # 6-7: G each, verified
             batch = state.drawn.pop(0)
             groups = await assess(run.assessor, rollouts.pop(k), pool)  # 8-12: only diagnostics while the pool is empty
-            run.watch.part("method")
+            run.observer.part("method")
             state.add_evidence(k, groups, run.config.evidence.window)  # 13: B_k
             advantages = [run.credit(group, pool) for group in groups]  # 14: Eqs. 15-17
-            run.watch.part("update")
+            run.observer.part("update")
             update = await run.engine.train_step(examples(groups, advantages), run.loss, run.optim)  # 15: Eqs. 18-19
-            run.watch.part("method")
+            run.observer.part("method")
             state.sampler.observe(groups, pool, version + 1)  # 16: Eqs. 9-10, 20
             state.set_aside.observe(k, groups)
             evolved: Update | None = None  # 17
@@ -76,19 +76,19 @@ async def train(run: Run, state: State) -> Engine:
                 state.pool = evolved.evolution.pool
                 state.sampler.keep_only(state.pool)  # 26
             state.iteration = k + 1
-            run.watch.part("rollouts")
+            run.observer.part("rollouts")
             await asyncio.gather(*rollouts.get(k + 1, ()))  # the next batch is whole before the policy changes
-            run.watch.part("update")
+            run.observer.part("update")
             await run.engine.publish()
-            run.watch.part("store")
+            run.observer.part("store")
             checkpoint = await save_policy(run, state.iteration)
-            metrics = run.watch.metrics(groups, update, state, version)
+            metrics = run.observer.metrics(groups, update, state, version)
             evidence = records_of(k, groups)
             record = IterationRecord(
                 k, batch.draws, groups, advantages, evidence, pool, evolved, metrics, state.to_dict(), checkpoint
             )
             run.store.commit(record, run.config.storage.keep_checkpoints, run.config.storage.keep_every)
-            run.watch.finished(record)
+            run.observer.finished(record)
     return run.engine  # 29
 
 

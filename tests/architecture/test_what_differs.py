@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from arise.config import Agent, Config
-from arise.config.schema import TasksChoice
-from arise.config.evaluation import Evaluation
+from arise.config import AgentConfig, Config
+from arise.config.evaluation import EvaluationConfig
 from arise.config.file import differences, load_config
+from arise.config.schema import TasksChoice
 from arise.engines.pretrained import PULLABLE
 from arise.report.figures.draw import FIGURES
 from tests.architecture.test_paper_map import ROOT, code, table
@@ -66,7 +66,7 @@ def test_the_default_judge_is_made_of_rules() -> None:
 def test_one_agent_of_our_own() -> None:
     """Three more make attempts: the same agent behind an endpoint, a script, and wrappers around an agent."""
     own = {"ShellAgent", "EndpointAgent", "ScriptedWorker"}
-    wrappers = {"BarePromptRows", "Discreet", "Collector"}
+    wrappers = {"BarePromptRows", "RedactingAgent", "Collector"}
     assert classes("attempt") == own | wrappers
 
 
@@ -103,9 +103,9 @@ def test_what_shipped_configurations_change() -> None:
 
 
 def test_no_top_k_and_no_seconds_per_attempt() -> None:
-    assert not {field for field in Evaluation.model_fields if "top_k" in field or "seconds" in field}
-    assert {field for field in Agent.model_fields if "second" in field} == {"command_seconds"}
-    assert {"max_turns", "max_tokens"} <= set(Agent.model_fields)
+    assert not {field for field in EvaluationConfig.model_fields if "top_k" in field or "seconds" in field}
+    assert {field for field in AgentConfig.model_fields if "second" in field} == {"command_seconds"}
+    assert {"max_turns", "max_tokens"} <= set(AgentConfig.model_fields)
 
 
 def test_readme_says_where_its_numbers_come_from() -> None:

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from benchmarks.big_run import Invention
 from playwright.sync_api import Browser, Page, expect
 
-from arise.config import Config, Train
+from arise.config import Config, TrainConfig
 from arise.run.reader import RunReader
 from arise.run.store import RunStore
 from tests.dashboard.serving import served
@@ -111,7 +111,7 @@ def test_everything_but_the_live_part_works_without_javascript(browser: Browser,
 
 
 def test_a_commit_shows_without_a_reload(browser: Browser, tmp_path: Path) -> None:
-    invention = Invention(Config(train=Train(iterations=9, tasks_per_iteration=2, group_size=2)), corpus=6)
+    invention = Invention(Config(train=TrainConfig(iterations=9, tasks_per_iteration=2, group_size=2)), corpus=6)
     store = RunStore.open(tmp_path / "going")
     store.commit(invention.iteration(0))
     with served(tmp_path / "going") as address, opened(browser, address) as page:

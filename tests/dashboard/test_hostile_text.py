@@ -9,7 +9,7 @@ import pytest
 from benchmarks.big_run import Invention
 from fastapi.testclient import TestClient
 
-from arise.config import Config, Train
+from arise.config import Config, TrainConfig
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.report.dashboard.export import export
@@ -37,7 +37,7 @@ class Elements(HTMLParser):
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose every free text is an attack."""
     folder = tmp_path_factory.mktemp("runs") / "hostile"
-    invention = Invention(Config(train=Train(tasks_per_iteration=2, group_size=2)), corpus=4, fault_rate=0.0)
+    invention = Invention(Config(train=TrainConfig(tasks_per_iteration=2, group_size=2)), corpus=4, fault_rate=0.0)
     store = RunStore.open(folder)
     for k in range(11):
         record = invention.iteration(k)

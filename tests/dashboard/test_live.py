@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.big_run import Invention
 
-from arise.config import Config, Train
+from arise.config import Config, TrainConfig
 from arise.run.store import RunStore
 from tests.dashboard.serving import served
 
@@ -22,7 +22,7 @@ def next_event(answer: http.client.HTTPResponse) -> int:
 
 def test_a_commit_reaches_who_listens(tmp_path: Path) -> None:
     run = tmp_path / "going"
-    invention = Invention(Config(train=Train(tasks_per_iteration=2, group_size=2)), corpus=6)
+    invention = Invention(Config(train=TrainConfig(tasks_per_iteration=2, group_size=2)), corpus=6)
     store = RunStore.open(run)
     store.commit(invention.iteration(0))
     with served(run) as address:
@@ -40,7 +40,7 @@ def test_a_commit_reaches_who_listens(tmp_path: Path) -> None:
 
 def test_pages_answer_while_the_run_writes(tmp_path: Path) -> None:
     run = tmp_path / "going"
-    invention = Invention(Config(train=Train(tasks_per_iteration=2, group_size=2)), corpus=6)
+    invention = Invention(Config(train=TrainConfig(tasks_per_iteration=2, group_size=2)), corpus=6)
     store = RunStore.open(run)
     with served(run) as address:
         connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20)

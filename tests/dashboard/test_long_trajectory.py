@@ -12,8 +12,7 @@ from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
-from arise.types import Draw, Group, Observation, Pool, Rollout, StopReason, Task, Trajectory, Turn
-from arise.types import Path as DrawPath
+from arise.types import Draw, DrawPath, Group, Observation, Pool, Rollout, StopReason, Task, Trajectory, Turn
 
 OPENS_IN, RISE, PAGE_BYTES = 1.5, 150e6, 1e6
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arise.config import Optimizer
+from arise.config import OptimizerConfig
 from arise.method.schedule import learning_rate
 
 
@@ -10,5 +10,5 @@ from arise.method.schedule import learning_rate
     ("update", "rate"), [(0, 5e-8), (19, 1e-6), (38, 1.95e-6), (39, 2e-6), (40, 2e-6), (149, 2e-6)]
 )
 def test_warm_up(update: int, rate: float) -> None:
-    paper = Optimizer()
+    paper = OptimizerConfig()
     assert learning_rate(update, paper.learning_rate, paper.warmup_updates) == pytest.approx(rate, rel=1e-12)

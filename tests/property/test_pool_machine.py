@@ -7,18 +7,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from arise.config.pool import PoolLimits
+from arise.config.pool import PoolConfig
 from arise.config.sampler import CapabilitySampling
 from arise.method.evidence import records_of, within_window
 from arise.method.ledger import CAPABILITIES
 from arise.method.lifecycle import evolve, fates, room
 from arise.method.pass_rate import window_tallies
 from arise.method.sampler import CapabilitySampler, cell_quota
-from arise.types import Draw, EvidenceRecord, Fate, Path, Pool, Rewrite
+from arise.types import Draw, DrawPath, EvidenceRecord, Fate, Pool, Rewrite
 from tests.builders import a_group, a_proposal, a_task
 
 TASKS = [a_task(f"x{n}", *(f"d{d}" for d in range(3) if (n + d) % 3)) for n in range(12)]
-LIMITS = PoolLimits(update_every=2, max_pairs=7, max_new_pairs=3)
+LIMITS = PoolConfig(update_every=2, max_pairs=7, max_new_pairs=3)
 SAMPLING = CapabilitySampling(quota_fraction=0.3)
 SKILL_LEVELS = st.sampled_from([0.0, 0.2, 0.5, 0.95, 1.0])
 
@@ -122,7 +122,7 @@ class PoolMachine(RuleBasedStateMachine):
     @invariant()
     def a_batch_has_no_task_twice_and_respects_the_quota(self) -> None:
         assert len({draw.task_id for draw in self.batch}) == len(self.batch), "I7"
-        adaptive = Counter(draw.cell for draw in self.batch if draw.path is Path.ADAPTIVE)
+        adaptive = Counter(draw.cell for draw in self.batch if draw.path is DrawPath.ADAPTIVE)
         assert all(count <= cell_quota(self.count, SAMPLING.quota_fraction) for count in adaptive.values()), "I7"
 
     @invariant()

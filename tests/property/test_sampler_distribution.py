@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from arise.baselines.vade import Vade
 from arise.config.sampler import CapabilitySampling
 from arise.method.sampler import CapabilitySampler, cell_weight, pass_estimates
-from arise.types import Capability, Path
+from arise.types import Capability, DrawPath
 from tests.builders import Floats, a_group, a_pool, a_task, close
 
 V = Capability.VERIFICATION
@@ -103,7 +103,7 @@ def the_largest(weights: Floats, random: np.random.Generator) -> int:
 def test_cells_are_selected_in_proportion_to_redrawn_weights() -> None:
     sampler = four_cells()
     draws = [sampler.draw(1, version=0)[0] for _ in range(12_000)]
-    assert {draw.path for draw in draws} == {Path.ADAPTIVE}
+    assert {draw.path for draw in draws} == {DrawPath.ADAPTIVE}
     counts = counts_of([draw.task_id for draw in draws], 4)
     assert fits(counts, SELECTION)
     np.testing.assert_allclose(np.array(counts) / 12_000, SELECTION, atol=4 * np.sqrt(0.25 / 12_000))
@@ -140,7 +140,7 @@ def test_discovery_prefers_tasks_with_few_attempts() -> None:
     for task, attempts in zip(tasks, [0, 1, 3, 7], strict=True):
         sampler.observe([a_group(task, {"a": "--"})] * attempts, POOL, version=0)
     draws = [sampler.draw(1, version=0)[0] for _ in range(8000)]
-    assert {(draw.path, draw.rho) for draw in draws} == {(Path.DISCOVERY, 1.0)}
+    assert {(draw.path, draw.rho) for draw in draws} == {(DrawPath.DISCOVERY, 1.0)}
     counts = counts_of([draw.task_id for draw in draws], 4)
     assert fits(counts, [8 / 15, 4 / 15, 2 / 15, 1 / 15])
     assert not fits(counts, [1 / 4] * 4)
@@ -173,7 +173,7 @@ def test_slots_take_the_discovery_path_with_probability_rho() -> None:
     sampler.observe([a_group(task, {"a": "10"}) for task in tasks[:7]], POOL, version=0)
     draws = [sampler.draw(1, version=0)[0] for _ in range(6000)]
     close([draw.rho or 0.0 for draw in draws], 0.3)
-    discovered = sum(draw.path is Path.DISCOVERY for draw in draws)
+    discovered = sum(draw.path is DrawPath.DISCOVERY for draw in draws)
     assert fits([discovered, 6000 - discovered], [0.3, 0.7])
     assert not fits([discovered, 6000 - discovered], [0.1, 0.9]), "not the minimum"
 

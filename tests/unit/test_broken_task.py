@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arise.baselines.uniform import Uniform
-from arise.config import Config, Credit
+from arise.config import Config, SeparateCredit
 from arise.method.credit import separate_credit
 from arise.method.set_aside import Faulty, SetAside
 from arise.observe.terminal import Display
@@ -51,7 +51,9 @@ async def drive_with_a_broken_task(folder: Path, iterations: int, told: list[str
         corpus = {task.id: TaskDir(task, folder, folder, environment=folder / task.id) for task in tasks}
         collector = Collector(policy, place, place, corpus, Log(store), seed=0)
         watch = Display(told.append, iterations)
-        run = Run(config, policy, ActiveSkills(), collector, None, separate_credit(Credit()), None, store, watch)
+        run = Run(
+            config, policy, ActiveSkills(), collector, None, separate_credit(SeparateCredit()), None, store, watch
+        )
         await train(run, state)
         return state
 

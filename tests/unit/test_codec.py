@@ -12,13 +12,13 @@ from arise.types import (
     Capability,
     Cell,
     Draw,
+    DrawPath,
     EvidenceRecord,
     GenerationRecord,
     Group,
     Judgment,
     Observation,
     Outcome,
-    Path,
     Rollout,
     ShownSkill,
     StopReason,
@@ -53,7 +53,7 @@ def test_a_group_reads_back_with_the_same_bits(numbers: list[float], text: str) 
 
 
 def test_named_tuples_and_optional_fields_come_back_as_their_types() -> None:
-    draw = Draw("t", Path.ADAPTIVE, 0.5, 0.1, Cell("x", Capability.EXECUTION), 0.2, 0.3, 1, 2)
+    draw = Draw("t", DrawPath.ADAPTIVE, 0.5, 0.1, Cell("x", Capability.EXECUTION), 0.2, 0.3, 1, 2)
     assert through_json(Draw, draw) == draw
     view = GenerationRecord("e1", 1, 2, ("a",), "d", (), (), (ShownSkill("r", 1),), (), 8, 1)
     record = EvidenceRecord(view, "t", "t/0", (("r1", Verdict.PASS),), Outcome(True, 1.0))

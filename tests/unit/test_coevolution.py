@@ -8,8 +8,8 @@ import numpy as np
 
 from arise.analyst import OfflineReflector
 from arise.baselines.uniform import Uniform
-from arise.coevolution import Reflection, Update
-from arise.config.pool import Evidence, PoolLimits, Watch
+from arise.coevolution import CoEvolution, Update
+from arise.config.pool import EvidenceConfig, PoolConfig, WatchConfig
 from arise.method.evidence import records_of
 from arise.state import State
 from arise.types import (
@@ -31,8 +31,8 @@ from arise.types.codec import to_json
 from tests.builders import FAIL, PASS, a_diagnostic, a_pair, a_proposal, a_rollout, a_task
 from tests.unit.analyst.test_reflector import BLIND, CHECKED, NO_CHECK, record
 
-LIMITS = PoolLimits(update_every=2, reopen_issues=2)
-WINDOW = Evidence(window=4)
+LIMITS = PoolConfig(update_every=2, reopen_issues=2)
+WINDOW = EvidenceConfig(window=4)
 
 
 @dataclass
@@ -64,8 +64,8 @@ def diagnosed(*iterations: int) -> list[EvidenceRecord]:
     return [found for k in iterations for found in records_of(k, groups)]
 
 
-def updated(reflector: Scripted, state: State, limits: PoolLimits = LIMITS, watch: Watch | None = None) -> Update:
-    return asyncio.run(Reflection(reflector, limits, WINDOW, 0, watch=watch).update(state, 8))
+def updated(reflector: Scripted, state: State, limits: PoolConfig = LIMITS, watch: WatchConfig | None = None) -> Update:
+    return asyncio.run(CoEvolution(reflector, limits, WINDOW, 0, watch=watch).update(state, 8))
 
 
 AWAY = replace(a_pair("r001", revision=1), retired=6)
@@ -114,14 +114,16 @@ def test_the_rate_that_decides_is_a_setting_and_both_are_recorded() -> None:
     evidence = judged("1110", "1000")
     hidden = updated(Scripted([]), a_state(pool, evidence))
     assert hidden.evolution.events == (PoolEvent(8, "r001", "hide", 4, 8, 1, "", 1, 4),)
-    refined = updated(Scripted([]), a_state(pool, evidence), PoolLimits(update_every=2, rate="unguided"))
+    refined = updated(Scripted([]), a_state(pool, evidence), PoolConfig(update_every=2, rate="unguided"))
     assert refined.evolution.events == (PoolEvent(8, "r001", "refine", 4, 8, 2, "", 1, 4),)
     (pair,) = refined.evolution.pool.pairs
     assert (pair.skill.text, pair.skill.earlier) == ("skill r001!", ("skill r001",))
 
 
 def test_the_watch_reopens_with_its_counts() -> None:
-    found = updated(Scripted([]), a_state(Pool((), 3, 1, (AWAY,)), judged("", "1000")), watch=Watch(min_evaluations=4))
+    found = updated(
+        Scripted([]), a_state(Pool((), 3, 1, (AWAY,)), judged("", "1000")), watch=WatchConfig(min_evaluations=4)
+    )
     assert found.evolution.events == (PoolEvent(8, "r001", "reopen", 1, 4, 1, "", 1, 4),)
 
 
@@ -146,7 +148,7 @@ def analysed(steps_of: Sequence[tuple[int, tuple[str, ...]]]) -> list[EvidenceRe
 
 def test_a_mastered_behaviour_of_the_offline_analyst_is_not_born_again_but_comes_back_when_it_falls() -> None:
     def evolved(state: State) -> Update:
-        return asyncio.run(Reflection(OfflineReflector(), LIMITS, WINDOW, 0).update(state, 8))
+        return asyncio.run(CoEvolution(OfflineReflector(), LIMITS, WINDOW, 0).update(state, 8))
 
     mixed = [(7, NO_CHECK), (7, NO_CHECK), (7, CHECKED), (7, BLIND)]
     born = evolved(a_state(Pool(), analysed(mixed))).evolution.pool
@@ -176,6 +178,6 @@ def test_a_mastered_behaviour_of_the_offline_analyst_is_not_born_again_but_comes
 def test_a_proposal_takes_room_beside_returns() -> None:
     new = Proposal(**{**vars(a_proposal("new")), "issue_refs": ("e0007-00-00",)})
     both = replace(again("e0006-00-00", "e0007-00-00"), proposals=(new,))
-    limits = PoolLimits(update_every=2, reopen_issues=2, max_pairs=3)
+    limits = PoolConfig(update_every=2, reopen_issues=2, max_pairs=3)
     found = updated(Scripted([both]), a_state(POOL, diagnosed(6, 7)), limits)
     assert [rubric.id for rubric in found.evolution.pool.rubrics] == ["r002", "r003", "r001"]

@@ -1,8 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from arise.config import Config, Loss
-from arise.config.pool import PoolLimits
+from arise.config import Config, LossConfig
+from arise.config.pool import PoolConfig
 from arise.config.sampler import CapabilitySampling, UniformSampling, VadeSampling
 from arise.types import LossSpec, OptimSpec
 
@@ -16,7 +16,7 @@ def test_the_default_is_the_papers_arise() -> None:
 def test_specifications_of_the_loss_agree_with_the_configuration() -> None:
     config, loss, optim = Config(), LossSpec(), OptimSpec()
     assert config.sampling.temperature == loss.temperature
-    assert config.loss == Loss(min_ratio=loss.min_ratio, max_ratio=loss.max_ratio, dual_clip=loss.dual_clip)
+    assert config.loss == LossConfig(min_ratio=loss.min_ratio, max_ratio=loss.max_ratio, dual_clip=loss.dual_clip)
     assert (config.optimizer.learning_rate, config.optimizer.warmup_updates) == (optim.learning_rate, 40)
     assert (config.optimizer.beta1, config.optimizer.beta2) == optim.betas
     assert optim.warmup_updates == 40
@@ -42,12 +42,12 @@ def test_kinds(values: dict[str, object], expected: object) -> None:
 @pytest.mark.parametrize("values", [{"activate_at": 0.9}, {"retire_at": 0.3}, {"activate_at": 0.5, "retire_at": 0.4}])
 def test_thresholds_are_ordered(values: dict[str, float]) -> None:
     with pytest.raises(ValidationError, match=r"activate_at \(0\.\d\) must be below retire_at \(0\.\d\)"):
-        PoolLimits.model_validate(values)
+        PoolConfig.model_validate(values)
 
 
 def test_ratio_bounds_are_ordered() -> None:
     with pytest.raises(ValidationError, match=r"min_ratio \(5\.0\) must be below max_ratio \(5\.0\)"):
-        Loss(min_ratio=5.0)
+        LossConfig(min_ratio=5.0)
 
 
 def test_a_nucleus_is_refused_in_training_and_kept_for_evaluation() -> None:

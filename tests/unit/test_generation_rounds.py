@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from arise.baselines.uniform import Uniform
-from arise.coevolution import Reflection as Evolving
-from arise.coevolution import Update
-from arise.config.pool import Evidence, PoolLimits
+from arise.coevolution import CoEvolution, Update
+from arise.config.pool import EvidenceConfig, PoolConfig
 from arise.state import State
 from arise.types import (
     EvidenceRecord,
@@ -57,7 +56,7 @@ def updated(reflector: Scripted, pool: Pool | None = None) -> Update:
     view = GenerationRecord("e0009-00-00", 9, 1, (), "", (ITEM,), (), (ShownSkill("r001", 0),), (), 8, 1)
     record = EvidenceRecord(view, "t", "k9/t/0", (("r001", Verdict.FAIL),), None)
     state = State(Uniform([a_task()], np.random.default_rng(0)), 10, pool or Pool(), [record])
-    return asyncio.run(Evolving(reflector, PoolLimits(), Evidence(), seed=0).update(state, 10))
+    return asyncio.run(CoEvolution(reflector, PoolConfig(), EvidenceConfig(), seed=0).update(state, 10))
 
 
 def test_a_round_of_rejections_does_not_end_generation() -> None:

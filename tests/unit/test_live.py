@@ -11,8 +11,7 @@ from arise.config import Config
 from arise.method.lifecycle import Evolution
 from arise.observe.live import LiveDisplay, sparkline
 from arise.run.record import IterationRecord
-from arise.types import Capability, Cell, Draw, Group, Judgment, Pool, PoolEvent, Verdict
-from arise.types import Path as DrawPath
+from arise.types import Capability, Cell, Draw, DrawPath, Group, Judgment, Pool, PoolEvent, Verdict
 from tests.builders import a_rollout, a_task
 
 METRICS = {

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from arise.cli.app import app
 from arise.compose.sandboxes import open_sandboxes, private_paths, require_limits
 from arise.config import Config, HarborTasks
-from arise.config.records import Sandboxes
+from arise.config.records import SandboxConfig
 from arise.errors import AriseError
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
@@ -23,7 +23,7 @@ from arise.sandbox import pool
 from tests.stored_runs import write_run
 
 MISSING = "no writable control groups with memory and pids"
-STRICT = Config(sandbox=Sandboxes(require_limits=True))
+STRICT = Config(sandbox=SandboxConfig(require_limits=True))
 
 
 @pytest.fixture

@@ -11,17 +11,16 @@ import pytest
 from rich.console import Console
 
 from arise.config import Config
-from arise.config.llm import Budget, Endpoint, Price
+from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.llm.meter import Meter
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.method.alarm import signal_of
 from arise.observe.live import LiveDisplay
 from arise.observe.trust import Trust, alarm_text, recorded_signals
 from arise.run.calls import Recorded, Store, Usage, recorded_totals
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
-from arise.types import Draw, Group, Pool, Task, Verdict
-from arise.types import Path as DrawPath
+from arise.types import Draw, DrawPath, Group, Pool, Task, Verdict
 from tests.builders import a_group, a_task
 
 CONFIG = Config.model_validate(
@@ -113,10 +112,10 @@ def test_a_run_without_a_judge_has_nothing_to_say(tmp_path: Path) -> None:
     store.close()
 
 
-def purse_of(dollars: float, calls: Store) -> Purse:
+def purse_of(dollars: float, calls: Store) -> Budget:
     recorded = Recorded(text="", finish="", model="m", fingerprint="", template_hash="", usage=Usage())
     calls.put("k", recorded, "judge", round(dollars * 1e9))
-    return Purse(calls, Budget(max_usd=5.0, prices={"m": Price(input=0.0, output=1.0)}))
+    return Budget(calls, BudgetConfig(max_usd=5.0, prices={"m": PriceConfig(input=0.0, output=1.0)}))
 
 
 def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
@@ -147,20 +146,20 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
 
 def test_a_forecast_takes_the_larger_of_mean_and_recent_rate() -> None:
     calls = Store()
-    purse = purse_of(1.0, calls)
-    endpoint = Endpoint(model="m", base_url="https://example.org/v1")
+    budget = purse_of(1.0, calls)
+    endpoint = EndpointConfig(model="m", base_url="https://example.org/v1")
     most, said = Usage(completion_tokens=2_000_000), Usage(completion_tokens=1_000_000)
     reply = Recorded(text="", finish="", model="m", fingerprint="", template_hash="", usage=said)
-    assert purse.forecast(10, 100).expected == pytest.approx(10.0)
-    held = asyncio.run(purse.reserve(endpoint, most, "k2", "judge"))
-    assert purse.pay(held, endpoint, reply, keep=True) == 1_000_000_000
-    assert purse.forecast(11, 100).expected == pytest.approx(2.0 + 89 * 1.0), "a pool that grew costs more"
-    held = asyncio.run(purse.reserve(endpoint, most, "k3", "judge"))
+    assert budget.forecast(10, 100).expected == pytest.approx(10.0)
+    held = asyncio.run(budget.reserve(endpoint, most, "k2", "judge"))
+    assert budget.pay(held, endpoint, reply, keep=True) == 1_000_000_000
+    assert budget.forecast(11, 100).expected == pytest.approx(2.0 + 89 * 1.0), "a pool that grew costs more"
+    held = asyncio.run(budget.reserve(endpoint, most, "k3", "judge"))
     estimated = reply.model_copy(update={"usage": None, "estimated": "no prompt_tokens reported"})
-    assert purse.pay(held, endpoint, estimated, keep=True) is None
+    assert budget.pay(held, endpoint, estimated, keep=True) is None
     text = "$2.00 of $5.00, 1 calls without a known price, 1 calls counted by our own estimate"
-    assert str(purse.forecast(100, 100)) == text
-    assert purse.price(endpoint, Usage(completion_tokens=1_000_000)) == 1_000_000_000
+    assert str(budget.forecast(100, 100)) == text
+    assert budget.price(endpoint, Usage(completion_tokens=1_000_000)) == 1_000_000_000
     calls.close()
 
 
@@ -180,7 +179,7 @@ def test_verdicts_that_could_not_be_had_are_counted(tmp_path: Path) -> None:
 
 def test_what_an_iteration_took_and_what_calls_came_to_is_kept_with_it(tmp_path: Path) -> None:
     store, calls, meter = RunStore.open(tmp_path), Store(tmp_path / "calls.db"), Meter()
-    trust = Trust(CONFIG, store, 0, Purse(calls), meter)
+    trust = Trust(CONFIG, store, 0, Budget(calls), meter)
     assert trust.costs() == {"judge.replies": 0, "judge.recorded": 0}
     for number in range(20):
         meter.take("judge.reply", {"cached": number == 7, "seconds": 1.0 + number})

@@ -8,7 +8,7 @@ import numpy as np
 
 from arise.method.arrays import unique
 from arise.method.ledger import require_format
-from arise.types import Draw, Group, Path, Pool, Task
+from arise.types import Draw, DrawPath, Group, Pool, Task
 
 FORMAT = 1
 
@@ -39,7 +39,7 @@ class Uniform:
                 passed_over.append(x)
                 continue
             blocked.add(self.task_ids[x])
-            draws.append(Draw(self.task_ids[x], Path.UNIFORM, 1.0 / len(self.task_ids)))
+            draws.append(Draw(self.task_ids[x], DrawPath.UNIFORM, 1.0 / len(self.task_ids)))
         # A task that stays away for whole epochs owes one turn, not one for each of them.
         owed = [x for x in dict.fromkeys(passed_over) if x not in self._queue]
         self._queue.extendleft(reversed(owed))

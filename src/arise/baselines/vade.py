@@ -9,7 +9,7 @@ from arise.config.sampler import VadeSampling
 from arise.method.arrays import Floats, unique
 from arise.method.ledger import require_format
 from arise.method.sampler import cell_weight, pass_estimates
-from arise.types import Draw, Group, Path, Pool, Task
+from arise.types import Draw, DrawPath, Group, Pool, Task
 
 FORMAT = 1
 
@@ -43,7 +43,7 @@ class Vade:
         slots = min(count, int((gain_X >= 0.0).sum()))
         best = top(gain_X, slots)
         return [
-            Draw(self.task_ids[x], Path.VADE, 1.0, estimate=float(estimates_X[x]), weight=float(gain_X[x]))
+            Draw(self.task_ids[x], DrawPath.VADE, 1.0, estimate=float(estimates_X[x]), weight=float(gain_X[x]))
             for x in best
         ]
 

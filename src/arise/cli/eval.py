@@ -9,7 +9,7 @@ from arise.cli.output import AsJson, RunFolder, one_message, say, say_json, tabl
 from arise.cli.session import OPENAI, BaseUrl, KeyEnv, PriceOption, price_of
 
 if TYPE_CHECKING:
-    from arise.compose.evaluations import Policy
+    from arise.compose.evaluations import PolicyChoice
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
 Base = Annotated[bool, typer.Option("--base", help="The model that the run started from.")]
@@ -120,13 +120,15 @@ def _require_one(at: int | None, base: bool, model: str | None) -> None:
 
 def _policy(
     run: Path, at: int | None, base: bool, model: str | None, base_url: str, key_env: str, price: str
-) -> "Policy":
+) -> "PolicyChoice":
     """Whom the options name; the last checkpoint where they name nobody."""
     from arise.compose import evaluations
 
     if model is not None:
-        return evaluations.Policy(endpoint=evaluations.endpoint_of(run, model, base_url, key_env, price_of(price)))
-    return evaluations.Policy(0 if base else at or evaluations.last_iteration(run))
+        return evaluations.PolicyChoice(
+            endpoint=evaluations.endpoint_of(run, model, base_url, key_env, price_of(price))
+        )
+    return evaluations.PolicyChoice(0 if base else at or evaluations.last_iteration(run))
 
 
 def retention(run: RunFolder, attempts: Attempts = None, as_json: AsJson = False) -> None:

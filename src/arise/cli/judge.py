@@ -10,7 +10,7 @@ from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, Pric
 from arise.errors import Exit
 
 if TYPE_CHECKING:
-    from arise.config.llm import Endpoint
+    from arise.config.llm import EndpointConfig
     from arise.llm.cases import Cases
     from arise.llm.check import JudgeCheck
     from arise.ports import Judge
@@ -43,7 +43,7 @@ def check(
     """Agreement of a judge with itself, with the offline analyst and with labels, and what it costs."""
     import asyncio
 
-    from arise.config.llm import Endpoint
+    from arise.config.llm import EndpointConfig
     from arise.llm.cases import CasesError
 
     with one_message():
@@ -52,7 +52,7 @@ def check(
         except CasesError as error:
             say(f"error[cases]  {error}", err=True)
             raise typer.Exit(Exit.CONFIG) from None
-        endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
+        endpoint = EndpointConfig(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
         report, cost = asyncio.run(_check(found, endpoint, repeat, max_usd))
     say(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
     if report.verdicts == 0:
@@ -72,12 +72,12 @@ def _cases(path: Path | None, limit: int) -> "Cases":
     return replace(found, rollouts=found.rollouts[:limit])
 
 
-async def _check(found: "Cases", endpoint: "Endpoint", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
-    from arise.config.llm import Calls, ModelJudge
+async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
+    from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check import check_judge
     from arise.llm.judge import LanguageModelJudge
 
-    calls = Calls(when_down="task_only", breaker_after=20)
+    calls = CallsConfig(when_down="task_only", breaker_after=20)
     settings = ModelJudge(endpoint=endpoint, calls=calls)
     async with session(endpoint, calls, "judge", ":memory:", max_usd) as opened:
         report = await check_judge(

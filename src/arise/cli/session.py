@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from arise.config.llm import Calls, Endpoint, Price
+    from arise.config.llm import CallsConfig, EndpointConfig, PriceConfig
     from arise.llm.client import Client
     from arise.run.calls import Store
 
@@ -23,17 +23,17 @@ PriceOption = Annotated[
 OPENAI = "https://api.openai.com/v1"
 
 
-def price_of(text: str) -> "Price | None":
+def price_of(text: str) -> "PriceConfig | None":
     """The price that `--price` states; none leaves it to the public price list."""
     from pydantic import ValidationError
 
-    from arise.config.llm import Price
+    from arise.config.llm import PriceConfig
 
     if not text:
         return None
     parts = text.split(",") if text.strip() != "0" else ["0", "0"]
     try:
-        return Price.model_validate(dict(zip(("input", "output"), map(float, parts), strict=True)))
+        return PriceConfig.model_validate(dict(zip(("input", "output"), map(float, parts), strict=True)))
     except (ValueError, ValidationError):
         raise typer.BadParameter(f"--price {text}: expected two numbers as in 0.3,1.2, or 0") from None
 
@@ -72,20 +72,20 @@ class Session:
 
 @asynccontextmanager
 async def session(
-    endpoint: "Endpoint", calls: "Calls", purpose: str, record: Path | str, max_usd: float
+    endpoint: "EndpointConfig", calls: "CallsConfig", purpose: str, record: Path | str, max_usd: float
 ) -> AsyncIterator[Session]:
     """A client whose endpoint has answered a first call; it is closed, and its replies kept, whatever happens."""
-    from arise.config.llm import Budget
+    from arise.config.llm import BudgetConfig
     from arise.llm.client import Client
     from arise.llm.first_call import first_call
-    from arise.llm.spend import Purse
+    from arise.llm.spend import Budget
     from arise.run.calls import Store
 
     store = Store(record)
     try:
-        purse = Purse(store, Budget(max_usd=max_usd))
-        await first_call(endpoint, store, purse, purpose)
-        client = Client(endpoint, calls, store, purse, purpose=purpose)
+        budget = Budget(store, BudgetConfig(max_usd=max_usd))
+        await first_call(endpoint, store, budget, purpose)
+        client = Client(endpoint, calls, store, budget, purpose=purpose)
         try:
             yield Session(client, store)
         finally:

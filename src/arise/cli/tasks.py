@@ -12,7 +12,7 @@ from arise.errors import Exit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from arise.config.llm import Endpoint
+    from arise.config.llm import EndpointConfig
     from arise.llm.annotation_report import Agreement, AnnotationReport
     from arise.llm.annotator import Annotated as AnnotatedTasks
     from arise.llm.annotator import TaskCard
@@ -114,7 +114,7 @@ def tag(
     """Assign task types by a language model, in two passes; a stopped run goes on where it was."""
     import asyncio
 
-    from arise.config.llm import Endpoint
+    from arise.config.llm import EndpointConfig
     from arise.llm.annotation_report import report_of
     from arise.tasks import read_corpus
 
@@ -123,7 +123,7 @@ def tag(
         say("\n".join(map(str, corpus.problems)), err=True)
         raise typer.Exit(Exit.TASKS)
     cards = [card_of(found) for found in corpus.tasks]
-    endpoint = Endpoint(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
+    endpoint = EndpointConfig(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
     with one_message():
         found, agreement, cost = asyncio.run(_tag(cards, endpoint, repeat, folder / RECORD_FILE, max_usd))
     if not dry_run:
@@ -145,15 +145,15 @@ def card_of(found: "TaskDir") -> "TaskCard":
 
 
 async def _tag(
-    cards: "list[TaskCard]", endpoint: "Endpoint", repeat: int, record: Path, max_usd: float
+    cards: "list[TaskCard]", endpoint: "EndpointConfig", repeat: int, record: Path, max_usd: float
 ) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
-    from arise.config.llm import Annotation, Calls
+    from arise.config.llm import AnnotationConfig, CallsConfig
     from arise.llm.annotation_report import agreement_of
     from arise.llm.annotator import Annotator
     from arise.tasks import task_types
 
     # A person waits: an endpoint that is down ends the command, and the next one goes on where this one was.
-    settings = Annotation(endpoint=endpoint, calls=Calls(when_down="stop"))
+    settings = AnnotationConfig(endpoint=endpoint, calls=CallsConfig(when_down="stop"))
     async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
         runs = []
         for number in range(repeat):

@@ -12,7 +12,7 @@ from arise.baselines.response import response_credit
 from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.baselines.uniform import Uniform
 from arise.baselines.vade import Vade
-from arise.coevolution import Reflection
+from arise.coevolution import CoEvolution
 from arise.compose.corpora import require_tasks, tasks_of, unforgeable
 from arise.compose.judges import Judging
 from arise.compose.parts import Parts, prepared
@@ -23,7 +23,7 @@ from arise.config.baselines import ElicitedCriteria, ResponseCredit, Scaffold
 from arise.config.sampler import CapabilitySampling, VadeSampling
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
-from arise.evaluation.attempts import Exam
+from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
 from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.method.credit import CreditRule, separate_credit
@@ -32,11 +32,11 @@ from arise.method.set_aside import SetAside
 from arise.observe.terminal import Display
 from arise.observe.trackers import mirrors
 from arise.observe.trust import Trust
-from arise.observe.watches import Watching
+from arise.observe.watches import Observers
 from arise.ports import Assessor, Engine, Guidance, Sampler
 from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.collect import Agent, Collector
-from arise.rollouts.discretion import Discreet
+from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
@@ -52,27 +52,31 @@ OpenStore = Callable[[], AbstractContextManager[RunStore]]
 
 
 @dataclass(frozen=True)
-class Workplace:
+class RunContext:
     """A run with everything around it: where it stands, and the examination of its policy on held-out tasks."""
 
     run: Run
     state: State
-    exam: Exam
+    evaluator: Evaluator
 
     async def evaluate(self, label: str, attempts: int | None = None) -> Evaluation:
         """Held-out attempts with the current policy, without any evolved skill, judged by every rubric so far."""
-        return await self._exam(attempts).take(label, self.state.iteration)
+        return await self._evaluator(attempts).take(label, self.state.iteration)
 
     async def judge_again(self, label: str) -> Evaluation:
         """An earlier evaluation judged by the rubrics that have come since."""
-        return await self._exam().judge_again(label)
+        return await self._evaluator().judge_again(label)
 
     def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
-        return stored_evaluation(label, self.run.store.query, len(self.exam.tasks) * (attempts or self.exam.attempts))
+        return stored_evaluation(
+            label, self.run.store.query, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
+        )
 
-    def _exam(self, attempts: int | None = None) -> Exam:
-        return replace(self.exam, attempts=attempts or self.exam.attempts, rubrics=every_pair(self.run.store.query))
+    def _evaluator(self, attempts: int | None = None) -> Evaluator:
+        return replace(
+            self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store.query)
+        )
 
 
 def require_sound(config: Config) -> None:
@@ -93,7 +97,7 @@ def require_sound(config: Config) -> None:
 
 
 @asynccontextmanager
-async def workplace(config: Config, folder: Path, opened: OpenStore, display: Display) -> AsyncIterator[Workplace]:
+async def open_run(config: Config, folder: Path, opened: OpenStore, display: Display) -> AsyncIterator[RunContext]:
     """Build every part, then open the run and continue from its last commit; take it all down at the end.
 
     A part that cannot be had is refused before `opened` makes a run of the folder.
@@ -124,14 +128,14 @@ async def workplace(config: Config, folder: Path, opened: OpenStore, display: Di
                     _credit(config),
                     _evolution(config, judges),
                     store,
-                    Watching(display, store, mirrored),
+                    Observers(display, store, mirrored),
                 )
-                display.trust = Trust(config, store, state.iteration, judges.purse, judges.meter)
+                display.trust = Trust(config, store, state.iteration, judges.budget, judges.meter)
                 tested = discreet(config, evaluation_agent(config, engine, chat), display.tell)
                 examined = replace(collector, agent=tested)
                 attempts = config.evaluation.attempts
-                exam = Exam(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
-                yield Workplace(run, state, exam)
+                evaluator = Evaluator(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
+                yield RunContext(run, state, evaluator)
 
 
 def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[str], None]) -> None:
@@ -185,7 +189,7 @@ def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
 
 def discreet(config: Config, agent: Agent, tell: Callable[[str], None]) -> Agent:
     """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
-    return Discreet(agent, config.storage.secrets == "keep", tell)
+    return RedactingAgent(agent, config.storage.secrets == "keep", tell)
 
 
 def evaluation_agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
@@ -220,8 +224,8 @@ def _assessor(config: Config, parts: Parts, collector: Collector) -> Assessor | 
     return WithWatch(every, judge, config.watch.share, config.train.seed) if config.watch.share else every
 
 
-def _evolution(config: Config, judges: Judging) -> Reflection | None:
+def _evolution(config: Config, judges: Judging) -> CoEvolution | None:
     if judges.reflector is None or not config.pool.evolves:
         return None
     shown = isinstance(config.guidance, Scaffold) or config.guidance.share > 0
-    return Reflection(judges.reflector, config.pool, config.evidence, config.train.seed, shown, config.watch)
+    return CoEvolution(judges.reflector, config.pool, config.evidence, config.train.seed, shown, config.watch)

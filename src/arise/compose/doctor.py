@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import psutil
 
 from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
-from arise.config.llm import Budget, Endpoint
+from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 
 GIB = 1 << 30
@@ -211,14 +211,14 @@ def _endpoints(config: Config) -> Iterator[Finding]:
             yield _answers(name, endpoint, config.budget)
 
 
-def _answers(name: str, endpoint: Endpoint, budget: Budget) -> Finding:
+def _answers(name: str, endpoint: EndpointConfig, budget: BudgetConfig) -> Finding:
     from arise.llm.first_call import first_call
-    from arise.llm.spend import Purse
+    from arise.llm.spend import Budget
     from arise.run.calls import Store
 
     async def ask() -> None:
         with closing(Store(":memory:")) as store:
-            await first_call(endpoint, store, Purse(store, budget), name)
+            await first_call(endpoint, store, Budget(store, budget), name)
 
     try:
         asyncio.run(ask())

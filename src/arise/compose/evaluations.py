@@ -18,10 +18,10 @@ from arise.compose.policies import build_engine, starting_model
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config, NoJudging
 from arise.config.file import load_config
-from arise.config.llm import Endpoint, Price
+from arise.config.llm import EndpointConfig, PriceConfig
 from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
-from arise.evaluation.attempts import Exam, require_own_label
+from arise.evaluation.attempts import Evaluator, require_own_label
 from arise.evaluation.guidance import measure, report
 from arise.evaluation.labels import of_retention
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
@@ -42,11 +42,11 @@ Write = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Policy:
+class PolicyChoice:
     """Who is evaluated: a checkpoint by its iteration (0 is the base model), or a model behind an endpoint."""
 
     iteration: int = 0
-    endpoint: Endpoint | None = None
+    endpoint: EndpointConfig | None = None
 
     @property
     def label(self) -> str:
@@ -69,38 +69,38 @@ class Wanted:
 class Candidate:
     """Somebody to evaluate, on a run's held-out tasks by default, and its training tasks."""
 
-    exam: Exam
+    evaluator: Evaluator
     train: Corpus
 
 
-def evaluate(folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, write: Write) -> Evaluation:
+def evaluate(folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, write: Write) -> Evaluation:
     """Held-out attempts of a policy, recorded in the run under a name."""
     require_own_label(wanted.label)
 
     async def whole(config: Config, store: RunStore) -> Evaluation:
         async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
-            tasks = found.exam.tasks[: wanted.tasks]
-            exam = replace(found.exam, tasks=tasks, attempts=wanted.attempts or found.exam.attempts)
-            return await exam.take(wanted.label, policy.iteration)
+            tasks = found.evaluator.tasks[: wanted.tasks]
+            evaluator = replace(found.evaluator, tasks=tasks, attempts=wanted.attempts or found.evaluator.attempts)
+            return await evaluator.take(wanted.label, policy.iteration)
 
     with closing(RunStore.open(folder, lock)) as store:
         return asyncio.run(whole(run_config(folder, store.query)[0], store))
 
 
 def guidance(
-    folder: Path, lock: RunLock, policy: Policy, wanted: Wanted, everything: bool, write: Write
+    folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, everything: bool, write: Write
 ) -> dict[str, Any]:
     """Each behaviour of the run's last pool without skills and with them; `everything` means retired ones too."""
 
     async def whole(config: Config, store: RunStore, pairs: Sequence[Pair]) -> dict[str, Any]:
         async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
-            exam = replace(
-                found.exam,
-                tasks=found.exam.tasks[: wanted.tasks],
-                attempts=wanted.attempts or found.exam.attempts,
+            evaluator = replace(
+                found.evaluator,
+                tasks=found.evaluator.tasks[: wanted.tasks],
+                attempts=wanted.attempts or found.evaluator.attempts,
                 rubrics=Pool(tuple(pairs), version=1),
             )
-            return report(pairs, await measure(exam, pairs, wanted.label, policy.iteration, write))
+            return report(pairs, await measure(evaluator, pairs, wanted.label, policy.iteration, write))
 
     with closing(RunStore.open(folder, lock)) as store:
         config, pool = run_config(folder, store.query)[0], last_pool(store.query)
@@ -121,12 +121,12 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
 
     async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:
         display = Display(write, config.train.iterations)
-        async with candidate(config, store, display, Policy(iteration)) as found:
+        async with candidate(config, store, display, PolicyChoice(iteration)) as found:
             wanted = {task_id for item in gone for task_id in item.task_ids}
             tasks = [task for task_id, task in found.train.items() if task_id in wanted]
-            exam = replace(found.exam, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
+            evaluator = replace(found.evaluator, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
             done = stored_evaluation(of_retention(iteration), store.query, len(tasks) * attempts)
-            write((done or await exam.take(of_retention(iteration), iteration)).line())
+            write((done or await evaluator.take(of_retention(iteration), iteration)).line())
 
     with closing(RunStore.open(folder, lock)) as store:
         config, _ = run_config(folder, store.query)
@@ -142,10 +142,12 @@ def last_iteration(folder: Path) -> int:
     return max(kept_iterations(folder), default=0)
 
 
-def endpoint_of(folder: Path, model: str, base_url: str, key_env: str, price: Price | None = None) -> Endpoint:
+def endpoint_of(
+    folder: Path, model: str, base_url: str, key_env: str, price: PriceConfig | None = None
+) -> EndpointConfig:
     """A model to evaluate, sampled as the run's own evaluations are."""
     config = load_config(folder / CONFIG_FILE)
-    return Endpoint(
+    return EndpointConfig(
         model=model,
         base_url=base_url,
         api_key_env=key_env,
@@ -177,7 +179,9 @@ def require_checkpoint(folder: Path, iteration: int) -> Path:
 
 
 @asynccontextmanager
-async def candidate(config: Config, store: RunStore, display: Display, policy: Policy) -> AsyncIterator[Candidate]:
+async def candidate(
+    config: Config, store: RunStore, display: Display, policy: PolicyChoice
+) -> AsyncIterator[Candidate]:
     """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end.
 
     Endpoints come first: one that cannot be used is refused before anything is made or tried.
@@ -195,13 +199,15 @@ async def candidate(config: Config, store: RunStore, display: Display, policy: P
             known, seed = discreet(config, agent, display.tell), config.train.seed
             collector = Collector(known, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
             attempts = config.evaluation.attempts
-            exam = Exam(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query))
-            yield Candidate(exam, train_tasks)
+            evaluator = Evaluator(
+                collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query)
+            )
+            yield Candidate(evaluator, train_tasks)
 
 
 @asynccontextmanager
 async def _behind_an_endpoint(
-    config: Config, store: RunStore, display: Display, policy: Policy
+    config: Config, store: RunStore, display: Display, policy: PolicyChoice
 ) -> AsyncIterator[tuple[Agent, SkillLimit] | None]:
     """The agent, and how much of its prompt skills may take: tokens are guessed from characters."""
     if policy.endpoint is None:
@@ -215,7 +221,7 @@ async def _behind_an_endpoint(
 
 @asynccontextmanager
 async def _trained_here(
-    config: Config, store: RunStore, display: Display, policy: Policy, sandboxes: SandboxPool
+    config: Config, store: RunStore, display: Display, policy: PolicyChoice, sandboxes: SandboxPool
 ) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
     loaded = await starting_model(config, sandboxes, display.tell)

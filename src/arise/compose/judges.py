@@ -14,13 +14,13 @@ from pathlib import Path
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import wordings
 from arise.config import Config, OfflineJudging
-from arise.config.llm import Endpoint, FakeJudging, ModelJudge, ModelReflector, Price
+from arise.config.llm import EndpointConfig, FakeJudging, ModelJudge, ModelReflector, PriceConfig
 from arise.llm.client import Client, Observe
 from arise.llm.first_call import first_call
 from arise.llm.judge import LanguageModelJudge
 from arise.llm.meter import Meter
 from arise.llm.reflector import LanguageModelReflector
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.ports import Judge, Reflector
 from arise.run.calls import Store
 from arise.testing import Expert, FakeLLM
@@ -33,11 +33,11 @@ _TOLD = ("degraded", "recovered", "changed", "quarantined", "internal", "nothing
 
 @dataclass(frozen=True)
 class Judging:
-    """The two models of a run, the purse they share and how the judge is doing; None where there is none."""
+    """The two models of a run, the budget they share and how the judge is doing; None where there is none."""
 
     judge: Judge | None = None
     reflector: Reflector | None = None
-    purse: Purse | None = None
+    budget: Budget | None = None
     meter: Meter | None = None
 
 
@@ -60,7 +60,9 @@ async def judging(config: Config, folder: Path, tell: Tell, *, again: bool = Fal
     elif isinstance(chosen, FakeJudging):
         expert = Expert(OfflineJudge(seed=config.train.seed), OfflineReflector(), analyst_rubrics())
         async with FakeLLM(expert, latency=chosen.latency) as fake:
-            endpoint = Endpoint(model="offline-analyst", base_url=fake.base_url, price=Price(input=0.0, output=0.0))
+            endpoint = EndpointConfig(
+                model="offline-analyst", base_url=fake.base_url, price=PriceConfig(input=0.0, output=0.0)
+            )
             settings = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
             async with _models(config, settings, folder, tell) as found:
                 yield found
@@ -82,7 +84,7 @@ async def _models(
     chosen: ModelJudge,
     folder: Path,
     tell: Tell,
-    to_try: Sequence[Endpoint] = (),
+    to_try: Sequence[EndpointConfig] = (),
     again: bool = False,
 ) -> AsyncIterator[Judging]:
     """The two clients around one record of calls; the endpoints `to_try` answer a first call before."""
@@ -91,9 +93,9 @@ async def _models(
         reflection = ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)
     store = Store(folder / "calls.db")
     try:
-        purse = Purse(store, config.budget)
+        budget = Budget(store, config.budget)
         for purpose, endpoint in zip(("judge", "reflection"), to_try, strict=False):
-            await first_call(endpoint, store, purse, purpose, again=again)
+            await first_call(endpoint, store, budget, purpose, again=again)
         meter = Meter()
         observe = observer(folder, tell, meter)
         salt = str(config.train.seed)
@@ -101,17 +103,17 @@ async def _models(
             chosen.endpoint,
             chosen.calls,
             store,
-            purse,
+            budget,
             purpose="judge",
             allow_change=chosen.allow_change,
             observe=observe,
         )
-        reflects = Client(reflection.endpoint, reflection.calls, store, purse, purpose="reflection", observe=observe)
+        reflects = Client(reflection.endpoint, reflection.calls, store, budget, purpose="reflection", observe=observe)
         try:
             yield Judging(
                 LanguageModelJudge(judges, chosen, observe=observe, salt=salt),
                 LanguageModelReflector(reflects, reflection, observe=observe, salt=salt),
-                purse,
+                budget,
                 meter,
             )
         finally:

@@ -17,7 +17,7 @@ from arise.config.baselines import ElicitedCriteria
 from arise.engines.chat import ChatFormat
 from arise.engines.embedded import EmbeddedEngine
 from arise.llm.agent import endpoint_agent
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.ports import SandboxPool
 from arise.rollouts.collect import Agent
 
@@ -39,7 +39,7 @@ async def prepared(config: Config, folder: Path, sandboxes: SandboxPool, tell: T
     """Open every part and take it all down at the end; calls to models are recorded in `folder`."""
     async with AsyncExitStack() as stack:
         judges = await stack.enter_async_context(judging(config, folder, tell))
-        reference = await stack.enter_async_context(_reference_agent(config, folder, judges.purse, tell))
+        reference = await stack.enter_async_context(_reference_agent(config, folder, judges.budget, tell))
         loaded = await starting_model(config, sandboxes, tell)
         engine = build_engine(config, loaded)
         stack.callback(engine.close)
@@ -48,14 +48,14 @@ async def prepared(config: Config, folder: Path, sandboxes: SandboxPool, tell: T
 
 @asynccontextmanager
 async def _reference_agent(
-    config: Config, folder: Path, purse: Purse | None, tell: Tell
+    config: Config, folder: Path, budget: Budget | None, tell: Tell
 ) -> AsyncIterator[Agent | None]:
     chosen = config.criteria
     if not isinstance(chosen, ElicitedCriteria):
         yield None
     elif chosen.endpoint is not None:
         record, observe = folder / "reference-calls.db", observer(folder, tell)
-        async with endpoint_agent(chosen.endpoint, config.agent, config.budget, record, observe, purse) as agent:
+        async with endpoint_agent(chosen.endpoint, config.agent, config.budget, record, observe, budget) as agent:
             yield agent
     else:
         assert isinstance(config.tasks, WorldTasks), "require_sound has seen to it"

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from arise.config import Agent, WorldTasks
+from arise.config import AgentConfig, WorldTasks
 from arise.ports import Sandbox
 from arise.rollouts.collect import Collector
 from arise.rollouts.shell_agent import SUBMIT, observe
@@ -40,7 +40,7 @@ class ReferenceAttempts:
 class ScriptedWorker:
     """Works at tasks of the embedded world as a worker does who was asked for every good habit."""
 
-    def __init__(self, world: WorldTasks, limits: Agent) -> None:
+    def __init__(self, world: WorldTasks, limits: AgentConfig) -> None:
         self.limits = limits
         self._instances = {task.id: instance for task, instance in islice(instances(world, "train"), world.train_tasks)}
 

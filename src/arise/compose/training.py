@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 from rich.console import Console
 
-from arise.compose.build import OpenStore, Workplace, require_sound, workplace
+from arise.compose.build import OpenStore, RunContext, open_run, require_sound
 from arise.config import Config
 from arise.config.base import Section
 from arise.config.file import load_config
@@ -149,7 +149,7 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> d
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, task.cancel)
         began = time.perf_counter()
-        async with workplace(config, folder, opened, display) as place:
+        async with open_run(config, folder, opened, display) as place:
             before = await _evaluated(place, "before")
             display.tell(before.line())
             await _train(place, display)
@@ -208,7 +208,7 @@ def _out_of_memory(folder: Path, error: RuntimeError) -> AriseError | None:
     )
 
 
-async def _train(place: Workplace, display: Display) -> None:
+async def _train(place: RunContext, display: Display) -> None:
     """Algorithm 1, in stretches that end where `evaluation.every` asks for a point of the learning curve."""
     config = place.run.config
     last, every = config.train.iterations, config.evaluation.every
@@ -221,7 +221,7 @@ async def _train(place: Workplace, display: Display) -> None:
     await train(place.run, place.state)
 
 
-async def _evaluated(place: Workplace, label: str, attempts: int | None = None) -> Evaluation:
+async def _evaluated(place: RunContext, label: str, attempts: int | None = None) -> Evaluation:
     """The named evaluation, taken from the store where an earlier process already made it.
 
     One that infrastructure ended is made again, unless the policy that it measured has moved on.
@@ -233,7 +233,7 @@ async def _evaluated(place: Workplace, label: str, attempts: int | None = None) 
 
 
 def _summary(
-    place: Workplace, before: Evaluation, after: Evaluation, display: Display, seconds: float
+    place: RunContext, before: Evaluation, after: Evaluation, display: Display, seconds: float
 ) -> dict[str, Any]:
     """What a person wants to know at the end."""
     query = place.run.store.query

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
-from arise.config.llm import Endpoint
+from arise.config.llm import EndpointConfig
 
 
 class Scaffold(ShownTexts):
@@ -33,5 +33,5 @@ class ElicitedCriteria(Section):
     references: Count = 8
     per_pair: Count = 8
     """How many criteria one comparison may give."""
-    endpoint: Endpoint | None = None
+    endpoint: EndpointConfig | None = None
     """Who makes the reference attempts; without one, the scripted worker of the embedded world."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from arise.config.base import Count, Positive, Section
 
 
-class Evaluation(Section):
+class EvaluationConfig(Section):
     """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills.
 
     With `every` > 0 also after every so many iterations, `attempts_on_the_way` each: a learning curve.

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator
 from arise.config.base import Count, Fraction, Positive, Section
 
 
-class Price(Section):
+class PriceConfig(Section):
     """US dollars for a million tokens."""
 
     input: Annotated[float, Field(ge=0.0, le=1e6)]
@@ -21,14 +21,14 @@ class Price(Section):
 
 def _zero_or_table(price: Any) -> Any:
     """`price = 0` is a price too: of input and of output."""
-    if price is None or isinstance(price, dict | Price):
+    if price is None or isinstance(price, dict | PriceConfig):
         return price
     if isinstance(price, int | float) and not isinstance(price, bool) and price == 0:
         return {"input": 0.0, "output": 0.0}
     raise ValueError("expected {input = 0.3, output = 1.2}, in dollars per million tokens, or 0 for no cost at all")
 
 
-class Endpoint(Section):
+class EndpointConfig(Section):
     """Any server with OpenAI's chat completions."""
 
     model: Annotated[str, Field(min_length=1)]
@@ -38,9 +38,9 @@ class Endpoint(Section):
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     max_tokens: Count = 8192
     context_tokens: Count = 131_072
-    price: Annotated[Price | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)] = (
-        None
-    )
+    price: Annotated[
+        PriceConfig | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)
+    ] = None
     """`{input = 0.3, output = 1.2}`, or 0 for a server that bills nobody; else `budget.prices` or the price table."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Passed on as it stands, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
@@ -55,7 +55,7 @@ class Endpoint(Section):
         return extra
 
 
-class Calls(Section):
+class CallsConfig(Section):
     """How calls are made: limits shared by all callers, two retry ladders, and the circuit breaker."""
 
     concurrency: Count = 64
@@ -72,19 +72,19 @@ class Calls(Section):
     max_pause: Positive = 7200.0
 
 
-class Budget(Section):
+class BudgetConfig(Section):
     """What all calls of a run may cost, resumes included; 0 means that cost stops nothing."""
 
     max_usd: Annotated[float, Field(ge=0.0)] = 0.0
-    prices: dict[str, Price] = Field(default_factory=dict)
+    prices: dict[str, PriceConfig] = Field(default_factory=dict)
 
 
 class ModelJudge(Section):
     """A language model as judge."""
 
     kind: Literal["model"] = "model"
-    endpoint: Endpoint
-    calls: Calls = Calls()
+    endpoint: EndpointConfig
+    calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
     canaries: bool = True
     allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
@@ -97,8 +97,8 @@ class ModelReflector(Section):
     """A language model as reflection model."""
 
     kind: Literal["model"] = "model"
-    endpoint: Endpoint
-    calls: Calls = Calls()
+    endpoint: EndpointConfig
+    calls: CallsConfig = CallsConfig()
     near_duplicates: Literal["off", "model"] = "model"
     similarity: Fraction = 0.45
     """Proposals at least this similar to a criterion are put to the model as possible duplicates."""
@@ -111,7 +111,7 @@ class FakeJudging(Section):
     kind: Literal["fake"] = "fake"
     latency: Annotated[float, Field(ge=0.0)] = 0.2
     """Seconds by which every reply is delayed."""
-    calls: Calls = Calls()
+    calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
 
 
@@ -121,9 +121,9 @@ class SameAsJudge(Section):
     kind: Literal["judge"] = "judge"
 
 
-class Annotation(Section):
+class AnnotationConfig(Section):
     """A language model as annotator of task types."""
 
-    endpoint: Endpoint
-    calls: Calls = Calls()
+    endpoint: EndpointConfig
+    calls: CallsConfig = CallsConfig()
     tasks_per_call: Count = 4

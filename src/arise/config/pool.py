@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from arise.config.base import Count, Fraction, Section
 
 
-class PoolLimits(Section):
+class PoolConfig(Section):
     """When the pool changes, how large it may grow, and the two thresholds of a pair's life."""
 
     update_every: Count = 10
@@ -36,7 +36,7 @@ class PoolLimits(Section):
         return self
 
 
-class Evidence(Section):
+class EvidenceConfig(Section):
     """B_k: how far back it reaches and how much of it one call may see."""
 
     window: Count = 10
@@ -45,7 +45,7 @@ class Evidence(Section):
     generation_rounds: Count = 3
 
 
-class Watch(Section):
+class WatchConfig(Section):
     """Re-judges retired rubrics on a share of ordinary rollouts (0: never) and brings back what was unlearned."""
 
     share: Fraction = 0.0

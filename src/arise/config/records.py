@@ -7,7 +7,7 @@ from pydantic import Field
 from arise.config.base import Count, Section
 
 
-class Storage(Section):
+class StorageConfig(Section):
     """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
 
     `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
@@ -23,7 +23,7 @@ class Storage(Section):
 TrackerName = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 
 
-class Trackers(Section):
+class TrackersConfig(Section):
     """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
 
     use: list[TrackerName] = Field(default_factory=list)
@@ -31,7 +31,7 @@ class Trackers(Section):
     online: bool = False
 
 
-class Sandboxes(Section):
+class SandboxConfig(Section):
     """What a run asks of its sandboxes; with `require_limits` it refuses a machine that cannot enforce them all."""
 
     require_limits: bool = False

@@ -9,15 +9,15 @@ from pydantic import Field, model_validator
 
 from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
 from arise.config.baselines import ElicitedCriteria, ResponseCredit, Scaffold
-from arise.config.evaluation import Evaluation
-from arise.config.llm import Budget, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
-from arise.config.pool import Evidence, PoolLimits, Watch
-from arise.config.records import Sandboxes, Storage, Trackers
+from arise.config.evaluation import EvaluationConfig
+from arise.config.llm import BudgetConfig, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
+from arise.config.pool import EvidenceConfig, PoolConfig, WatchConfig
+from arise.config.records import SandboxConfig, StorageConfig, TrackersConfig
 from arise.config.sampler import CapabilitySampling, UniformSampling, VadeSampling
 from arise.config.tasks import TaskNeed
 
 
-class Train(Section):
+class TrainConfig(Section):
     """The budget: iterations of B tasks with G rollouts each."""
 
     iterations: Count = 150
@@ -37,7 +37,7 @@ class Train(Section):
         return self
 
 
-class Sampling(Section):
+class SamplingConfig(Section):
     """How the policy generates in training; the update tempers its log-probs alike. Evaluation has its own sampling."""
 
     context_length: Count = 131_072
@@ -54,7 +54,7 @@ class Sampling(Section):
         return self
 
 
-class Optimizer(Section):
+class OptimizerConfig(Section):
     """AdamW, linear warm-up to `learning_rate` over `warmup_updates`, then constant."""
 
     learning_rate: Positive = 2e-6
@@ -66,7 +66,7 @@ class Optimizer(Section):
     max_grad_norm: Positive = 1.0
 
 
-class Loss(Section):
+class LossConfig(Section):
     """Eq. 19: strict importance-ratio bounds and the dual-clip coefficient."""
 
     min_ratio: Annotated[float, Field(ge=0.0)] = 0.5
@@ -80,7 +80,7 @@ class Loss(Section):
         return self
 
 
-class Credit(LengthAdjustment):
+class SeparateCredit(LengthAdjustment):
     """Eqs. 15-16: lambda, beside the length adjustment of positive rewards."""
 
     kind: Literal["separate"] = "separate"
@@ -133,7 +133,7 @@ class PretrainedModel(Section):
     epochs: Count = 2
 
 
-class Policy(Section):
+class PolicyConfig(Section):
     """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
 
     An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
@@ -147,7 +147,7 @@ class Policy(Section):
     gradient_checkpointing: bool = False
 
 
-class Agent(Section):
+class AgentConfig(Section):
     """Limits of one attempt with the built-in shell agent."""
 
     max_turns: Count = 12
@@ -184,7 +184,7 @@ class PoolCriteria(Section):
 
 
 SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
-CreditChoice = Annotated[Credit | ResponseCredit, Field(discriminator="kind")]
+CreditChoice = Annotated[SeparateCredit | ResponseCredit, Field(discriminator="kind")]
 CriteriaChoice = Annotated[PoolCriteria | ElicitedCriteria, Field(discriminator="kind")]
 GuidanceChoice = Annotated[SkillGuidance | Scaffold, Field(discriminator="kind")]
 TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
@@ -196,28 +196,28 @@ ReflectorChoice = Annotated[SameAsJudge | ModelReflector, Field(discriminator="k
 class Config(Section):
     """A whole run. `Config()` is the paper's ARISE."""
 
-    train: Train = Train()
-    sampling: Sampling = Sampling()
-    optimizer: Optimizer = Optimizer()
-    loss: Loss = Loss()
-    credit: CreditChoice = Credit()
-    pool: PoolLimits = PoolLimits()
-    evidence: Evidence = Evidence()
+    train: TrainConfig = TrainConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    loss: LossConfig = LossConfig()
+    credit: CreditChoice = SeparateCredit()
+    pool: PoolConfig = PoolConfig()
+    evidence: EvidenceConfig = EvidenceConfig()
     sampler: SamplerChoice = CapabilitySampling()
     guidance: GuidanceChoice = SkillGuidance()
     criteria: CriteriaChoice = PoolCriteria()
-    watch: Watch = Watch()
+    watch: WatchConfig = WatchConfig()
     judge: JudgeChoice = OfflineJudging()
     reflector: ReflectorChoice = SameAsJudge()
-    budget: Budget = Budget()
+    budget: BudgetConfig = BudgetConfig()
     tasks: TasksChoice = WorldTasks()
     model: ModelChoice = SmallModel()
-    policy: Policy = Policy()
-    agent: Agent = Agent()
-    sandbox: Sandboxes = Sandboxes()
-    evaluation: Evaluation = Evaluation()
-    storage: Storage = Storage()
-    trackers: Trackers = Trackers()
+    policy: PolicyConfig = PolicyConfig()
+    agent: AgentConfig = AgentConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    storage: StorageConfig = StorageConfig()
+    trackers: TrackersConfig = TrackersConfig()
 
     @model_validator(mode="after")
     def _window_spans_an_update(self) -> Self:

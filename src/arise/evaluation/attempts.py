@@ -24,7 +24,7 @@ _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Exam:
+class Evaluator:
     """Tasks, and who tries them how often; `rubrics` judge what was done unguided and are never shown."""
 
     collector: Collector

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arise.evaluation.attempts import Exam
+from arise.evaluation.attempts import Evaluator
 from arise.evaluation.metrics import difference_interval, wilson_interval
 from arise.evaluation.score import tallies
 from arise.method.pass_rate import pass_rate
@@ -28,14 +28,15 @@ class Arm:
 
 
 async def measure(
-    exam: Exam, pairs: Sequence[Pair], label: str, iteration: int, tell: Callable[[str], None]
+    evaluator: Evaluator, pairs: Sequence[Pair], label: str, iteration: int, tell: Callable[[str], None]
 ) -> dict[str, Arm]:
     """An arm without guidance, one for each skill by its rubric's id, and one with all skills together."""
     shown: dict[str, Sequence[Pair]] = {NONE: (), **{pair.rubric.id: (pair,) for pair in pairs}, ALL: pairs}
     arms: dict[str, Arm] = {}
     for name, skills in shown.items():
-        tell(f"skills shown: {name} ({len(arms) + 1} of {len(shown)}, {len(exam.tasks) * exam.attempts} attempts)")
-        arms[name] = arm_of(await exam.take_guided(f"guidance/{label}/{name}", iteration, skills))
+        attempts = len(evaluator.tasks) * evaluator.attempts
+        tell(f"skills shown: {name} ({len(arms) + 1} of {len(shown)}, {attempts} attempts)")
+        arms[name] = arm_of(await evaluator.take_guided(f"guidance/{label}/{name}", iteration, skills))
         if arms[name].left_out:
             tell(left_out_text(arms[name].left_out))
     return arms

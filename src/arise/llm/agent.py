@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from arise.config import Agent
-from arise.config.llm import Budget, Calls, Endpoint
+from arise.config import AgentConfig
+from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig
 from arise.llm.client import Client, Observe, Unanswered
 from arise.llm.first_call import first_call
 from arise.llm.prompt import to_json
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.ports import PolicyLost, Sandbox
 from arise.rollouts.shell_agent import act
 from arise.run.calls import Store
@@ -34,7 +34,7 @@ class Conversation:
 class EndpointAgent:
     """The built-in shell agent with its turns written by an endpoint; a model that cannot be reached is a fault."""
 
-    def __init__(self, client: Client, limits: Agent) -> None:
+    def __init__(self, client: Client, limits: AgentConfig) -> None:
         self.client, self.limits = client, limits
 
     async def attempt(
@@ -64,26 +64,26 @@ class EndpointAgent:
 
 @asynccontextmanager
 async def endpoint_agent(
-    endpoint: Endpoint,
-    limits: Agent,
-    budget: Budget,
+    endpoint: EndpointConfig,
+    limits: AgentConfig,
+    budget: BudgetConfig,
     record: Path,
     observe: Observe,
-    beside: Purse | None = None,
+    beside: Budget | None = None,
     *,
     again: bool = False,
 ) -> AsyncIterator[EndpointAgent]:
     """The agent for as long as it is needed; its replies are recorded, and paid for, in the file `record`.
 
     Its first call is made here, before any attempt; `again` makes it also where an earlier process made it. With
-    `beside` it spends from the same cap as another purse, not from one of its own.
+    `beside` it spends from the same cap as another budget, not from one of its own.
     """
     store = Store(record)
     try:
-        purse = Purse(store, budget, beside)
-        await first_call(endpoint, store, purse, "policy", again=again)
-        calls = Calls(when_down="task_only")
-        client = Client(endpoint, calls, store, purse, purpose="policy", observe=observe)
+        spending = Budget(store, budget, beside)
+        await first_call(endpoint, store, spending, "policy", again=again)
+        calls = CallsConfig(when_down="task_only")
+        client = Client(endpoint, calls, store, spending, purpose="policy", observe=observe)
         try:
             yield EndpointAgent(client, limits)
         finally:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from arise.config.llm import Annotation as Settings
+from arise.config.llm import AnnotationConfig as Settings
 from arise.llm.client import Client, Unanswered
 from arise.llm.evaluation import digest
 from arise.llm.prompt import Template, render, to_json

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from random import uniform
 
-from arise.config.llm import Calls, Endpoint
+from arise.config.llm import CallsConfig, EndpointConfig
 from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient
 from arise.llm.limits import Breaker, Pace, State
 from arise.llm.prompt import CONTRACT, to_json
-from arise.llm.spend import Bill, Purse
+from arise.llm.spend import Bill, Budget
 from arise.llm.stops import JudgeChanged, ModelUnusable
 from arise.llm.usage import size_of
 from arise.run.calls import Recorded, Store
@@ -61,19 +61,19 @@ class Client:
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        calls: Calls,
+        endpoint: EndpointConfig,
+        calls: CallsConfig,
         store: Store,
-        purse: Purse,
+        budget: Budget,
         *,
         purpose: str,
         allow_change: tuple[str, ...] = (),
         observe: Observe | None = None,
         contract: int = CONTRACT,
     ) -> None:
-        purse.require_price(endpoint)
+        budget.require_price(endpoint)
         self.endpoint, self.calls, self.purpose = endpoint, calls, purpose
-        self._store, self._purse, self._allowed, self._contract = store, purse, allow_change, contract
+        self._store, self._budget, self._allowed, self._contract = store, budget, allow_change, contract
         self._observe = observe or (lambda _name, _fields: None)
         self._connection = Connection(endpoint)
         self._pace = Pace(calls.concurrency, calls.requests_per_minute)
@@ -128,7 +128,7 @@ class Client:
 
     async def _try(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
         """The ladder once, paid for and recorded."""
-        bill = Bill(self._purse, self.endpoint, size_of(prompt.messages, self.endpoint).most, key, self.purpose)
+        bill = Bill(self._budget, self.endpoint, size_of(prompt.messages, self.endpoint).most, key, self.purpose)
         await bill.reserve()
         started = time.monotonic()
         ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls, bill)
@@ -182,7 +182,7 @@ class Client:
 class _Ladder:
     """Tries one prompt until it is answered, refused, out of attempts or out of time."""
 
-    def __init__(self, connection: Connection, pace: Pace, breaker: Breaker, calls: Calls, bill: Bill) -> None:
+    def __init__(self, connection: Connection, pace: Pace, breaker: Breaker, calls: CallsConfig, bill: Bill) -> None:
         self._connection, self._pace, self._breaker, self._calls = connection, pace, breaker, calls
         self._bill = bill
         self._failures = self._limited = 0

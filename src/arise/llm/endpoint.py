@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from arise.config.llm import Endpoint
+from arise.config.llm import EndpointConfig
 from arise.llm.completion import NotACompletion, read_completion
 from arise.llm.prompt import to_json
 from arise.llm.spend import own_host
@@ -91,7 +91,7 @@ class Denied(CallFailed):
 class Connection:
     """An endpoint with its connection pool."""
 
-    endpoint: Endpoint
+    endpoint: EndpointConfig
 
     def __post_init__(self) -> None:
         self._key = os.environ.get(self.endpoint.api_key_env, "").strip()

@@ -7,17 +7,17 @@ import os
 import time
 from dataclasses import dataclass
 
-from arise.config.llm import Calls, Endpoint
+from arise.config.llm import CallsConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.llm.client import Client, Reply, Unanswered
 from arise.llm.endpoint import Denied, RateLimited, Refused, Transient
 from arise.llm.prompt import to_json
-from arise.llm.spend import Purse, own_host
+from arise.llm.spend import Budget, own_host
 from arise.run.calls import Store
 
 FIRST_CALL = "first_call"
 """The only key of the JSON object in the user message."""
-CALLS = Calls(
+CALLS = CallsConfig(
     concurrency=1, request_timeout=30.0, deadline=40.0, transport_attempts=3, breaker_after=100, when_down="task_only"
 )
 
@@ -39,7 +39,9 @@ class Greeting:
         return (FIRST_CALL, *self.asker)
 
 
-async def first_call(endpoint: Endpoint, store: Store, purse: Purse, purpose: str, *, again: bool = False) -> None:
+async def first_call(
+    endpoint: EndpointConfig, store: Store, budget: Budget, purpose: str, *, again: bool = False
+) -> None:
     """Ask for one token; refuse an endpoint that has no key, denies the request or cannot be reached.
 
     `again` asks even where a reply of this endpoint is on record. A server that is only busy (429) has shown that it
@@ -47,32 +49,32 @@ async def first_call(endpoint: Endpoint, store: Store, purse: Purse, purpose: st
     """
     require_key(endpoint)
     asker = (endpoint.base_url, endpoint.api_key_env, *([str(time.time_ns())] if again else []))
-    reply = await _asked(endpoint.model_copy(update={"max_tokens": 1}), store, purse, purpose, asker)
+    reply = await _asked(endpoint.model_copy(update={"max_tokens": 1}), store, budget, purpose, asker)
     if isinstance(reply, Unanswered) and reply.reason == Refused.kind:
         # Some reasoning models refuse a limit that leaves no room for an answer.
-        reply = await _asked(endpoint, store, purse, purpose, asker)
+        reply = await _asked(endpoint, store, budget, purpose, asker)
     if isinstance(reply, Unanswered) and reply.reason != RateLimited.kind:
         raise _unusable(endpoint, str(reply), _remedy(endpoint, reply))
 
 
 async def _asked(
-    endpoint: Endpoint, store: Store, purse: Purse, purpose: str, asker: tuple[str, ...]
+    endpoint: EndpointConfig, store: Store, budget: Budget, purpose: str, asker: tuple[str, ...]
 ) -> Reply | Unanswered:
-    client = Client(endpoint, CALLS, store, purse, purpose=purpose)
+    client = Client(endpoint, CALLS, store, budget, purpose=purpose)
     try:
         return await client.ask(Greeting(asker))
     finally:
         await client.close()
 
 
-def require_key(endpoint: Endpoint) -> None:
+def require_key(endpoint: EndpointConfig) -> None:
     """Refuse an endpoint whose key is not in the environment; a server of one's own needs none."""
     if not os.environ.get(endpoint.api_key_env) and not own_host(endpoint.base_url):
         what = f"the environment variable {endpoint.api_key_env} holds no key"
         raise _unusable(endpoint, what, f"export {endpoint.api_key_env}=..., or name the variable that holds the key")
 
 
-def _remedy(endpoint: Endpoint, reply: Unanswered) -> str:
+def _remedy(endpoint: EndpointConfig, reply: Unanswered) -> str:
     if reply.reason == Denied.kind and "404" in reply.detail:
         return f"check the model's name ({endpoint.model}) and the address ({endpoint.base_url})"
     if reply.reason == Denied.kind:
@@ -82,7 +84,7 @@ def _remedy(endpoint: Endpoint, reply: Unanswered) -> str:
     return "check the settings of the endpoint: model, temperature, top_p, max_tokens and extra_body"
 
 
-def _unusable(endpoint: Endpoint, what: str, remedy: str) -> AriseError:
+def _unusable(endpoint: EndpointConfig, what: str, remedy: str) -> AriseError:
     return AriseError(
         "endpoint",
         Exit.JUDGE,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from arise.config.llm import Budget, Endpoint, Price
+from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.llm.stops import BudgetExhausted, PriceUnknown
 from arise.run.calls import Charge, Recorded, Store, Usage
 
@@ -66,12 +66,12 @@ class _Account:
         self.settled = asyncio.Event()
 
 
-class Purse:
+class Budget:
     """Spend of a run against its cap, shared by all clients of one store; `beside` shares the cap of another store."""
 
-    def __init__(self, store: Store, budget: Budget | None = None, beside: "Purse | None" = None) -> None:
-        self._store, self._budget = store, budget or Budget()
-        self._account: _Account = beside._account if beside else _Account(self._budget.max_usd)
+    def __init__(self, store: Store, config: BudgetConfig | None = None, beside: "Budget | None" = None) -> None:
+        self._store, self._config = store, config or BudgetConfig()
+        self._account: _Account = beside._account if beside else _Account(self._config.max_usd)
         totals = store.totals()
         self._account.spent += sum(total.nano_usd for total in totals)
         self._unpriced = sum(total.unpriced for total in totals)
@@ -95,19 +95,19 @@ class Purse:
                 sums[f"spent.{total.purpose}.{name}"] += value
         return dict(sums)
 
-    def require_price(self, endpoint: Endpoint) -> None:
+    def require_price(self, endpoint: EndpointConfig) -> None:
         """A cap without a known price would cap nothing: an error before anything is spent."""
         if self._account.cap is not None and self.price(endpoint, Usage(prompt_tokens=1)) is None:
             raise PriceUnknown(endpoint.model, endpoint.base_url)
 
-    def price(self, endpoint: Endpoint, usage: Usage | None) -> int | None:
+    def price(self, endpoint: EndpointConfig, usage: Usage | None) -> int | None:
         """Nano-dollars of a reply, or None if its usage or price is not known."""
         if usage is None:
             return None
-        prices = self._budget.prices if endpoint.price is None else {endpoint.model: endpoint.price}
+        prices = self._config.prices if endpoint.price is None else {endpoint.model: endpoint.price}
         return cost(endpoint.model, endpoint.base_url, usage, prices)
 
-    async def reserve(self, endpoint: Endpoint, most: Usage, key: str, purpose: str) -> Reservation:
+    async def reserve(self, endpoint: EndpointConfig, most: Usage, key: str, purpose: str) -> Reservation:
         """Hold the most that a request can cost; waits while what is in flight may use up the cap.
 
         Raises BudgetExhausted once what is spent has reached the cap.
@@ -135,7 +135,7 @@ class Purse:
             self._store.forget(held.noted)
         self._settle(held, 0)
 
-    def pay(self, held: Reservation, endpoint: Endpoint, reply: Recorded, keep: bool) -> int | None:
+    def pay(self, held: Reservation, endpoint: EndpointConfig, reply: Recorded, keep: bool) -> int | None:
         """Record a reply with its cost, which is given back; None if it is not known."""
         nano_usd = self.price(endpoint, reply.usage)
         try:
@@ -144,7 +144,7 @@ class Purse:
             self._settle(held, nano_usd, bool(reply.estimated))
         return nano_usd
 
-    def pay_lost(self, held: Reservation, endpoint: Endpoint, billed: Usage, reason: str) -> None:
+    def pay_lost(self, held: Reservation, endpoint: EndpointConfig, billed: Usage, reason: str) -> None:
         """Record the cost of a request that may have been billed although it gave no reply."""
         nano_usd = self.price(endpoint, billed)
         if not nano_usd:
@@ -179,27 +179,27 @@ class Purse:
 class Bill:
     """What the requests of one call cost, one reservation at a time."""
 
-    def __init__(self, purse: Purse, endpoint: Endpoint, most: Usage, key: str, purpose: str) -> None:
-        self._purse, self._endpoint, self._most, self._key, self._purpose = purse, endpoint, most, key, purpose
+    def __init__(self, budget: Budget, endpoint: EndpointConfig, most: Usage, key: str, purpose: str) -> None:
+        self._budget, self._endpoint, self._most, self._key, self._purpose = budget, endpoint, most, key, purpose
         self._held: Reservation | None = None
         self._sent = False
 
     async def reserve(self) -> None:
         """Hold the most that the next request can cost, unless it is held already."""
         if self._held is None:
-            self._held = await self._purse.reserve(self._endpoint, self._most, self._key, self._purpose)
+            self._held = await self._budget.reserve(self._endpoint, self._most, self._key, self._purpose)
 
     def sending(self) -> None:
         """Note that the request goes out now."""
         assert self._held is not None
-        self._purse.sending(self._held)
+        self._budget.sending(self._held)
         self._sent = True
 
     def pay(self, recorded: Recorded, keep: bool = True) -> int | None:
         """Record a reply with its cost."""
         held = self._take()
         assert held is not None
-        return self._purse.pay(held, self._endpoint, recorded, keep)
+        return self._budget.pay(held, self._endpoint, recorded, keep)
 
     def failed(self, billed: Usage | None, reason: str) -> None:
         """Settle a request without a reply; `billed` is what it may have cost."""
@@ -207,9 +207,9 @@ class Bill:
         if held is None:
             return
         if billed is None:
-            self._purse.release(held)
+            self._budget.release(held)
         else:
-            self._purse.pay_lost(held, self._endpoint, billed, reason)
+            self._budget.pay_lost(held, self._endpoint, billed, reason)
 
     def close(self) -> None:
         """Settle what is left of a call that was cancelled: a request on its way may be billed."""
@@ -220,7 +220,7 @@ class Bill:
         return held
 
 
-def cost(model: str, base_url: str, usage: Usage, stated: Mapping[str, Price]) -> int | None:
+def cost(model: str, base_url: str, usage: Usage, stated: Mapping[str, PriceConfig]) -> int | None:
     """Nano-dollars at the stated price, else at the public one; None for a server of one's own without a price."""
     price = stated.get(model)
     if price is not None:

@@ -7,7 +7,7 @@ reports is believed within bounds; what is missing is estimated, and what is imp
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from arise.config.llm import Endpoint
+from arise.config.llm import EndpointConfig
 from arise.run.calls import Usage
 
 TEMPLATE_TOKENS = 1024
@@ -35,7 +35,7 @@ class Size:
         return Usage(prompt_tokens=self.prompt_bytes + TEMPLATE_TOKENS, completion_tokens=completion)
 
 
-def size_of(messages: Iterable[dict[str, str]], endpoint: Endpoint) -> Size:
+def size_of(messages: Iterable[dict[str, str]], endpoint: EndpointConfig) -> Size:
     """The size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
     prompt = sum(len(text.encode("utf-8", "replace")) for message in messages for text in message.values())
     extra = endpoint.extra_body

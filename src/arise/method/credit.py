@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arise.config import Credit
+from arise.config import SeparateCredit
 from arise.method.advantage import advantage_parts, combined_advantages
 from arise.method.arrays import Floats
 from arise.method.pass_rate import verdict_arrays
@@ -25,7 +25,7 @@ CreditRule = Callable[[Group, Pool], Advantages | None]
 """From a judged group to its advantages; None for a group that is not learned from."""
 
 
-def separate_credit(credit: Credit) -> CreditRule:
+def separate_credit(credit: SeparateCredit) -> CreditRule:
     """The paper's rule: outcome and each rubric of the pool normalised apart, then combined."""
 
     def rule(group: Group, pool: Pool) -> Advantages | None:
@@ -34,7 +34,7 @@ def separate_credit(credit: Credit) -> CreditRule:
     return rule
 
 
-def group_advantages(group: Group, rubric_ids: Sequence[str], credit: Credit) -> Advantages | None:
+def group_advantages(group: Group, rubric_ids: Sequence[str], credit: SeparateCredit) -> Advantages | None:
     """Eqs. 15-17 applied to one group; None for an incomplete group, which is dropped and never filled with zeros."""
     if not group.complete:
         return None

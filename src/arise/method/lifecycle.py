@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arise.config.pool import PoolLimits
+from arise.config.pool import PoolConfig
 from arise.method.pass_rate import pass_rate
 from arise.types import Fate, Pair, Pool, PoolEvent, Proposal, Rewrite, Rubric, Skill, Tally
 
-PAPER = PoolLimits()
+PAPER = PoolConfig()
 UNCHANGED = "skill unchanged: "
 """How the note of a refinement without a new text begins."""
 
@@ -26,7 +26,7 @@ def fate(active: bool, passes: int, evaluations: int, activate_at: float = 0.3, 
     return Fate.HIDE if active else Fate.KEEP
 
 
-def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolLimits = PAPER) -> dict[str, Fate]:
+def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolConfig = PAPER) -> dict[str, Fate]:
     """The fate of every pair; one with fewer than `min_evaluations` applicable verdicts is kept as it is."""
     unknown = sorted(set(tallies) - {rubric.id for rubric in pool.rubrics})
     if unknown:
@@ -44,7 +44,7 @@ def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolLimits = PAPER) 
 
 
 def deciding(
-    tallies: Mapping[str, Tally], unguided: Mapping[str, Tally], limits: PoolLimits = PAPER
+    tallies: Mapping[str, Tally], unguided: Mapping[str, Tally], limits: PoolConfig = PAPER
 ) -> dict[str, Tally]:
     """The counts that decide each pair's fate: all of the window's, or with `rate = "unguided"` the unguided ones.
 
@@ -55,7 +55,7 @@ def deciding(
     return {name: own if (own := unguided.get(name, Tally())).evaluations else every for name, every in tallies.items()}
 
 
-def room(pool: Pool, decided: Mapping[str, Fate], limits: PoolLimits = PAPER) -> int:
+def room(pool: Pool, decided: Mapping[str, Fate], limits: PoolConfig = PAPER) -> int:
     """How many new pairs this update may still add: at most `max_new_pairs`, and the pool stays within `max_pairs`."""
     staying = sum(decided[rubric.id] is not Fate.RETIRE for rubric in pool.rubrics)
     return max(0, min(limits.max_new_pairs, limits.max_pairs - staying))
@@ -82,7 +82,7 @@ def evolve(
     unguided: Mapping[str, Tally] | None = None,
     rewrites: Mapping[str, Rewrite] | None = None,
     proposals: Sequence[Proposal] = (),
-    limits: PoolLimits = PAPER,
+    limits: PoolConfig = PAPER,
 ) -> Evolution:
     """Eq. 6 — P_{k+1}: skills activated, refined and hidden, mastered pairs gone, new ones in with hidden skills."""
     unguided, rewrites = unguided or {}, rewrites or {}

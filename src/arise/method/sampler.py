@@ -15,7 +15,7 @@ from arise.method.coverage import CoverageMap, discovery_probability, inverse_at
 from arise.method.ledger import CAPABILITIES, Ledger, require_format
 from arise.method.pass_rate import verdict_arrays
 from arise.method.weighted_pick import WeightedPick
-from arise.types import Capability, Cell, Draw, Group, Path, Pool, Task
+from arise.types import Capability, Cell, Draw, DrawPath, Group, Pool, Task
 
 FORMAT = 1
 
@@ -170,18 +170,18 @@ class _Batch:
     def next_slot(self) -> Draw:
         """Discovery with probability rho while it has candidates, else an eligible cell, else the fallback."""
         if self.discovery.left and self.random.random() < self.rho:
-            return self._discover(Path.DISCOVERY, self.discovery)
+            return self._discover(DrawPath.DISCOVERY, self.discovery)
         eligible = np.flatnonzero((self.open_members > 0) & (self.quota_left > 0))
         if len(eligible):
             return self._adapt(eligible)
         if self.discovery.left:
-            return self._discover(Path.FALLBACK, self.discovery)
+            return self._discover(DrawPath.FALLBACK, self.discovery)
         if self.anything is None:
             everything = np.arange(len(self.types_X))
             self.anything = self._inverse_attempts(everything[~np.isin(everything, list(self.taken))])
-        return self._discover(Path.FALLBACK, self.anything)
+        return self._discover(DrawPath.FALLBACK, self.anything)
 
-    def _discover(self, path: Path, candidates: WeightedPick) -> Draw:
+    def _discover(self, path: DrawPath, candidates: WeightedPick) -> Draw:
         x, probability = candidates.draw(self.random)
         self.take(x)
         attempts = int(self.coverage.attempts_X[x])
@@ -200,7 +200,7 @@ class _Batch:
         self.take(x)
         return Draw(
             self.coverage.task_ids[x],
-            Path.ADAPTIVE,
+            DrawPath.ADAPTIVE,
             float(probabilities[chosen]) / open_members,
             self.rho,
             self.cells[n],

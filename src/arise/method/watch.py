@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arise.config.pool import Watch
+from arise.config.pool import WatchConfig
 from arise.method.lifecycle import Evolution
 from arise.method.pass_rate import pass_rate
 from arise.types import Pair, Pool, PoolEvent, Rejection, Return, Tally
@@ -26,7 +26,7 @@ class Relapse:
 
 
 def unlearned(
-    pool: Pool, tallies: Mapping[str, Tally], watch: Watch, unguided: Mapping[str, Tally] | None = None
+    pool: Pool, tallies: Mapping[str, Tally], watch: WatchConfig, unguided: Mapping[str, Tally] | None = None
 ) -> tuple[Relapse, ...]:
     """Retired pairs whose pass rate among enough watched verdicts has fallen below the threshold, worst first."""
     rates: dict[str, float] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from arise.config import Config
-from arise.config.records import TrackerName, Trackers
+from arise.config.records import TrackerName, TrackersConfig
 
 WAITING = 256
 """Iterations that may wait for a tracker before it counts as hanging."""
@@ -98,14 +98,14 @@ def mirrors(config: Config, folder: Path, tell: Callable[[str], None]) -> Mirror
     return Mirrors(openers, tell)
 
 
-def _opener(kind: Callable[..., Tracker], folder: Path, chosen: Trackers, settings: dict[str, Any]) -> Open:
+def _opener(kind: Callable[..., Tracker], folder: Path, chosen: TrackersConfig, settings: dict[str, Any]) -> Open:
     return lambda: kind(folder, chosen, settings)
 
 
 class TensorBoard:
     """Event files below the run folder."""
 
-    def __init__(self, folder: Path, _: Trackers, __: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, _: TrackersConfig, __: Mapping[str, Any]) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -125,7 +125,7 @@ class TensorBoard:
 class WeightsAndBiases:
     """A run of wandb; offline unless `trackers.online` is set, then `wandb sync` sends it later."""
 
-    def __init__(self, folder: Path, chosen: Trackers, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, chosen: TrackersConfig, settings: Mapping[str, Any]) -> None:
         import wandb
 
         self._run = wandb.init(
@@ -148,7 +148,7 @@ class WeightsAndBiases:
 class Trackio:
     """A local Trackio project."""
 
-    def __init__(self, folder: Path, chosen: Trackers, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, chosen: TrackersConfig, settings: Mapping[str, Any]) -> None:
         import trackio
 
         self._run = trackio.init(project=chosen.project, name=folder.name, config=dict(settings), resume="allow")
@@ -163,7 +163,7 @@ class Trackio:
 class MlFlow:
     """A run of MLflow: at MLFLOW_TRACKING_URI when `trackers.online` is set, else in a file of the run folder."""
 
-    def __init__(self, folder: Path, chosen: Trackers, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, chosen: TrackersConfig, settings: Mapping[str, Any]) -> None:
         from mlflow import MlflowClient
 
         place = None if chosen.online else f"sqlite:///{_made(folder / 'trackers')}/mlflow.db"

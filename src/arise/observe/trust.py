@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from arise.config import Config
 from arise.llm.meter import Meter
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.method.alarm import Divergence, Signal, divergence, signal_of
 from arise.run.store import RunStore
 from arise.types import Group, Tally
@@ -18,11 +18,11 @@ class Trust:
     """The alarm over a run's own record, at every pool update; a resumed run knows what came before it."""
 
     def __init__(
-        self, config: Config, store: RunStore, iteration: int, purse: Purse | None = None, meter: Meter | None = None
+        self, config: Config, store: RunStore, iteration: int, budget: Budget | None = None, meter: Meter | None = None
     ) -> None:
         self._every, self._iterations = config.pool.update_every, config.train.iterations
         self._window = max(2, self._every)
-        self._purse, self._meter = purse, meter
+        self._budget, self._meter = budget, meter
         self._signals = recorded_signals(store, iteration - 2 * self._window, iteration)
 
     def numbers(self, iteration: int, groups: Sequence[Group]) -> dict[str, float]:
@@ -42,11 +42,11 @@ class Trust:
 
     def money(self, iteration: int) -> str:
         """Spend so far and where it is heading; empty where no call costs anything because there is none."""
-        return str(self._purse.forecast(iteration, self._iterations)) if self._purse else ""
+        return str(self._budget.forecast(iteration, self._iterations)) if self._budget else ""
 
     def costs(self) -> dict[str, float]:
         """How long the judge took in the iteration that just ended, and what calls have cost up to its end."""
-        return (self._meter.lap() if self._meter else {}) | (self._purse.so_far() if self._purse else {})
+        return (self._meter.lap() if self._meter else {}) | (self._budget.so_far() if self._budget else {})
 
     def summary(self, store: RunStore) -> list[str]:
         """What a person should know at the end: how many verdicts could be had, what they cost, every alarm."""

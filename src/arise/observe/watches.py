@@ -11,7 +11,7 @@ from arise.state import State
 from arise.types import Group, StepStats
 
 
-class Watching:
+class Observers:
     """Passes everything on to the display; what it adds can slow a run by a write, and never stop it."""
 
     def __init__(self, display: Display, store: RunStore, mirrors: Mirrors) -> None:

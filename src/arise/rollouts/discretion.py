@@ -10,7 +10,7 @@ from arise.types import ShownSkill, Task, Trajectory, Turn
 
 
 @dataclass
-class Discreet:
+class RedactingAgent:
     """The agent, with keys redacted from what it leaves; with `keep` they stay and the first one is told of."""
 
     agent: Agent

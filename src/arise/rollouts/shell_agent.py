@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from arise.config import Agent, Sampling
+from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Engine, PolicyLost, Sandbox
 from arise.rollouts.time_limit import UP
 from arise.types import (
@@ -54,7 +54,7 @@ def observe(result: CommandResult, limit: int) -> Observation:
     return Observation(text or ("error" if failed else "done"), failed, cut or result.truncated)
 
 
-async def act(text: str, finish: str, sandbox: Sandbox, limits: Agent) -> tuple[Turn, StopReason | None]:
+async def act(text: str, finish: str, sandbox: Sandbox, limits: AgentConfig) -> tuple[Turn, StopReason | None]:
     """Run what the policy wrote; gives the turn, and why the attempt ends here, if it does."""
     if finish == "context":
         return Turn(text), StopReason.CONTEXT_LIMIT
@@ -96,7 +96,7 @@ class _Record:
 class ShellAgent:
     """Runs one attempt of the policy in a sandbox and keeps its exact token record."""
 
-    def __init__(self, engine: Engine, chat: Chat, limits: Agent, sampling: Sampling) -> None:
+    def __init__(self, engine: Engine, chat: Chat, limits: AgentConfig, sampling: SamplingConfig) -> None:
         self.engine, self.chat, self.limits, self.sampling = engine, chat, limits, sampling
 
     async def attempt(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from arise.config.file import ConfigError
-from arise.config.pool import PoolLimits
+from arise.config.pool import PoolConfig
 from arise.errors import AriseError, Exit
 from arise.run.folder import CONFIG_FILE
 from arise.run.read_only import read_only
@@ -80,7 +80,7 @@ class Snapshot:
     @property
     def update_every(self) -> int:
         """Iterations in a window: the pool changes at its end."""
-        return int(self.config().get("pool", {}).get("update_every", PoolLimits().update_every))
+        return int(self.config().get("pool", {}).get("update_every", PoolConfig().update_every))
 
     def query(self, sql: str, parameters: Given = ()) -> list[tuple[Any, ...]]:
         """Anything the other methods do not give."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from arise.types import Draw, Path
+from arise.types import Draw, DrawPath
 
 
 class Mass(NamedTuple):
@@ -14,7 +14,7 @@ class Mass(NamedTuple):
 
 def why(draw: Draw, mass: Mass | None = None) -> str:
     """`Adaptive: Verification in unit harmonization looked improvable ...`; `mass` is that of the draw's cell."""
-    if draw.path is Path.ADAPTIVE:
+    if draw.path is DrawPath.ADAPTIVE:
         return _adaptive(draw, mass)
     return _REASONS[draw.path](draw)
 
@@ -56,7 +56,12 @@ def _vade(draw: Draw) -> str:
     )
 
 
-_REASONS = {Path.DISCOVERY: _discovery, Path.FALLBACK: _fallback, Path.UNIFORM: _uniform, Path.VADE: _vade}
+_REASONS = {
+    DrawPath.DISCOVERY: _discovery,
+    DrawPath.FALLBACK: _fallback,
+    DrawPath.UNIFORM: _uniform,
+    DrawPath.VADE: _vade,
+}
 
 
 def _number(value: float | None) -> str:

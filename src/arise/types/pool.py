@@ -155,7 +155,7 @@ class Cell(NamedTuple):
     capability: Capability
 
 
-class Path(StrEnum):
+class DrawPath(StrEnum):
     """How a batch slot was filled."""
 
     DISCOVERY = "discovery"
@@ -170,7 +170,7 @@ class Draw:
     """One batch slot and why: path, selection probability, and for adaptive slots the cell, p~, w and quota left."""
 
     task_id: str
-    path: Path
+    path: DrawPath
     probability: float
     rho: float | None = None
     cell: Cell | None = None

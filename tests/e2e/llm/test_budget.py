@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from arise.config.llm import Budget, Calls, Endpoint, Price
+from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, PriceConfig
 from arise.llm.client import Client, Reply
 from arise.llm.prompt import Prompt, Template
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.llm.stops import BudgetExhausted, PriceUnknown
 from arise.llm.usage import Size, counted
 from arise.run.calls import Store, Usage, damage
 from arise.testing import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Status, in_thread
 from tests.unit.llm.builders import QUICK, client
 
-PRICE = Price(input=1.0, output=100.0)
+PRICE = PriceConfig(input=1.0, output=100.0)
 WORDS = "word " * 80
 """100 tokens by the fake's own count."""
 TRUE_COST = 0.011
@@ -36,9 +36,11 @@ def prompt(number: int) -> Prompt:
 
 def asking(fake: FakeLLM, store: Store, cap: float, concurrency: int = 64, **endpoint: Any) -> Client:
     values = {"model": "judge-1", "base_url": fake.base_url, "max_tokens": 100, "price": PRICE} | endpoint
-    settings = Endpoint.model_validate(values)
-    calls = Calls(concurrency=concurrency, transport_attempts=1, request_timeout=2.0, deadline=8.0, breaker_after=1000)
-    return Client(settings, calls, store, Purse(store, Budget(max_usd=cap)), purpose="judge")
+    settings = EndpointConfig.model_validate(values)
+    calls = CallsConfig(
+        concurrency=concurrency, transport_attempts=1, request_timeout=2.0, deadline=8.0, breaker_after=1000
+    )
+    return Client(settings, calls, store, Budget(store, BudgetConfig(max_usd=cap)), purpose="judge")
 
 
 async def session(path: Path, action: Action, cap: float, first: int, count: int = 300) -> tuple[int, int, float]:
@@ -51,7 +53,7 @@ async def session(path: Path, action: Action, cap: float, first: int, count: int
         stopped = [result for result in results if isinstance(result, BaseException)]
         assert all(isinstance(stop, BudgetExhausted) for stop in stopped)
         assert stopped
-        return len(fake.asks), sum(isinstance(result, Reply) for result in results), Purse(store).spent
+        return len(fake.asks), sum(isinstance(result, Reply) for result in results), Budget(store).spent
 
 
 def lied(**usage: object) -> RawBody:
@@ -108,7 +110,7 @@ def test_costs_of_our_own_estimate_are_marked(tmp_path: Path) -> None:
     asyncio.run(session(path, LIES["no usage"], 0.1, 0))
     with closing(Store(path)) as store:
         assert store.estimated() == sum(total.calls for total in store.totals()) > 0
-        assert "calls counted by our own estimate" in str(Purse(store).forecast(1, 2))
+        assert "calls counted by our own estimate" in str(Budget(store).forecast(1, 2))
     with closing(sqlite3.connect(path)) as db:
         (reason,) = db.execute("SELECT DISTINCT reason FROM estimates").fetchall()
     assert reason == ("no prompt_tokens reported; no completion_tokens reported",)
@@ -130,10 +132,10 @@ def test_a_request_without_a_reply_counts_if_it_may_have_been_billed(action: Act
         store = Store()
         async with FakeLLM(lambda _: action) as fake:
             calls = QUICK.model_copy(update={"request_timeout": 3.0, "deadline": 4.0, "transport_attempts": 1})
-            asks = client(fake, calls, store, Budget(prices={"judge-1": PRICE}))
+            asks = client(fake, calls, store, BudgetConfig(prices={"judge-1": PRICE}))
             await asks.ask(prompt(0))
             await asks.close()
-        return Purse(store).spent_nano, store.estimated()
+        return Budget(store).spent_nano, store.estimated()
 
     spent, estimated = asyncio.run(run())
     assert (spent > 0, estimated > 0) == (billed, billed)
@@ -143,26 +145,27 @@ def test_a_connection_that_never_came_about_costs_nothing() -> None:
     async def run() -> int:
         store = Store()
         async with FakeLLM(lambda _: Say("")) as fake:
-            asks = client(fake, QUICK, store, Budget(prices={"judge-1": PRICE}))
+            asks = client(fake, QUICK, store, BudgetConfig(prices={"judge-1": PRICE}))
         await asks.ask(prompt(0))
         await asks.close()
-        return Purse(store).spent_nano
+        return Budget(store).spent_nano
 
     assert asyncio.run(run()) == 0
 
 
 DYING = """
 import asyncio, sys
-from arise.config.llm import Budget, Calls, Endpoint, Price
+from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, PriceConfig
 from arise.llm.client import Client
 from arise.llm.prompt import Prompt, Template
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.run.calls import Store
 
 async def main():
     store = Store(sys.argv[1])
-    endpoint = Endpoint(model="judge-1", base_url=sys.argv[2], max_tokens=100, price=Price(input=1.0, output=100.0))
-    asks = Client(endpoint, Calls(), store, Purse(store, Budget(max_usd=1.0)), purpose="judge")
+    price = PriceConfig(input=1.0, output=100.0)
+    endpoint = EndpointConfig(model="judge-1", base_url=sys.argv[2], max_tokens=100, price=price)
+    asks = Client(endpoint, CallsConfig(), store, Budget(store, BudgetConfig(max_usd=1.0)), purpose="judge")
     await asyncio.gather(*(asks.ask(Prompt(Template.PAIR_GENERATION, "s", f'{{"n": {n}}}', "h")) for n in range(5)))
 
 asyncio.run(main())
@@ -183,7 +186,7 @@ def test_calls_in_flight_when_the_process_died_count_in_full_once(tmp_path: Path
         assert len(fake.asks) == 5
     for _ in range(2):
         with closing(Store(path)) as store:
-            assert 5 * 0.01 <= Purse(store).spent <= 5 * MOST
+            assert 5 * 0.01 <= Budget(store).spent <= 5 * MOST
             assert [(total.calls, total.unpriced) for total in store.totals()] == [(5, 0)]
             assert store.estimated() == 5
     assert list(damage(path)) == []
@@ -199,7 +202,7 @@ def test_a_call_cancelled_in_flight_is_paid_for(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
             await asks.close(grace=0.0)
             await asyncio.gather(waiting, return_exceptions=True)
-        return Purse(store).spent_nano
+        return Budget(store).spent_nano
 
     assert asyncio.run(run()) > 0
 
@@ -230,15 +233,15 @@ def test_a_server_of_ones_own_is_free_only_if_that_is_said() -> None:
 def test_two_stores_can_share_one_cap(tmp_path: Path) -> None:
     async def run() -> float:
         first, second = Store(), Store()
-        purse = Purse(first, Budget(max_usd=0.1))
+        budget = Budget(first, BudgetConfig(max_usd=0.1))
         async with FakeLLM(lambda _: Say(WORDS)) as fake:
             clients = [asking(fake, first, 0.0), asking(fake, second, 0.0)]
-            clients[0]._purse, clients[1]._purse = purse, Purse(second, beside=purse)
+            clients[0]._budget, clients[1]._budget = budget, Budget(second, beside=budget)
             calls = [asks.ask(prompt(n)) for asks in clients for n in range(50)]
             await asyncio.gather(*calls, return_exceptions=True)
             for asks in clients:
                 await asks.close()
-        return (Purse(first).spent_nano + Purse(second).spent_nano) / 1e9
+        return (Budget(first).spent_nano + Budget(second).spent_nano) / 1e9
 
     assert 0.1 <= asyncio.run(run()) <= 0.1 + MOST
 
@@ -249,7 +252,7 @@ def test_more_or_longer_replies_of_extra_body_are_reserved_for() -> None:
             asks = asking(fake, store := Store(), 100.0, extra_body=extra)
             await asks.ask(prompt(0))
             await asks.close()
-        return Purse(store).spent_nano
+        return Budget(store).spent_nano
 
     plain, longer, several = (asyncio.run(run(extra)) for extra in ({}, {"max_completion_tokens": 1000}, {"n": 8}))
     assert longer > 5 * plain
@@ -279,7 +282,7 @@ def test_a_retry_reserves_again(tmp_path: Path) -> None:
     async def run() -> tuple[int, Store]:
         store = Store(tmp_path / "calls.db")
         async with FakeLLM(asked_once) as fake:
-            asks = client(fake, QUICK, store, Budget(max_usd=1.0, prices={"judge-1": PRICE}))
+            asks = client(fake, QUICK, store, BudgetConfig(max_usd=1.0, prices={"judge-1": PRICE}))
             assert isinstance(await asks.ask(prompt(0)), Reply)
             await asks.close()
         return len(fake.asks), store

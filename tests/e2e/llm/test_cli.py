@@ -14,8 +14,7 @@ from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.tasks import read_corpus
 from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, always, honest, in_thread
-from arise.types import Draw, Group, Pool, Reflection, Rewrite, Task, Verdict
-from arise.types import Path as DrawPath
+from arise.types import Draw, DrawPath, Group, Pool, Reflection, Rewrite, Task, Verdict
 from arise.types.codec import to_json
 from tests.e2e.llm.test_trust import wavering
 from tests.unit.llm.builders import pool, rollout

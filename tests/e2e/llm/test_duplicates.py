@@ -9,7 +9,7 @@ from typing import Any
 from arise.compose.judges import analyst_rubrics
 from arise.llm.client import Client
 from arise.llm.reflector import LanguageModelReflector
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say
 from arise.types import GenerationRecord, Pair, Reflection, Rubric, Selection, Skill
@@ -45,7 +45,7 @@ def proposed(item: dict[str, Any], avoid: Sequence[Rubric]) -> Reflection:
     async def run() -> Reflection:
         async with FakeLLM(script) as fake:
             settings, store = reflector_settings(fake), Store()
-            client = Client(settings.endpoint, QUICK, store, Purse(store), purpose="reflection")
+            client = Client(settings.endpoint, QUICK, store, Budget(store), purpose="reflection")
             records = tuple(GenerationRecord(f"e{i}", 1, 1, (), "", (), (), (), (), 8, 1) for i in (1, 2))
             pairs = [Pair(rubric, Skill("")) for rubric in avoid]
             found = await LanguageModelReflector(client, settings).propose(Selection(records, 2, 2), pairs, 8, 0)

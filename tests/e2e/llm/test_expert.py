@@ -9,7 +9,7 @@ from arise.analyst.reflector import OfflineReflector, first_skill
 from arise.llm.cases import read_cases
 from arise.llm.client import Client
 from arise.llm.reflector import LanguageModelReflector
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.method.evidence import for_generation, records_of
 from arise.method.lifecycle import refined
 from arise.ports import Judge
@@ -74,7 +74,7 @@ def test_a_pool_grows_from_an_empty_one_through_prompts_alone() -> None:
             asks = client(fake)
             settings = reflector_settings(fake)
             store = Store()
-            reflects = Client(settings.endpoint, QUICK, store, Purse(store), purpose="reflection")
+            reflects = Client(settings.endpoint, QUICK, store, Budget(store), purpose="reflection")
             reflector = LanguageModelReflector(reflects, settings)
             records = records_of(0, await judged_by(judge(fake, asks), Pool()))
             chosen = for_generation(records, seed=0, update=1, round_number=0)

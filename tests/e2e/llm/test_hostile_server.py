@@ -12,7 +12,7 @@ from threading import Event, Thread
 import psutil
 import pytest
 
-from arise.config.llm import Calls
+from arise.config.llm import CallsConfig
 from arise.llm.client import Client, Reply, Unanswered
 from arise.llm.endpoint import retry_after
 from arise.llm.prompt import Prompt, Template
@@ -24,7 +24,7 @@ from tests.e2e.llm.hostile_replies import hostile
 from tests.unit.llm.builders import QUICK, client
 
 LIMIT = 2.0
-ONCE = Calls(concurrency=8, request_timeout=LIMIT, deadline=LIMIT, transport_attempts=1, breaker_after=10**6)
+ONCE = CallsConfig(concurrency=8, request_timeout=LIMIT, deadline=LIMIT, transport_attempts=1, breaker_after=10**6)
 
 
 def prompt(number: int = 0) -> Prompt:

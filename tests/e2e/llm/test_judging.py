@@ -72,10 +72,10 @@ def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
             }
             async with judging(Config.model_validate(values), tmp_path, print) as chosen:
                 assert chosen.judge is not None
-                assert chosen.purse is not None
+                assert chosen.budget is not None
                 await chosen.judge.judge(*CASES.rollouts[0], POOL)
                 assert [ask.model for ask in fake.asks] == ["m", "n", "m", "m"], "both were tried before"
-                assert chosen.purse.spent_nano == 2 * 21_000 + 2 * 1_100_000
+                assert chosen.budget.spent_nano == 2 * 21_000 + 2 * 1_100_000
 
     asyncio.run(run())
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from arise.config.llm import Budget, Calls, Price
+from arise.config.llm import BudgetConfig, CallsConfig, PriceConfig
 from arise.errors import AriseError
 from arise.llm.client import Reply
 from arise.llm.prompt import Prompt, Template
-from arise.llm.spend import Purse, cost
+from arise.llm.spend import Budget, cost
 from arise.llm.stops import BudgetExhausted, StoreUnusable
 from arise.run.calls import Recorded, Store, Usage, damage
 from arise.testing import FakeLLM, Say, always
 from tests.unit.llm.builders import client
 
-CENT = Price(input=0.0, output=100.0)
+CENT = PriceConfig(input=0.0, output=100.0)
 """With 100 completion tokens, exactly one cent a call."""
 
 
@@ -25,8 +25,8 @@ def prompt(number: int) -> Prompt:
     return Prompt(Template.PAIR_GENERATION, "system", f'{{"n": {number}}}', "h")
 
 
-def budget(dollars: float) -> Budget:
-    return Budget(max_usd=dollars, prices={"judge-1": CENT})
+def budget(dollars: float) -> BudgetConfig:
+    return BudgetConfig(max_usd=dollars, prices={"judge-1": CENT})
 
 
 def test_f32_a_cap_of_one_dollar_over_three_resumes(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_f32_a_cap_of_one_dollar_over_three_resumes(tmp_path: Path) -> None:
         """Asks until the budget stops it; gives answered calls and calls in the store."""
         store = Store(tmp_path / "calls.db")
         async with FakeLLM(lambda _: Say("ok", delay=0.01)) as fake:
-            asks = client(fake, Calls(concurrency=32), store, budget(cap))
+            asks = client(fake, CallsConfig(concurrency=32), store, budget(cap))
             results = await asyncio.gather(*(asks.ask(prompt(first + i)) for i in range(300)), return_exceptions=True)
             await asks.close()
             answered = sum(isinstance(result, Reply) for result in results)
@@ -51,7 +51,7 @@ def test_f32_a_cap_of_one_dollar_over_three_resumes(tmp_path: Path) -> None:
         answered, _ = asyncio.run(session(cap, first=1000 * resume))
         total += answered
         store = Store(tmp_path / "calls.db")
-        spent = Purse(store).spent_nano
+        spent = Budget(store).spent_nano
         store.close()
         assert spent == total * 10_000_000, "cumulative spend is exact"
         assert cap <= spent / 1e9 <= cap + 0.32
@@ -76,9 +76,9 @@ def test_f32_forecast() -> None:
     store = Store()
     recorded = Recorded(text="", finish="", model="m", fingerprint="", template_hash="", usage=Usage())
     store.put("k", recorded, "judge", 500_000_000)
-    forecast = Purse(store, budget(1.0)).forecast(done=10, total=30)
+    forecast = Budget(store, budget(1.0)).forecast(done=10, total=30)
     assert (forecast.spent, forecast.expected, forecast.enough) == (0.5, 1.5, False)
-    assert Purse(store).forecast(0, 30).expected is None
+    assert Budget(store).forecast(0, 30).expected is None
 
 
 def test_a_cap_without_a_price_is_an_error_before_anything_is_sent() -> None:
@@ -89,14 +89,14 @@ def test_a_cap_without_a_price_is_an_error_before_anything_is_sent() -> None:
                 update={"base_url": "https://example.org/v1", "model": "own-7b"}
             )
             with pytest.raises(AriseError, match=r"no price is known for 'own-7b'"):
-                Purse(store, Budget(max_usd=1.0)).require_price(elsewhere)
+                Budget(store, BudgetConfig(max_usd=1.0)).require_price(elsewhere)
 
     asyncio.run(run())
 
 
 def test_prices() -> None:
     usage = Usage(prompt_tokens=1_000_000, completion_tokens=1_000_000, cached_tokens=500_000)
-    overrides = {"m": Price(input=2.0, output=4.0, cached=0.5)}
+    overrides = {"m": PriceConfig(input=2.0, output=4.0, cached=0.5)}
     assert cost("m", "https://example.org/v1", usage, overrides) == 5_500_000_000
     assert cost("anything", "http://127.0.0.1:8000/v1", usage, {}) is None, "a paid gateway may run on localhost"
     known = cost("gpt-4o-mini", "https://api.openai.com/v1", Usage(prompt_tokens=1000, completion_tokens=10), {})

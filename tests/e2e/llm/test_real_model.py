@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from arise.config.llm import Calls, Endpoint, ModelJudge
+from arise.config.llm import CallsConfig, EndpointConfig, ModelJudge
 from arise.llm.cases import read_cases
 from arise.llm.client import Client
 from arise.llm.judge import LanguageModelJudge
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say
 from arise.types import Judgment, Pool
@@ -59,10 +59,12 @@ def test_a_real_model_judges_or_is_absent() -> None:
     async def run() -> tuple[Judgment, Judgment, list[str]]:
         model = Model(NAME)
         async with FakeLLM(model) as fake:
-            endpoint = Endpoint(model=NAME, base_url=fake.base_url, context_tokens=8192, max_tokens=256)
-            calls = Calls(concurrency=1, request_timeout=900, deadline=900, transport_attempts=1, format_attempts=2)
+            endpoint = EndpointConfig(model=NAME, base_url=fake.base_url, context_tokens=8192, max_tokens=256)
+            calls = CallsConfig(
+                concurrency=1, request_timeout=900, deadline=900, transport_attempts=1, format_attempts=2
+            )
             store = Store()
-            client = Client(endpoint, calls, store, Purse(store), purpose="judge")
+            client = Client(endpoint, calls, store, Budget(store), purpose="judge")
             judge = LanguageModelJudge(client, ModelJudge(endpoint=endpoint, calls=calls, chars_per_token=4.2))
             judged = await judge.judge(task, rollout, cases.pool)
             analysed = await judge.judge(task, rollout, Pool())

@@ -7,7 +7,7 @@ import numpy as np
 import psutil
 import pytest
 
-from arise.config.llm import Calls
+from arise.config.llm import CallsConfig
 from arise.llm.client import Reply, Unanswered
 from arise.llm.limits import Pace
 from arise.llm.prompt import Prompt, Template
@@ -54,7 +54,7 @@ def test_f1_server_dead_for_five_of_twelve_iterations() -> None:
         nonlocal dead
         history = []
         async with FakeLLM(script) as fake:
-            calls = Calls(
+            calls = CallsConfig(
                 concurrency=8, transport_attempts=2, breaker_after=3, breaker_cooldown=0.05, when_down="task_only"
             )
             asks = client(fake, calls, observe=lambda name, _: events.append(name))
@@ -145,7 +145,7 @@ def test_f1_a_refused_connection_is_an_absence() -> None:
 
 
 def test_f2_ten_percent_of_calls_hang() -> None:
-    calls = Calls(concurrency=16, request_timeout=2.0, deadline=6.0, transport_attempts=4, breaker_after=1000)
+    calls = CallsConfig(concurrency=16, request_timeout=2.0, deadline=6.0, transport_attempts=4, breaker_after=1000)
 
     async def iteration(share: float) -> tuple[float, list[float], int]:
         script = sometimes(lambda _: Say("ok", delay=0.2), Hang(), share, seed=4)
@@ -189,7 +189,7 @@ def test_f2_a_call_that_always_hangs_ends_at_its_deadline() -> None:
 def storm(count: int, concurrency: int) -> None:
     async def run() -> None:
         async with FakeLLM(sometimes(always("ok"), Status(429, retry_after=0.2), 0.5, seed=1)) as fake:
-            calls = Calls(concurrency=concurrency, deadline=120.0, breaker_after=5)
+            calls = CallsConfig(concurrency=concurrency, deadline=120.0, breaker_after=5)
             asks = client(fake, calls)
             replies = await asyncio.gather(*(asks.ask(prompt(i)) for i in range(count)))
             await asks.close()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from arise.baselines.uniform import Uniform
-from arise.types import Path, Pool
+from arise.types import DrawPath, Pool
 from tests.builders import a_group, a_task
 
 TASKS = [a_task(f"x{n}") for n in range(10)]
@@ -36,7 +36,7 @@ def test_a_batch_across_epochs_has_no_task_twice_and_loses_none() -> None:
 
 def test_draws_say_what_they_are() -> None:
     draw = uniform().draw(1, version=0)[0]
-    assert (draw.path, draw.probability, draw.rho, draw.cell) == (Path.UNIFORM, 0.1, None, None)
+    assert (draw.path, draw.probability, draw.rho, draw.cell) == (DrawPath.UNIFORM, 0.1, None, None)
 
 
 def test_unavailable_tasks_keep_their_turn() -> None:

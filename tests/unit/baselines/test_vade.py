@@ -5,7 +5,7 @@ import pytest
 
 from arise.baselines.vade import Vade, top
 from arise.config.sampler import VadeSampling
-from arise.types import Group, Path, Pool
+from arise.types import DrawPath, Group, Pool
 from tests.builders import a_group, a_rollout, a_task, close
 
 TASKS = [a_task(f"x{n}") for n in range(6)]
@@ -28,7 +28,7 @@ def test_the_top_of_the_draw_is_taken_best_first() -> None:
     assert [draw.task_id for draw in draws] == [f"x{x}" for x in np.argsort(-gain)[:3]]
     assert [draw.weight for draw in draws] == sorted(gain, reverse=True)[:3]
     assert [draw.estimate for draw in draws] == [estimates[x] for x in np.argsort(-gain)[:3]]
-    assert {(draw.path, draw.probability) for draw in draws} == {(Path.VADE, 1.0)}
+    assert {(draw.path, draw.probability) for draw in draws} == {(DrawPath.VADE, 1.0)}
 
 
 def test_unavailable_tasks_and_small_corpora() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from arise.compose.evaluations import Policy
-from arise.config.llm import Endpoint
+from arise.compose.evaluations import PolicyChoice
+from arise.config.llm import EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import RAW_FOLDER, raw_file, read_raw, require_label, require_own_label, write_raw
 
@@ -32,7 +32,7 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, label: str) -> N
 
 @pytest.mark.parametrize("model", ["org/model-4.1", "../../model", "...", "modèle", "m" * 300])
 def test_a_model_of_any_name_has_a_label(model: str) -> None:
-    require_label(Policy(endpoint=Endpoint(model=model)).label)
+    require_label(PolicyChoice(endpoint=EndpointConfig(model=model)).label)
 
 
 @pytest.mark.parametrize("label", ["before", "after", "k00005", "retention/k00020", "guidance/base", "../out"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from arise.compose.evaluations import Policy, Wanted, guidance
+from arise.compose.evaluations import PolicyChoice, Wanted, guidance
 from arise.errors import AriseError, Exit
 from arise.evaluation.guidance import arm_of, report
 from arise.run.folder import claim
@@ -56,5 +56,5 @@ def test_a_behaviour_that_never_applied_has_no_rate_and_no_difference() -> None:
 def test_a_run_without_a_skill_is_refused_before_anything_is_tried(tmp_path: Path) -> None:
     write_run(tmp_path / "run", iterations=1)
     with pytest.raises(AriseError, match="there is no skill in its pool") as caught:
-        guidance(tmp_path / "run", claim(tmp_path / "run"), Policy(), Wanted("base"), False, print)
+        guidance(tmp_path / "run", claim(tmp_path / "run"), PolicyChoice(), Wanted("base"), False, print)
     assert caught.value.exit_code == Exit.CONFIG

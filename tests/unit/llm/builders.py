@@ -1,9 +1,9 @@
 """Small values for the language-model tests."""
 
-from arise.config.llm import Budget, Calls, Endpoint, ModelJudge, ModelReflector
+from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, ModelJudge, ModelReflector
 from arise.llm.client import Client, Observe
 from arise.llm.judge import LanguageModelJudge
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.run.calls import Store
 from arise.testing import FakeLLM
 from arise.types import (
@@ -23,7 +23,7 @@ from arise.types import (
 )
 
 TASK = Task("csv-007", "Clean the table and write the totals.", ("data-cleaning-and-normalization",), "data")
-QUICK = Calls(
+QUICK = CallsConfig(
     concurrency=32, request_timeout=2.0, deadline=8.0, transport_attempts=3, breaker_after=1000, breaker_cooldown=0.2
 )
 
@@ -55,19 +55,19 @@ def rollout(text: str = "ls", name: str = "t0", turns: int = 2, shown: tuple[Sho
 
 def client(
     fake: FakeLLM,
-    calls: Calls = QUICK,
+    calls: CallsConfig = QUICK,
     store: Store | None = None,
-    budget: Budget | None = None,
+    budget: BudgetConfig | None = None,
     observe: Observe | None = None,
     model: str = "judge-1",
     allow: tuple[str, ...] = (),
     contract: int = 1,
 ) -> Client:
     store = store or Store()
-    endpoint = Endpoint(model=model, base_url=fake.base_url)
-    purse = Purse(store, budget)
+    endpoint = EndpointConfig(model=model, base_url=fake.base_url)
+    spending = Budget(store, budget)
     return Client(
-        endpoint, calls, store, purse, purpose="judge", allow_change=allow, observe=observe, contract=contract
+        endpoint, calls, store, spending, purpose="judge", allow_change=allow, observe=observe, contract=contract
     )
 
 
@@ -79,5 +79,5 @@ def judge(
     return LanguageModelJudge(asks, settings, observe=observe, salt=salt)
 
 
-def reflector_settings(fake: FakeLLM, calls: Calls = QUICK) -> ModelReflector:
-    return ModelReflector(endpoint=Endpoint(model="reflector-1", base_url=fake.base_url), calls=calls)
+def reflector_settings(fake: FakeLLM, calls: CallsConfig = QUICK) -> ModelReflector:
+    return ModelReflector(endpoint=EndpointConfig(model="reflector-1", base_url=fake.base_url), calls=calls)

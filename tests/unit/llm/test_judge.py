@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from arise.config.llm import Endpoint, ModelJudge
+from arise.config.llm import EndpointConfig, ModelJudge
 from arise.llm.judge import LanguageModelJudge
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say, Script, always, honest
@@ -162,7 +162,7 @@ def test_an_empty_trajectory_swaps_the_control_answers() -> None:
 def test_a_context_that_is_too_small_is_a_refusal() -> None:
     async def run() -> Judgment:
         async with FakeLLM(always("")) as fake:
-            endpoint = Endpoint(model="tiny", base_url=fake.base_url, context_tokens=8192, max_tokens=2048)
+            endpoint = EndpointConfig(model="tiny", base_url=fake.base_url, context_tokens=8192, max_tokens=2048)
             settings = ModelJudge(endpoint=endpoint, calls=QUICK)
             return await LanguageModelJudge(client(fake), settings).judge(TASK, rollout(), pool(2))
 

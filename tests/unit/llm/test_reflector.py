@@ -12,7 +12,7 @@ from arise.config.llm import ModelReflector
 from arise.llm.client import Client
 from arise.llm.near_duplicates import shortlist, similarity
 from arise.llm.reflector import LanguageModelReflector
-from arise.llm.spend import Purse
+from arise.llm.spend import Budget
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say, Script, Status, always, in_order
 from arise.types import (
@@ -46,7 +46,7 @@ def reflected(script: Script, act: Callable[[LanguageModelReflector], Any], **ch
         async with FakeLLM(script) as fake:
             settings: ModelReflector = reflector_settings(fake).model_copy(update=change)
             store = Store()
-            asks = Client(settings.endpoint, QUICK, store, Purse(store), purpose="reflection")
+            asks = Client(settings.endpoint, QUICK, store, Budget(store), purpose="reflection")
             result = await act(LanguageModelReflector(asks, settings))
             await asks.close()
         return result, fake

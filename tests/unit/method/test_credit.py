@@ -1,6 +1,6 @@
 import numpy as np
 
-from arise.config import Credit
+from arise.config import SeparateCredit
 from arise.method.advantage import combined_advantages, normalized
 from arise.method.credit import group_advantages
 from arise.method.reward import length_regularized
@@ -22,7 +22,7 @@ def of_length(rollout: Rollout, length: int) -> Rollout:
 def test_length_regularisation_comes_before_normalisation() -> None:
     judged = a_group(a_task(), {"a": "10n"}, rewards=[1.0, 0.0, 1.0])
     group = Group(judged.task, tuple(of_length(r, n) for r, n in zip(judged.rollouts, (10, 40, 20), strict=True)), 3)
-    credit = Credit(rubric_weight=0.4, length_strength=0.25, length_threshold=30)
+    credit = SeparateCredit(rubric_weight=0.4, length_strength=0.25, length_threshold=30)
     found = group_advantages(group, ["a"], credit)
     assert found is not None
     reward_J = length_regularized([1, 0, 1], [10, 40, 20], 0.25, 30)
@@ -33,6 +33,6 @@ def test_length_regularisation_comes_before_normalisation() -> None:
 
 
 def test_an_incomplete_group_is_dropped() -> None:
-    assert group_advantages(a_group(a_task(), {"a": "10"}, rewards=[1.0, None]), ["a"], Credit()) is None
+    assert group_advantages(a_group(a_task(), {"a": "10"}, rewards=[1.0, None]), ["a"], SeparateCredit()) is None
     lost = Group(a_task(), (a_rollout(0),), 2)
-    assert group_advantages(lost, [], Credit()) is None
+    assert group_advantages(lost, [], SeparateCredit()) is None

@@ -1,6 +1,6 @@
 import pytest
 
-from arise.config.pool import PoolLimits
+from arise.config.pool import PoolConfig
 from arise.method.lifecycle import Evolution, deciding, evolve, fate, fates, refined, room
 from arise.types import Capability, Fate, Pool, PoolEvent, Rewrite, Skill, Tally
 from tests.builders import a_pair, a_pool, a_proposal
@@ -40,15 +40,15 @@ def test_rubrics_without_verdicts_are_kept() -> None:
 
 
 def test_too_few_evaluations_decide_nothing() -> None:
-    few = PoolLimits(min_evaluations=11)
+    few = PoolConfig(min_evaluations=11)
     assert set(fates(POOL, TALLIES, few).values()) == {Fate.KEEP}
-    assert fates(POOL, TALLIES, PoolLimits(min_evaluations=10)) == fates(POOL, TALLIES)
+    assert fates(POOL, TALLIES, PoolConfig(min_evaluations=10)) == fates(POOL, TALLIES)
 
 
 def test_other_thresholds() -> None:
     assert fate(True, 5, 10, activate_at=0.5, retire_at=0.6) is Fate.REFINE
     assert fate(True, 6, 10, activate_at=0.5, retire_at=0.6) is Fate.RETIRE
-    limits = PoolLimits(activate_at=0.5, retire_at=0.6)
+    limits = PoolConfig(activate_at=0.5, retire_at=0.6)
     assert fates(POOL, TALLIES | {"r003": Tally(6, 10)}, limits)["r003"] is Fate.RETIRE
     assert fates(POOL, TALLIES, limits)["r005"] is Fate.ACTIVATE
     assert evolve(POOL, {"r005": Tally(5, 10)}, iteration=0, limits=limits).pool.find("r005").skill.active
@@ -84,7 +84,7 @@ def test_all_verdicts_decide_as_in_the_paper() -> None:
 
 
 def test_unguided_verdicts_decide_where_there_are_any() -> None:
-    found = deciding(TALLIES, UNGUIDED, PoolLimits(rate="unguided"))
+    found = deciding(TALLIES, UNGUIDED, PoolConfig(rate="unguided"))
     assert found == TALLIES | {"r001": Tally(0, 4), "r003": Tally(0, 4)}
 
 
@@ -92,20 +92,20 @@ def test_a_pair_that_passes_only_under_guidance_is_hidden_by_all_and_refined_by_
     pool, every, alone = Pool((a_pair("r001", active=True),), 1, 1), {"r001": Tally(48, 100)}, {"r001": Tally(4, 50)}
     hidden = evolve(pool, every, iteration=9, unguided=alone)
     assert hidden.events == (PoolEvent(9, "r001", "hide", 48, 100, 0, "", 4, 50),)
-    refined_ = evolve(pool, every, iteration=9, unguided=alone, limits=PoolLimits(rate="unguided"))
+    refined_ = evolve(pool, every, iteration=9, unguided=alone, limits=PoolConfig(rate="unguided"))
     note = "skill unchanged: no rewrite was made"
     assert refined_.events == (PoolEvent(9, "r001", "refine", 48, 100, 0, note, 4, 50),)
-    few = PoolLimits(rate="unguided", min_evaluations=51)
+    few = PoolConfig(rate="unguided", min_evaluations=51)
     assert evolve(pool, every, iteration=9, unguided=alone, limits=few).events == ()
 
 
 def test_room_is_limited_by_new_pairs_and_by_the_pool() -> None:
     everything_kept = fates(POOL, {})
     assert room(POOL, everything_kept) == 8
-    assert room(POOL, everything_kept, PoolLimits(max_pairs=6)) == 1
-    assert room(POOL, fates(POOL, TALLIES), PoolLimits(max_pairs=6)) == 2
-    assert room(POOL, everything_kept, PoolLimits(max_pairs=3)) == 0
-    assert room(POOL, everything_kept, PoolLimits(max_new_pairs=0)) == 0
+    assert room(POOL, everything_kept, PoolConfig(max_pairs=6)) == 1
+    assert room(POOL, fates(POOL, TALLIES), PoolConfig(max_pairs=6)) == 2
+    assert room(POOL, everything_kept, PoolConfig(max_pairs=3)) == 0
+    assert room(POOL, everything_kept, PoolConfig(max_new_pairs=0)) == 0
 
 
 def test_refined_keeps_the_skill_active() -> None:
@@ -179,4 +179,4 @@ def test_limits_of_an_update() -> None:
     assert len(after.pool) == 64
     assert after.pool.pairs[-1].rubric.id == "r065"
     with pytest.raises(ValueError, match=r"room for 1$"):
-        evolve(Pool(), {}, iteration=9, proposals=[a_proposal()] * 2, limits=PoolLimits(max_new_pairs=1))
+        evolve(Pool(), {}, iteration=9, proposals=[a_proposal()] * 2, limits=PoolConfig(max_new_pairs=1))

@@ -9,7 +9,7 @@ import pytest
 
 from arise.config.sampler import CapabilitySampling
 from arise.method.sampler import CapabilitySampler, cell_probabilities, cell_quota, cell_weight, pass_estimates
-from arise.types import Capability, Cell, Path, Pool, Task
+from arise.types import Capability, Cell, DrawPath, Pool, Task
 from tests.builders import NAN, a_group, a_pool, a_task
 
 V, X = Capability.VERIFICATION, Capability.EXECUTION
@@ -38,7 +38,7 @@ def covered(settings: CapabilitySampling = PAPER) -> CapabilitySampler:
 
 def test_with_nothing_evaluated_every_slot_is_discovery() -> None:
     draws = sampler(pool=Pool()).draw(8, version=0)
-    assert {draw.path for draw in draws} == {Path.DISCOVERY}
+    assert {draw.path for draw in draws} == {DrawPath.DISCOVERY}
     assert {draw.rho for draw in draws} == {1.0}
     assert len({draw.task_id for draw in draws}) == 8
     assert draws[0].probability == 1 / 8
@@ -50,13 +50,13 @@ def test_discovery_draws_only_tasks_with_outstanding_evaluations() -> None:
     made = sampler()
     made.observe([a_group(task, {"a": "10", "b": "01"}) for task in TASKS[:6]], POOL, version=0)
     draws = made.draw(8, version=0)
-    assert {draw.task_id for draw in draws if draw.path is Path.DISCOVERY} <= {"x6", "x7"}
+    assert {draw.task_id for draw in draws if draw.path is DrawPath.DISCOVERY} <= {"x6", "x7"}
 
 
 def test_an_adaptive_draw_says_why() -> None:
     made = covered(CapabilitySampling(min_discovery=0.0, quota_fraction=1.0))
     draws = made.draw(8, version=0)
-    assert {draw.path for draw in draws} == {Path.ADAPTIVE}
+    assert {draw.path for draw in draws} == {DrawPath.ADAPTIVE}
     first = draws[0]
     assert first.cell is not None
     assert first.estimate is not None
@@ -96,10 +96,10 @@ def test_members_have_prior_applicable_evidence_for_the_capability() -> None:
 
 def test_quota_binds_adaptive_draws_only_and_then_the_fallback_fills_up() -> None:
     draws = covered(CapabilitySampling(min_discovery=0.0, quota_fraction=0.25)).draw(8, version=0)
-    adaptive = Counter(draw.cell for draw in draws if draw.path is Path.ADAPTIVE)
+    adaptive = Counter(draw.cell for draw in draws if draw.path is DrawPath.ADAPTIVE)
     assert max(adaptive.values()) <= 2
     assert adaptive[Cell("d2", X)] <= 1, "one member only"
-    fallback = [draw for draw in draws if draw.path is Path.FALLBACK]
+    fallback = [draw for draw in draws if draw.path is DrawPath.FALLBACK]
     assert len(draws) == 8
     assert len(fallback) >= 3
     assert len({draw.task_id for draw in draws}) == 8
@@ -111,8 +111,8 @@ def test_fallback_prefers_discovery_candidates() -> None:
     made.coverage.attempts_X[7] = 1000  # even the least likely candidate comes before tasks without outstanding ones
     for _ in range(20):
         draws = made.draw(8, version=0)
-        fallback = [draw.task_id for draw in draws if draw.path is Path.FALLBACK]
-        if any(draw.task_id == "x7" and draw.path is Path.DISCOVERY for draw in draws):
+        fallback = [draw.task_id for draw in draws if draw.path is DrawPath.FALLBACK]
+        if any(draw.task_id == "x7" and draw.path is DrawPath.DISCOVERY for draw in draws):
             continue
         assert fallback[0] == "x7"
 
@@ -122,7 +122,7 @@ def test_fallback_over_everything_uses_inverse_attempts() -> None:
     made.observe([a_group(task, {"a": "nn", "b": "nn"}) for task in TASKS], POOL, version=0)
     assert made.members == {}
     draws = made.draw(3, version=0)
-    assert {draw.path for draw in draws} == {Path.FALLBACK}
+    assert {draw.path for draw in draws} == {DrawPath.FALLBACK}
     assert draws[0].probability == 1 / 8
     assert draws[1].probability == pytest.approx(1 / 7)
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from arise.config.pool import PoolLimits, Watch
+from arise.config.pool import PoolConfig, WatchConfig
 from arise.method.evidence import records_of
 from arise.method.lifecycle import Evolution, evolve
 from arise.method.pass_rate import window_tallies
@@ -8,7 +8,7 @@ from arise.method.watch import Relapse, missing_again, reopened, unlearned
 from arise.types import Group, Judgment, Pool, PoolEvent, Rejection, Return, Rollout, StopReason, Tally, Trajectory
 from tests.builders import FAIL, PASS, a_pair, a_proposal, a_task
 
-WATCH = Watch(share=0.5, reopen_below=0.7, min_evaluations=4)
+WATCH = WatchConfig(share=0.5, reopen_below=0.7, min_evaluations=4)
 GONE = replace(a_pair("r001", revision=2), retired=10), replace(a_pair("r002"), retired=15)
 POOL = Pool((a_pair("r003"),), 5, 3, GONE)
 
@@ -83,6 +83,6 @@ def test_watched_verdicts_count_for_the_watch() -> None:
 def test_without_retirement_a_mastered_pair_stays_hidden() -> None:
     pool = Pool((a_pair("r001", active=True), a_pair("r002")), 1, 2)
     tallies = {"r001": Tally(10, 10), "r002": Tally(10, 10)}
-    found = evolve(pool, tallies, iteration=10, limits=PoolLimits(retires=False))
+    found = evolve(pool, tallies, iteration=10, limits=PoolConfig(retires=False))
     assert [(pair.rubric.id, pair.skill.active) for pair in found.pool.pairs] == [("r001", False), ("r002", False)]
     assert [(event.rubric_id, event.kind) for event in found.events] == [("r001", "hide")]

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from arise.config import Agent, Sampling
+from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Engine, SandboxLost
 from arise.rollouts.collect import Collector, Journal
 from arise.rollouts.shell_agent import ShellAgent
@@ -25,7 +25,9 @@ def attempted(directory: Path, *answers: str, change: Callable[[TaskDir], TaskDi
     task = read_task(directory)
     assert isinstance(task, TaskDir), task
     chat = WordChat()
-    agent = ShellAgent(cast(Engine, ScriptedEngine(chat, [*answers, "$ submit"])), chat, Agent(), Sampling())
+    agent = ShellAgent(
+        cast(Engine, ScriptedEngine(chat, [*answers, "$ submit"])), chat, AgentConfig(), SamplingConfig()
+    )
 
     async def run() -> Rollout:
         async with BubblewrapPool(1) as sandboxes, Verifier(1) as verifier:

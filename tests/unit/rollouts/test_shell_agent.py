@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from arise.config import Agent, Sampling
+from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Engine, PolicyLost
 from arise.rollouts.guidance import HEADING, active_pairs, shown_skills, system_prompt
 from arise.rollouts.shell_agent import NO_COMMAND, SYSTEM, ShellAgent, observe, parse_command
@@ -20,12 +20,16 @@ TASK = Task("t", "List the files .")
 
 
 def attempt(
-    answers: Sequence[str], tmp_path: Path, limits: Agent | None = None, finish: str = "stop", system: str = SYSTEM
+    answers: Sequence[str],
+    tmp_path: Path,
+    limits: AgentConfig | None = None,
+    finish: str = "stop",
+    system: str = SYSTEM,
 ) -> tuple[Trajectory, ScriptedEngine]:
     (tmp_path / "data.txt").write_text("one\ntwo\n")
     chat = WordChat()
     engine = ScriptedEngine(chat, answers, finish)
-    agent = ShellAgent(cast(Engine, engine), chat, limits or Agent(), Sampling())
+    agent = ShellAgent(cast(Engine, engine), chat, limits or AgentConfig(), SamplingConfig())
 
     async def run() -> Trajectory:
         async with BubblewrapPool(1) as pool:
@@ -83,7 +87,7 @@ def test_a_first_prompt_that_does_not_fit_is_no_failure_of_the_agent(tmp_path: P
 
 
 def test_the_turn_limit_ends_an_attempt(tmp_path: Path) -> None:
-    trajectory, _ = attempt(["$ true"], tmp_path, Agent(max_turns=3))
+    trajectory, _ = attempt(["$ true"], tmp_path, AgentConfig(max_turns=3))
     assert trajectory.stop is StopReason.TURN_LIMIT
     assert len(trajectory.turns) == 3
 

@@ -10,7 +10,7 @@ import pytest
 
 from arise.analyst.catalogue import wordings
 from arise.analyst.reflector import first_skill
-from arise.config import Agent, Config, Sampling
+from arise.config import AgentConfig, Config, SamplingConfig
 from arise.engines.chat import ChatFormat
 from arise.engines.small_model import small_model
 from arise.ports import Engine
@@ -94,7 +94,7 @@ def attempted(tmp_path: Path, shown: Sequence[Pair], limit: SkillLimit | None) -
     (tests / "test.sh").write_text("echo 1 > /logs/verifier/reward.txt")
     chat = WordChat()
     engine = ScriptedEngine(chat, ["$ submit"])
-    agent = ShellAgent(cast(Engine, engine), chat, Agent(), Sampling())
+    agent = ShellAgent(cast(Engine, engine), chat, AgentConfig(), SamplingConfig())
     task = replace(bare_task(tests), task=TASK)
 
     async def run() -> Rollout:

@@ -11,8 +11,7 @@ from arise.run.chunks import Place, read_rollout
 from arise.run.record import IterationRecord
 from arise.run.snapshot import FORMAT
 from arise.run.store import RunStore
-from arise.types import Draw, Group, Pool, Rollout, StopReason, Task, Trajectory
-from arise.types import Path as DrawPath
+from arise.types import Draw, DrawPath, Group, Pool, Rollout, StopReason, Task, Trajectory
 
 
 def group(task_id: str = "t", k: int = 0) -> Group:

@@ -22,8 +22,20 @@ from arise.run.reader import RunReader
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.text.secrets import REDACTED, found, of_this_process, redact
-from arise.types import Draw, Group, Judgment, Observation, Pool, Rollout, StopReason, Task, ToolCall, Trajectory, Turn
-from arise.types import Path as DrawPath
+from arise.types import (
+    Draw,
+    DrawPath,
+    Group,
+    Judgment,
+    Observation,
+    Pool,
+    Rollout,
+    StopReason,
+    Task,
+    ToolCall,
+    Trajectory,
+    Turn,
+)
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 """Anything, lone surrogates included."""
