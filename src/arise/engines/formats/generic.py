@@ -6,7 +6,6 @@ never reaches the ids: what was sampled stays as it is. Whether that is possible
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from os.path import commonprefix
 from typing import Any
 
 from arise.engines.formats.reading import (
@@ -71,7 +70,7 @@ class GenericFormat:
         said, shown = self.safe.protect_message(message), self._protected_tools(tools)
         whole = self._template.render([*self._template.base, said], shown, answer=False)
         opening = self._template.render(self._template.base, shown, answer=True)
-        body = whole[len(commonprefix([whole, opening])) :]
+        body = whole[_shared(whole, opening) :]
         first, last = self._reasoning_tags
         if opening.rstrip().endswith(first) and not whole.startswith(opening):
             body = f"{said.reasoning}\n{last}\n\n{body}"
@@ -189,6 +188,11 @@ _PLAIN_NOTICE = (
     "the chat template shows no tools: they are described in the system message, and calls are read from "
     "<tool_call> blocks and ```bash fences"
 )
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _stand_ins(messages: Sequence[Message]) -> list[Message]:

@@ -15,7 +15,7 @@ Decode = Callable[[Sequence[int]], str]
 
 @dataclass(frozen=True)
 class Grammar:
-    """What a reply looks like: its reasoning tags, whether the prompt opened them already, and how calls are written."""
+    """How calls and reasoning are written; `opened` where the prompt has opened the reasoning already."""
 
     syntax: CallSyntax
     tags: tuple[str, str] = REASONING_TAGS[0]

@@ -63,7 +63,7 @@ _FENCE_OR_BLOCK = re.compile(r"```(?:bash|shell|sh)[ \t]*\n|<tool_call>")
 _FENCE_END = re.compile(r"\n?```")
 
 
-def llama_calls(text: str, tools: Sequence[ToolSpec]) -> Calls:
+def llama_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
     """Llama 3: one or more JSON objects, behind `<|python_tag|>` or alone; JSON that names no tool is text."""
     body = text.strip()
     tagged = body.startswith("<|python_tag|>")
@@ -83,7 +83,7 @@ def llama_calls(text: str, tools: Sequence[ToolSpec]) -> Calls:
     return calls, ""
 
 
-def mistral_calls(text: str, tools: Sequence[ToolSpec]) -> Calls:
+def mistral_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
     """Mistral: `[TOOL_CALLS]` and a JSON list, or `[TOOL_CALLS]name[ARGS]{...}` for each call."""
     body = text.strip().removeprefix("[TOOL_CALLS]").strip()
     calls = list[FunctionCall]()
@@ -103,7 +103,7 @@ def mistral_calls(text: str, tools: Sequence[ToolSpec]) -> Calls:
     return calls, ""
 
 
-def deepseek_calls(text: str, tools: Sequence[ToolSpec]) -> Calls:
+def deepseek_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
     """DeepSeek: `<｜tool▁call▁begin｜>function<｜tool▁sep｜>name` and fenced JSON, or name, separator and JSON."""
     calls, rest = list[FunctionCall](), text
     for mark in ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"):
@@ -192,7 +192,7 @@ def _from_json(value: object) -> tuple[str, Mapping[str, object]]:
         value = value["function"]
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         raise MalformedCallError('the call has no "name"')
-    given = next((value[key] for key in ("arguments", "parameters") if key in value), {})
+    given: object = next((value[key] for key in ("arguments", "parameters") if key in value), {})
     return value["name"], _arguments(given)
 
 
