@@ -70,14 +70,19 @@ class GenericFormat:
         said, shown = self.safe.protect_message(message), self._protected_tools(tools)
         whole = self._template.render([*self._template.base, said], shown, answer=False)
         opening = self._template.render(self._template.base, shown, answer=True)
-        body = whole[_shared(whole, opening) :]
-        first, last = self._reasoning_tags
-        if opening.rstrip().endswith(first) and not whole.startswith(opening):
-            body = f"{said.reasoning}\n{last}\n\n{body}"
+        body = self._said(whole, opening, said.reasoning)
         body, end = self._until_stop(body)
         ids = self.safe.encode_after(opening, body)
         default = self._stop_after.get("tool" if message.calls else "user", next(iter(self._stops)))
         return [*(self.safe.encode(body) if ids is None else ids), default if end is None else end]
+
+    def _said(self, whole: str, opening: str, reasoning: str) -> str:
+        """What the model itself writes of a conversation that ends with its turn."""
+        first, last = self._reasoning_tags
+        if whole.startswith(opening) or not opening.rstrip().endswith(first):
+            return whole[_shared(whole, opening) :]
+        # The prompt opens reasoning that the template drops from earlier turns.
+        return f"{reasoning}\n{last}\n\n{whole[opening.rindex(first) :]}"
 
     def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> Reply:
         """What a finished turn says."""
@@ -119,13 +124,10 @@ class GenericFormat:
             except FormatError:
                 continue
             _, found, after = text.partition(MARK)
-            places = [(after.find(literal), literal) for literal in self._literals() if literal in after]
-            if found and places:
-                return after[min(places)[0] :]
+            place = self.safe.find_control(after, among=self._stops if stand_in.calls else None)
+            if found and place is not None:
+                return after[place:]
         return None
-
-    def _literals(self) -> list[str]:
-        return [self.safe.decode([i]) for i in self._stop_after.values()]
 
     def _turn_ends(self) -> dict[str, int]:
         """The control token that follows an answer, by what comes next; for GLM that is the next role's own."""
@@ -156,7 +158,8 @@ class GenericFormat:
         whole, start = self.safe.encode(before + _BEFORE + after), self.safe.encode(before + _BEFORE)
         added = None if text is None else self.safe.encode_after(_BEFORE, text)
         closing = after[: len(after) - len(text or "")]
-        if added is None or whole[: len(start)] != start or self.safe.encode(closing) + added != whole[len(start) :]:
+        same = added is not None and start + self.safe.encode(closing) + added == whole
+        if not (added and same and added[0] in self.safe.control_ids):
             raise FormatError(
                 "the tokenizer cannot continue a conversation behind sampled tokens: the tokens after an answer "
                 "depend on the answer's own; use another tokenizer or chat template"
@@ -164,11 +167,8 @@ class GenericFormat:
 
     def _until_stop(self, text: str) -> tuple[str, int | None]:
         """A turn's text up to the token that ends it, and that token."""
-        places = [(text.find(literal), literal) for literal in self._literals() if literal in text]
-        if not places:
-            return text, None
-        place, literal = min(places)
-        return text[:place], self.safe.encode(literal)[0]
+        place = self.safe.find_control(text, among=self._stops)
+        return (text, None) if place is None else (text[:place], self.safe.encode(text[place:])[0])
 
     def _call_syntax(self) -> CallSyntax:
         """The syntax in which the template writes calls: the one that reads a written call back."""

@@ -6,7 +6,7 @@ between cuts. A text without such strings is encoded in one pass, exactly as the
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,10 @@ class SafeText:
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
         added: dict[int, Any] = tokenizer.added_tokens_decoder
-        self.control_ids = frozenset(i for i, token in added.items() if self._is_control(token))
-        literals = sorted({added[i].content for i in self.control_ids}, key=len, reverse=True)
+        control = {i: token.content for i, token in added.items() if self._is_control(token)}
+        # What stands for unknown characters comes from ordinary text too.
+        self.control_ids = frozenset(control) - {tokenizer.unk_token_id}
+        literals = sorted(set(control.values()), key=len, reverse=True)
         self._literals = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
         backend = getattr(tokenizer, "backend_tokenizer", None)
         self._normalises = getattr(backend, "normalizer", None) is not None
@@ -82,6 +84,13 @@ class SafeText:
         """Ids that `text` adds behind `before`; None where tokens cross the boundary between the two."""
         known, whole = self.encode(before), self.encode(before + text)
         return whole[len(known) :] if whole[: len(known)] == known else None
+
+    def find_control(self, text: str, among: Collection[int] | None = None) -> int | None:
+        """Where the first control string that is not cut begins, or the first of `among`."""
+        for found in self._literals.finditer(text):
+            if among is None or self.tokenizer.convert_tokens_to_ids(found[0]) in among:
+                return found.start()
+        return None
 
     def first_control(self, ids: Sequence[int]) -> int | None:
         """The first control token of `ids`."""

@@ -1,5 +1,6 @@
 """Tiny tokenizers with the control tokens and the template shapes of well-known model families."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -85,6 +86,12 @@ FAMILIES = {
 }
 
 
+def _without_added(tokenizer: Tokenizer) -> Tokenizer:
+    """The same vocabulary with nothing marked as special: the trainer marks the tokens of single bytes."""
+    saved = json.loads(tokenizer.to_str())
+    return Tokenizer.from_str(json.dumps(saved | {"added_tokens": []}))
+
+
 @cache
 def tokenizer_of(name: str) -> Any:
     """The tokenizer of a family; made once, so do not change it."""
@@ -105,6 +112,7 @@ def tokenizer_of(name: str) -> Any:
         vocab_size=900, special_tokens=unknown, initial_alphabet=alphabet, show_progress=False, max_token_length=12
     )
     tokenizer.train_from_iterator(CORPUS * 3, trainer)
+    tokenizer = _without_added(tokenizer)
     tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in family.special])
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in family.added])
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=family.bos, eos_token=family.eos)
