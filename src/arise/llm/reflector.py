@@ -74,7 +74,7 @@ class LanguageModelReflector:
     async def propose(
         self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection:
-        """Run one round: at most `max_items` pairs that repeat nothing in `avoid`; repeating a retired pair is a return."""
+        """Run one round: at most `max_items` pairs, none in `avoid`; repeating a retired pair is a return."""
         try:
             found = await self._generate(evidence, avoid, max_items, round_number)
             if self._settings.near_duplicates == "model":
