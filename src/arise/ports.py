@@ -1,4 +1,4 @@
-"""The seams, on one page: what the loop asks of the parts that vary. Implementations live below, `build.py` chooses."""
+"""All protocols on one page. Adapters implement them; `compose` chooses."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
