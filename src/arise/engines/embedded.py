@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from arise.engines import llama
+from arise.engines.chat import ChatFormat
 from arise.engines.checkpoint import read_state, write_state
 from arise.engines.decoding import Decoder, Row
 from arise.engines.generation import Generator
@@ -88,6 +89,11 @@ class EmbeddedEngine:
     def tokenizer(self) -> Any:
         """What turns text into this policy's ids."""
         return self._tokenizer
+
+    @cached_property
+    def chat(self) -> ChatFormat:
+        """How this policy's tokenizer writes conversations."""
+        return ChatFormat(self._tokenizer)
 
     def capabilities(self) -> Capabilities:
         """What this engine can do."""
