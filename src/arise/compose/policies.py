@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from arise.compose.imports import imported
-from arise.config import Config, PolicyConfig, SmallModel, WorldTasks
+from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
+from arise.engines.formats.choose import choose_format
 from arise.engines.local import LocalEngine
 from arise.engines.local.cloning import CloneSpec, clone
 from arise.engines.local.models import LoadedModel, load, save
@@ -25,7 +26,7 @@ from arise.engines.local.pretrained import cache_root, intact
 from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
-from arise.ports import Engine, SandboxPool
+from arise.ports import Engine, Format, SandboxPool
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.shell_agent import SYSTEM, observe
 from arise.types import Tokens
@@ -75,6 +76,7 @@ def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEn
     loaded = _loaded(model, lora is not None)
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
     with _as_a_message():
+        chat = None if config.agent.kind == "shell" else model_format(config, loaded.tokenizer)
         return LocalEngine(
             loaded.model,
             loaded.tokenizer,
@@ -84,11 +86,21 @@ def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEn
             batch_rows=chosen.batch_rows,
             cache_bytes=int(chosen.cache_gib * 2**30),
             context_length=window,
-            end_ids=ChatFormat(loaded.tokenizer).end_ids,
+            end_ids=ChatFormat(loaded.tokenizer).end_ids if chat is None else chat.stop_ids,
+            chat_format=chat,
             gradient_checkpointing=chosen.gradient_checkpointing,
             device=chosen.device,
             seed=config.train.seed,
         )
+
+
+def model_format(config: Config, tokenizer: Any) -> Format:
+    """The format of the model's conversations; a notice where its template lacks tools."""
+    chosen = config.model if isinstance(config.model, PretrainedModel) else PretrainedModel(format="generic")
+    chat = choose_format(tokenizer, chosen.format, chosen.template_options)
+    if notice := getattr(chat, "notice", ""):
+        log.info("%s", notice)
+    return chat
 
 
 ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
