@@ -5,7 +5,22 @@ from typing import Annotated
 import typer
 
 from arise import __version__
-from arise.cli import compare, config, doctor, eval, figures, judge, models, pool, sampler, store, tasks, train, view
+from arise.cli import (
+    chat,
+    compare,
+    config,
+    doctor,
+    eval,
+    figures,
+    judge,
+    models,
+    pool,
+    sampler,
+    store,
+    tasks,
+    train,
+    view,
+)
 from arise.cli.logs import LogLevel, configure
 
 app = typer.Typer(
@@ -30,6 +45,7 @@ store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+chat.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -17,7 +17,7 @@ from arise.engines.local.checkpoint import read_state, write_state
 from arise.engines.local.decoding import Decoder, Row
 from arise.engines.local.generation import Generator
 from arise.engines.local.generic import GenericDecoder
-from arise.engines.local.models import save
+from arise.engines.local.models import save, save_adapter
 from arise.engines.local.scheduler import Scheduler
 from arise.engines.local.stopping import StopRules
 from arise.engines.local.training import Trainer
@@ -217,6 +217,11 @@ class LocalEngine:
     async def export_hf(self, path: Path) -> Path:
         """The trained model as a folder that plain transformers loads."""
         await self._scheduler.run(lambda: save(self._model, self._tokenizer, Path(path)))
+        return Path(path)
+
+    async def export_adapter(self, path: Path) -> Path:
+        """Write the trained adapter as a folder that peft loads onto the base model."""
+        await self._scheduler.run(lambda: save_adapter(self._model, self._tokenizer, Path(path)))
         return Path(path)
 
     def close(self) -> None:
