@@ -11,7 +11,7 @@ from arise.llm.conversation import Conversation
 from arise.llm.first_call import first_call
 from arise.llm.spend import Budget
 from arise.llm.tool_agent import ToolEndpointAgent
-from arise.ports import PolicyLost, Sandbox
+from arise.ports import Agent, PolicyLost, Sandbox
 from arise.rollouts.shell_agent import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
@@ -58,7 +58,7 @@ async def endpoint_agent(
     beside: Budget | None = None,
     *,
     again: bool = False,
-) -> AsyncIterator[EndpointAgent]:
+) -> AsyncIterator[Agent]:
     """Open an endpoint agent; its replies and costs are recorded in the file `record`.
 
     The first call is made here, before any attempt; `again` repeats it even if an earlier process made it. With
@@ -71,8 +71,10 @@ async def endpoint_agent(
         calls = CallsConfig(when_down="task_only")
         client = Client(endpoint, calls, store, spending, purpose="policy", observe=observe)
         try:
-            tools = isinstance(limits, ToolAgentConfig)
-            yield ToolEndpointAgent(client, limits) if tools else EndpointAgent(client, limits)
+            if isinstance(limits, ToolAgentConfig):
+                yield ToolEndpointAgent(client, limits)
+            else:
+                yield EndpointAgent(client, limits)
         finally:
             await client.close()
     finally:

@@ -1,6 +1,7 @@
 """A conversation as a request to an endpoint."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from arise.llm.prompt import to_json
 
@@ -9,9 +10,10 @@ from arise.llm.prompt import to_json
 class Conversation:
     """Messages so far, keyed per attempt: two attempts with equal messages still get separate replies."""
 
-    messages: tuple[dict[str, str], ...]
+    messages: tuple[dict[str, Any], ...]
     asker: str
     template_hash: str = ""
+    tools: tuple[dict[str, Any], ...] = ()
 
     @property
     def distinct(self) -> tuple[str, ...]:

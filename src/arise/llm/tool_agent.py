@@ -1,4 +1,4 @@
-"""The tool-calling agent with its turns written by an endpoint: native tool calls, or the plain protocol without them."""
+"""The tool agent with its turns written by an endpoint: native tool calls, or the plain protocol without them."""
 
 import json
 import logging
@@ -63,8 +63,8 @@ class _EndpointSpeaker:
 
     async def say(self) -> Said:
         reply, finish = await self._agent.ask(self._messages, self._tools, self._asker)
-        kept = reply.reasoning if self._agent.limits.reasoning == "keep" else ""
-        self._messages.append(Message("assistant", reply.text, kept, reply.calls))
+        # Reasoning is not sent back: servers do not agree on how.
+        self._messages.append(Message("assistant", reply.text, calls=reply.calls))
         return Said(reply, "length" if finish == "length" else "stop")
 
     def hear(self, messages: Sequence[Message]) -> StopReason | None:
