@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.unit.engines.formats.families import tokenizer_of
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from arise.config import ToolAgentConfig
@@ -16,6 +15,7 @@ from arise.engines.local.models import save
 from arise.ports import Format
 from arise.rollouts.tools import SPECS
 from arise.types import FunctionCall, Message, Tokens
+from tests.unit.engines.formats.families import tokenizer_of
 
 INSTRUCTION = "Write 42 to answer.txt.\n"
 SYSTEM = "Use the tools."
@@ -36,9 +36,7 @@ def demonstration(chat: Format, command: str, system: str = SYSTEM) -> Tokens:
             longer = chat.extend(ids, [Message("tool", "(no output)", call_id=call.id, name="bash")], tools)
             assert longer is not None
             ids, generated = longer, [*generated, *[False] * (len(longer) - len(ids))]
-    return Tokens(
-        np.array(ids), np.array(generated), np.zeros(len(ids)), np.full(len(ids), -1, dtype=np.int64)
-    )
+    return Tokens(np.array(ids), np.array(generated), np.zeros(len(ids)), np.full(len(ids), -1, dtype=np.int64))
 
 
 def tiny_llama(tokenizer: Any, window: int = 1024) -> Any:
@@ -68,7 +66,10 @@ def write_tool_model(
     tokenizer = tokenizer_of(family)
     model = tiny_llama(tokenizer, window)
     if epochs:
-        rows, threads = [demonstration(GenericFormat(tokenizer), command) for command in commands], torch.get_num_threads()
+        rows, threads = (
+            [demonstration(GenericFormat(tokenizer), command) for command in commands],
+            torch.get_num_threads(),
+        )
         torch.set_num_threads(1)  # the same weights on every machine
         clone(model, lambda _: rows, CloneSpec(epochs, 1e-2, sum(map(len, rows))))
         torch.set_num_threads(threads)
@@ -78,6 +79,5 @@ def write_tool_model(
 
 def limits(**changes: Any) -> ToolAgentConfig:
     """Small limits for small models."""
-    return ToolAgentConfig(
-        **{"max_turns": 4, "max_tokens": 64, "tools": TOOLS, "system_prompt": SYSTEM, "command_seconds": 30.0} | changes
-    )
+    small: dict[str, Any] = {"max_turns": 4, "max_tokens": 64, "tools": TOOLS, "system_prompt": SYSTEM}
+    return ToolAgentConfig(**small | {"command_seconds": 30.0} | changes)

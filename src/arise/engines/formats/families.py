@@ -6,6 +6,7 @@ ids alone.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -99,12 +100,25 @@ class FamilyFormat:
         """The ids continued by the family's own bridge, None where it refuses."""
         if not ids or not messages:
             return None
-        # The bridge looks for the end of the turn in the completion only, so the last token is enough of it.
+        start = self._last_turn(ids)
         bridged = self._renderer.bridge_to_next_turn(
-            list(ids[:-1]), [ids[-1]], self._dicts(messages), tools=self._tools(tools)
+            list(ids[:start]), list(ids[start:]), self._dicts(messages), tools=self._tools(tools)
         )
         longer = None if bridged is None else list(map(int, bridged.token_ids))
         return longer if longer is not None and longer[: len(ids)] == list(ids) else None
+
+    def _last_turn(self, ids: Sequence[int]) -> int:
+        """Where the last assistant turn begins: behind its opening."""
+        size = len(self._opening)
+        for start in range(len(ids) - size, 0, -1):
+            if list(ids[start : start + size]) == self._opening:
+                return start + size
+        return len(ids) - 1
+
+    @cached_property
+    def _opening(self) -> list[int]:
+        base = [Message("user", "hello")]
+        return self._render(base, (), answer=True)[len(self._render(base, (), answer=False)) :]
 
     def answer(self, message: Message, tools: Sequence[ToolSpec] = ()) -> list[int]:
         """Ids of an assistant turn as the family writes it, its end included."""

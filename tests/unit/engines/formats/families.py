@@ -58,8 +58,10 @@ FAMILIES = {
     "qwen3": Family(_QWEN_SPECIAL, _QWEN_ADDED, eos="<|im_end|>"),
     "qwen3.5": Family(_QWEN_SPECIAL, _QWEN_ADDED, eos="<|im_end|>"),
     "llama-3": Family(
-        ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>")
-        + ("<|end_of_text|>",),
+        (
+            *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
+            *("<|eot_id|>", "<|eom_id|>", "<|python_tag|>"),
+        ),
         bos="<|begin_of_text|>",
         eos="<|eot_id|>",
     ),
