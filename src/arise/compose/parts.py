@@ -18,8 +18,7 @@ from arise.engines.chat import ChatFormat
 from arise.engines.local import LocalEngine
 from arise.llm.agent import endpoint_agent
 from arise.llm.spend import Budget
-from arise.ports import SandboxPool
-from arise.rollouts.collect import Agent
+from arise.ports import Agent, SandboxPool
 
 Tell = Callable[[str], None]
 
