@@ -27,7 +27,7 @@ class GenericDecoder:
         self._model.load_state_dict(weights, strict=False)
 
     def forward(self, first: int, ids_RT: Tensor, start_R: Tensor, last_R: Tensor) -> Tensor:
-        """Append tokens 0 ... `last_R` at position `start_R` of each row; return the logits of each row's last token."""
+        """Append tokens 0 ... `last_R` at position `start_R` of each row; return each row's last logits."""
         return torch.stack(
             [
                 self._forward_row(first + row, ids_RT[row, : int(last) + 1], int(start))
