@@ -1,14 +1,20 @@
 """The same quantity of one run is written the same on screen, page, list, report and export."""
 
+import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from fastapi.testclient import TestClient
+from rich.console import Console
 from typer.testing import CliRunner
 
 from arise.cli.app import app
+from arise.config import Config
+from arise.observe.live import LiveDisplay
 from arise.observe.summary import story_lines
+from arise.observe.trust import Trust
 from arise.report.comparison.measures import measure
 from arise.report.comparison.tables import table_final, table_seeds
 from arise.report.exports import export
@@ -16,6 +22,7 @@ from arise.run.facts.story import run_facts
 from arise.run.reader import RunReader
 from arise.text import numbers
 from tests.dashboard.test_pages import text_of
+from tests.unit.test_live import METRICS, record
 
 
 def said(*arguments: str) -> str:
@@ -84,3 +91,17 @@ def test_iterations_are_numbered_from_one_everywhere(run: Path, client: TestClie
     attempts = [json.loads(line) for line in (tmp_path / "attempts.jsonl").read_text().splitlines()]
     assert {(row["label"], row["iteration"]) for row in attempts} >= {("before", 0), ("after", committed)}
     assert f"iteration {committed}" in text_of(client.get(f"/runs/{run.name}/sampler").text)
+
+
+def test_the_live_screen_names_the_same_weakest_behaviours(run: Path) -> None:
+    out = io.StringIO()
+    with RunReader.open(run) as reader:
+        with LiveDisplay(Console(file=out, force_terminal=True, width=200), Config(), Path("first")) as display:
+            display.trust = Trust(Config(), reader, 0)
+            display.finished(replace(record(39), metrics=METRICS | {"verdicts": 4.0, "verdicts_absent": 0.0}))
+        weakest = run_facts(reader).still_wrong[:3]
+    assert len(weakest) == 3
+    shown = out.getvalue()
+    assert "still wrong" in shown
+    for behaviour in weakest:
+        assert f"{numbers.counted_rate(*behaviour.unguided)}  {behaviour.rubric.id} " in shown

@@ -12,6 +12,7 @@ from arise.report.dashboard.charts import Link, OneLine, Share
 from arise.report.dashboard.links import Links
 from arise.report.dashboard.pages.page import Page
 from arise.run.facts.score import rate_text
+from arise.run.numbering import rollout_name
 from arise.text import numbers
 from arise.text.escape import visible
 
@@ -62,6 +63,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "number": number,
+        "rollout": rollout_name,
         "percent": numbers.percent,
         "rate": rate_text,
         "difference": numbers.signed,
