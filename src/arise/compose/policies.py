@@ -18,12 +18,12 @@ import numpy as np
 from arise.compose.imports import imported
 from arise.config import Config, PolicyConfig, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
-from arise.engines.cloning import CloneSpec, clone
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import LoadedModel, load, save
-from arise.engines.pretrained import cache_root, intact
-from arise.engines.small_model import small_model
-from arise.engines.weights import LoraSpec, with_adapters
+from arise.engines.local import LocalEngine
+from arise.engines.local.cloning import CloneSpec, clone
+from arise.engines.local.models import LoadedModel, load, save
+from arise.engines.local.pretrained import cache_root, intact
+from arise.engines.local.small_model import small_model
+from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
 from arise.ports import Engine, SandboxPool
 from arise.rollouts.guidance import with_guidance
@@ -69,13 +69,13 @@ def cached_start(config: Config) -> Path:
     return cache_root() / "starts" / _key(config)
 
 
-def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> EmbeddedEngine:
+def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEngine:
     """The engine of this process around a model by folder or name."""
     lora = _lora(config)
     loaded = _loaded(model, lora is not None)
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
     with _as_a_message():
-        return EmbeddedEngine(
+        return LocalEngine(
             loaded.model,
             loaded.tokenizer,
             lora=lora,

@@ -1,9 +1,10 @@
 """The nouns: every value that crosses a module boundary, frozen, each with the paper's symbol and an example.
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
-`policy` what an engine samples and trains.
+`policy` what an engine samples and trains, `chat` what a conversation is made of.
 """
 
+from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
 from arise.types.evidence import (
     EvidenceRecord,
     ExcerptTurn,
@@ -80,10 +81,12 @@ __all__ = [
     "ExcerptTurn",
     "Fate",
     "Feedback",
+    "FunctionCall",
     "GenerationRecord",
     "Group",
     "Judgment",
     "LossSpec",
+    "Message",
     "Need",
     "Observation",
     "OptimSpec",
@@ -96,8 +99,10 @@ __all__ = [
     "RefinementRecord",
     "Reflection",
     "Rejection",
+    "Reply",
     "Return",
     "Rewrite",
+    "Role",
     "Rollout",
     "Rubric",
     "SamplingParams",
@@ -109,10 +114,12 @@ __all__ = [
     "Status",
     "StepStats",
     "StopReason",
+    "StreamEvent",
     "Tally",
     "Task",
     "Tokens",
     "ToolCall",
+    "ToolSpec",
     "Trajectory",
     "Turn",
     "Verdict",

@@ -108,11 +108,11 @@ class Runner:
         return None
 
     def _start(self, job: Job, name: str, arguments: list[str]) -> None:
-        log = self.comparison.log_file(job.member)
-        log.parent.mkdir(parents=True, exist_ok=True)
+        output = self.comparison.log_file(job.member)
+        output.parent.mkdir(parents=True, exist_ok=True)
         count = str(self.threads)
         environment = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "NO_COLOR": "1"}
-        with log.open("ab") as file:
+        with output.open("ab") as file:
             file.write(f"$ arise {' '.join(arguments)}\n".encode())
             file.flush()
             job.process = subprocess.Popen(
