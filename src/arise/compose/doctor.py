@@ -70,7 +70,7 @@ def _packages(config: Config) -> Finding:
 
 def _this_package(extra: str) -> str:
     """What pip is told to install: the checkout that this code lies in, or the package by its name."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return f"-e '{root}[{extra}]'" if (root / "pyproject.toml").is_file() else f"'arise-rl[{extra}]'"
 
 
