@@ -47,7 +47,7 @@ def call(project: Path, cache: Path, *arguments: str) -> subprocess.CompletedPro
     """Run `arise` as a user whose own package is on the path."""
     path = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
-        arise(cache, *arguments),
+        arise(*arguments),
         env=environment(cache) | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
