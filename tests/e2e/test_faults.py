@@ -133,7 +133,7 @@ def test_a_second_process_is_turned_away_without_loading_anything_heavy(copied: 
         f"sys.argv = ['arise', 'resume', {str(held)!r}]\n"
         "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
         "spent = time.process_time() - began\n"
-        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.run') if name in sys.modules]\n"
+        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.run.store') if name in sys.modules]\n"
         "import json\nprint(json.dumps([code, heavy, spent]))"
     )
     with FileLock(held / "run.lock"):
