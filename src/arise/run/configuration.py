@@ -6,7 +6,7 @@ The first one is recorded when the run starts, every later one with the iteratio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -15,8 +15,14 @@ from arise.config.file import load_config
 from arise.errors import AriseError, Exit
 from arise.run.folder import CONFIG_FILE
 
-Query = Callable[..., list[tuple[Any, ...]]]
 Note = Callable[[Mapping[str, str]], None]
+
+
+class Queried(Protocol):
+    """A run whose database can be asked."""
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
 
 KEY = "config"
 """Facts of the run named `config 0`, `config 1`, ..."""
@@ -59,9 +65,9 @@ class Change(NamedTuple):
         return f"{self.field}: {self.before!r} in the record, {self.after!r} in {CONFIG_FILE}"
 
 
-def recorded(query: Query) -> list[Kept]:
+def recorded(run: Queried) -> list[Kept]:
     """Every configuration that the run had, oldest first; none where the run is older than this record."""
-    rows = query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
+    rows = run.query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
     try:
         found = [json.loads(value) for _, value in sorted(rows, key=lambda row: int(row[0].partition(" ")[2]))]
         return [Kept(entry["iteration"], Config.model_validate(entry["config"])) for entry in found]
@@ -75,12 +81,12 @@ def recorded(query: Query) -> list[Kept]:
         ) from None
 
 
-def record(config: Config, query: Query, note: Note) -> None:
+def record(config: Config, run: Queried, note: Note) -> None:
     """Keep the configuration that holds from now on, unless it is the one that holds already."""
-    known = recorded(query)
+    known = recorded(run)
     if known and known[-1].config == config:
         return
-    ((committed,),) = query("SELECT COUNT(*) FROM iterations")
+    ((committed,),) = run.query("SELECT COUNT(*) FROM iterations")
     value = json.dumps({"iteration": committed, "config": config.model_dump(mode="json")}, sort_keys=True)
     note({f"{KEY} {len(known)}": value})
 
@@ -100,9 +106,9 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value
 
 
-def run_config(folder: Path, query: Query, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
+def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
     """The configuration in the folder and where it differs from the record; an edit must be harmless or named."""
-    config, known = load_config(folder / CONFIG_FILE), recorded(query)
+    config, known = load_config(folder / CONFIG_FILE), recorded(run)
     edited = changes(known[-1].config, config) if known else []
     for name in allowed:
         if not any(change.named_by([name]) for change in edited):
@@ -122,7 +128,7 @@ def run_config(folder: Path, query: Query, allowed: Sequence[str] = ()) -> tuple
     return config, edited
 
 
-def edits(folder: Path, query: Query) -> list[Change]:
+def edits(folder: Path, run: Queried) -> list[Change]:
     """Where the file differs from the record, harmless or not."""
-    known = recorded(query)
+    known = recorded(run)
     return changes(known[-1].config, load_config(folder / CONFIG_FILE)) if known else []

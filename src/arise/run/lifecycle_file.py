@@ -12,8 +12,8 @@ from typing import Any
 
 from arise.errors import AriseError, Exit
 from arise.method.standing import standing
+from arise.run.pool_rows import Event, PairLife, VerdictCount
 from arise.run.reader import RunReader
-from arise.run.rows import Event, PairLife, VerdictCount
 from arise.types import Pair, Pool, Rubric, Skill
 from arise.types.codec import from_json, to_json
 
@@ -42,9 +42,11 @@ def lifecycle(run: RunReader) -> dict[str, Any]:
 def _life(pair: PairLife) -> dict[str, Any]:
     return {
         "rubric": to_json(pair.rubric),
-        "skills": [{"revision": skill.revision, "iteration": skill.k + 1, "text": skill.text} for skill in pair.skills],
-        "born": pair.born_at + 1,
-        "retired": None if pair.retired_at is None else pair.retired_at + 1,
+        "skills": [
+            {"revision": skill.revision, "iteration": skill.iteration, "text": skill.text} for skill in pair.skills
+        ],
+        "born": pair.born,
+        "retired": pair.retired,
         "status": pair.status,
         "stuck": pair.standing.stuck,
         "history": [_event(event, pair.events[: n + 1]) for n, event in enumerate(pair.events)],
@@ -54,13 +56,13 @@ def _life(pair: PairLife) -> dict[str, Any]:
 def _event(event: Event, life: Sequence[Event]) -> dict[str, Any]:
     """An event with where the pair stood after it; counts of all verdicts of its window, and of unguided rollouts."""
     counts = ("passes", "evaluations", "unguided_passes", "unguided_evaluations", "revision", "note")
-    head = {"iteration": event.k + 1, "event": event.kind, "status": standing(life).status}
+    head = {"iteration": event.iteration, "event": event.kind, "status": standing(life).status}
     return head | {name: getattr(event, name) for name in counts}
 
 
 def _counted(count: VerdictCount) -> dict[str, Any]:
     return {
-        "iteration": count.k + 1,
+        "iteration": count.iteration,
         "shown": bool(count.shown),
         "pass": count.passes,
         "fail": count.fails,

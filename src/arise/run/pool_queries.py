@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from arise.run import rows
-from arise.run.snapshot import Snapshot
+from arise.run import pool_rows as rows
+from arise.run.base_queries import BaseQueries
 from arise.types import EvidenceRecord, Rubric
 from arise.types.codec import from_json
 
@@ -24,7 +24,7 @@ _VERDICTS = (
 _EVER = 1 << 40
 
 
-class PoolQueries(Snapshot):
+class PoolQueries(BaseQueries):
     """What became of every rubric and its skill."""
 
     def events(self, rubric_id: str | None = None) -> list[rows.Event]:
@@ -54,6 +54,19 @@ class PoolQueries(Snapshot):
             return None
         skills = self._rows(rows.SkillRevision, f"{_SKILLS} WHERE rubric_id=? ORDER BY revision", (rubric_id,))
         return rows.PairLife(from_json(Rubric, json.loads(found[0][0])), tuple(self.events(rubric_id)), tuple(skills))
+
+    def rubrics(self) -> list[Rubric]:
+        """Return every rubric the run ever had, by id."""
+        found = self.query("SELECT rubric FROM pairs ORDER BY rubric_id")
+        return [from_json(Rubric, json.loads(rubric)) for (rubric,) in found]
+
+    def skill_texts(self) -> list[str]:
+        """Return the text of every revision of every skill."""
+        return [text for (text,) in self.query("SELECT text FROM skills") if text]
+
+    def event_counts(self) -> dict[str, int]:
+        """Return how often each kind of event happened."""
+        return dict(self.query("SELECT kind, COUNT(*) FROM events GROUP BY kind"))
 
     def proposals(self, k: int | None = None) -> list[rows.ProposalRow]:
         """What the reflector proposed, taken or not, of one update or of all."""
@@ -119,4 +132,15 @@ class PoolQueries(Snapshot):
         """(k, reason, count) of verdicts that could not be had."""
         return self.query(
             "SELECT k, reason, COUNT(*) FROM verdicts WHERE verdict IS NULL GROUP BY k, reason ORDER BY k, reason"
+        )
+
+    def agreements(self, first_k: int) -> list[rows.Agreement]:
+        """Return, for every two rubrics, how often they agreed on a rollout from iteration first_k on."""
+        return self._rows(
+            rows.Agreement,
+            "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') "
+            "FROM verdicts a JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
+            "WHERE a.k >= ? AND a.verdict IN ('pass', 'fail') AND b.verdict IN ('pass', 'fail') "
+            "GROUP BY a.rubric_id, b.rubric_id",
+            (first_k,),
         )

@@ -9,6 +9,7 @@ from arise.coevolution import Update
 from arise.method.credit import Advantages
 from arise.run.chunks import Place, compress
 from arise.run.digests import EMPTY, Row, changed_seal
+from arise.run.numbering import iteration_of
 from arise.run.summaries import printable, summary_rows
 from arise.text.secrets import redact
 from arise.types import Draw, EvidenceRecord, Group, Pool, Rollout
@@ -53,6 +54,10 @@ class IterationRecord:
     metrics: Mapping[str, float]
     state: Mapping[str, Any]
     checkpoint: str | None
+
+    @property
+    def iteration(self) -> int:
+        return iteration_of(self.k)
 
 
 def seal_of(rows: Iterable[Row]) -> str:

@@ -1,11 +1,10 @@
-"""Queries on what was drawn, attempted and evaluated: slots with their reason, cells, groups, tasks, rollouts."""
+"""Queries on what was drawn and rolled out: slots with their reason, cells, groups, tasks, rollouts."""
 
 import json
-from pathlib import Path
 
 from arise.run import rows
+from arise.run.base_queries import BaseQueries
 from arise.run.chunks import Place, StoredRollout
-from arise.run.snapshot import Snapshot
 from arise.run.why import Mass
 from arise.types import Draw
 from arise.types.codec import from_json
@@ -26,7 +25,7 @@ _OUTCOMES = {
 }
 
 
-class RolloutQueries(Snapshot):
+class RolloutQueries(BaseQueries):
     """Why a task was drawn and what its attempts came to."""
 
     def slots(self, k: int, slot: int | None = None) -> list[rows.SlotRow]:
@@ -121,35 +120,30 @@ class RolloutQueries(Snapshot):
         found = self._rows(Place, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
         if not found:
             return None
-        with self._readable():
-            return StoredRollout(Path(self.folder) / "trajectories", found[0])
+        return self._stored(found[0])
 
-    def evaluations(self) -> list[str]:
-        """Labels of all evaluations, in the order of the iterations they were made at."""
-        return [label for label, _ in self.query("SELECT label, MIN(k) AS at FROM attempts GROUP BY label ORDER BY at")]
+    def _stored(self, place: Place) -> StoredRollout:
+        return StoredRollout(self.folder / "trajectories", place)
 
-    def attempt_sums(self) -> tuple[int, int]:
-        """How many attempts all evaluations made, and how many of them infrastructure ended."""
-        ((tried, lost),) = self.query("SELECT COUNT(*), COALESCE(SUM(success IS NULL), 0) FROM attempts")
-        return tried, lost
+    def stops(self) -> list[tuple[str, int]]:
+        """Return (stop reason, rollouts), the most frequent first."""
+        return self.query("SELECT stop, COUNT(*) FROM rollouts GROUP BY stop ORDER BY 2 DESC")
 
-    def lost_attempts(self, limit: int) -> list[tuple[str, str, int, str]]:
-        """(evaluation, task, attempt from 1, fault) of attempts that infrastructure ended, newest evaluation first."""
-        return self.query(
-            "SELECT label, task_id, attempt + 1, fault FROM attempts WHERE success IS NULL "
-            "ORDER BY k DESC, label, task_id, attempt LIMIT ?",
-            (limit,),
-        )
+    def faults_by_k(self) -> dict[int, int]:
+        """Return how many rollouts of each iteration k ended with an infrastructure fault."""
+        return dict(self.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k"))
 
-    def attempts(self, label: str | None = None) -> list[rows.AttemptRow]:
-        """Held-out attempts of one evaluation or of all."""
-        where, given = ("", ()) if label is None else (" WHERE label=?", (label,))
+    def newest_rollouts(self, limit: int) -> list[tuple[str, Place]]:
+        """Return (task, place in its chunk) of the newest rollouts without a fault."""
         found = self.query(
-            "SELECT label, task_id, attempt, k, domain, task_type, success, reward, stop, fault, skill_bytes, verdicts "  # noqa: S608 - own words only
-            f"FROM attempts{where} ORDER BY label, task_id, attempt",
-            given,
+            "SELECT task_id, chunk, start, length FROM rollouts WHERE fault = '' ORDER BY k DESC, id LIMIT ?", (limit,)
         )
-        return [rows.AttemptRow(*row)._replace(verdicts=json.loads(row[-1])) for row in found]
+        return [(task_id, Place(*place)) for task_id, *place in found]
+
+    def drawn_tasks(self, first_k: int, last_k: int) -> tuple[str, ...]:
+        """Return the tasks drawn in iterations first_k to last_k, both included, each once."""
+        wanted = "SELECT DISTINCT task_id FROM draws WHERE k BETWEEN ? AND ? ORDER BY task_id"
+        return tuple(task_id for (task_id,) in self.query(wanted, (first_k, last_k)))
 
 
 def _task(

@@ -12,10 +12,13 @@ from typing import Any
 from arise import __version__
 from arise.errors import AriseError, Exit
 from arise.run import schema
+from arise.run.base_queries import Given
 from arise.run.chunks import decompress, pack, unpack_group, write_chunk
 from arise.run.digests import EMPTY, Row, changed_seal
 from arise.run.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
 from arise.run.folder import OWNER_FILE, RunLock, claim, unwritable
+from arise.run.numbering import iteration_of
+from arise.run.queries import RunQueries
 from arise.run.record import (
     COMMITTED,
     COSTS,
@@ -48,7 +51,7 @@ def damaged(folder: Path, what: str) -> AriseError:
     )
 
 
-class RunStore:
+class RunStore(RunQueries):
     """`RunStore.open(folder)` takes the run for this process; a second process is turned away by name."""
 
     def __init__(self, folder: Path, lock: RunLock) -> None:
@@ -140,9 +143,9 @@ class RunStore:
                 try:
                     return decompress(state), checkpoint
                 except (ValueError, TypeError) as error:
-                    wrong = f"run.db, state of iteration {k}: {error}"
+                    wrong = f"run.db, state of iteration {iteration_of(k)}: {error}"
             damage.append(wrong)
-            tell(f"the checkpoint of iteration {k} cannot be used, falling back one generation: {wrong}")
+            tell(f"the checkpoint of iteration {iteration_of(k)} cannot be used, falling back one generation: {wrong}")
         if damage:
             raise damaged(self.folder, f"no checkpoint is whole: {'; '.join(damage)}")
         return None
@@ -250,8 +253,8 @@ class RunStore:
         for key in facts.keys() - known:
             self._insert_sealed(f"{FACT}{key}", [("meta", (key, facts[key]))])
 
-    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Read anything."""
+    def query(self, sql: str, parameters: Given = ()) -> list[tuple[Any, ...]]:
+        """Execute SQL on the writer's connection."""
         with self.writing():
             return self._db.execute(sql, parameters).fetchall()
 
@@ -269,9 +272,9 @@ class RunStore:
         return int(rows[-1][0])
 
     def _prune(self, keep: int, keep_every: int) -> None:
-        rows = self.query("SELECT k + 1, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
-        for iteration, checkpoint in rows[keep:]:
-            if not keep_every or iteration % keep_every:
+        rows = self.query("SELECT k, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
+        for k, checkpoint in rows[keep:]:
+            if not keep_every or iteration_of(k) % keep_every:
                 shutil.rmtree(self.folder / checkpoint, ignore_errors=True)
 
     @contextmanager

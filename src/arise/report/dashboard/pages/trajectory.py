@@ -8,9 +8,11 @@ from typing import Any
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, amount
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page
 from arise.run.chunks import StoredRollout
-from arise.run.rows import RolloutRow, VerdictRow
+from arise.run.pool_rows import VerdictRow
+from arise.run.rows import RolloutRow
+from arise.text.numbers import amount, signed
 from arise.types import Judgment, Turn
 
 TURNS_ON_PAGE = 40
@@ -87,7 +89,7 @@ def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
         Fact(row.stop.replace("_", " "), "ended by"),
         Fact(amount(stored.turn_count), "turns"),
         Fact(amount(row.generated_tokens), "tokens trained on", f"of {amount(tokens)}; the rest is masked"),
-        Fact("–" if row.advantage is None else f"{row.advantage:+.2f}", "advantage"),
+        Fact(signed(row.advantage), "advantage"),
     ]
 
 
@@ -171,7 +173,9 @@ def _skills(asked: Asked, stored: StoredRollout) -> list[dict[str, Any]]:
 
 def _slot(asked: Asked, row: RolloutRow) -> Link | None:
     for group in asked.run.groups(k=row.k, task_id=row.task_id):
-        return Link(f"slot {group.slot + 1} of iteration {row.k + 1}", asked.links.sampler(row.k + 1, group.slot))
+        return Link(
+            f"slot {group.slot + 1} of iteration {row.iteration}", asked.links.sampler(row.iteration, group.slot)
+        )
     return None
 
 
