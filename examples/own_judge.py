@@ -46,6 +46,7 @@ class CommandJudge:
 
 
 def attempt(name: str, *commands: str) -> Rollout:
+    """Return a finished rollout that ran these commands."""
     turns = tuple(Turn(f"$ {c}", (ToolCall("bash", {"command": c}),)) for c in commands)
     return Rollout(Trajectory(name, "fix-it", turns, StopReason.FINISHED), 0.0, False)
 

@@ -1,3 +1,3 @@
 """ARISE: train agents on what they still get wrong."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -34,7 +34,7 @@ def strings(path: Path) -> list[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.append(node.value)
         elif isinstance(node, ast.JoinedStr):
-            found.append("".join(part.value if isinstance(part, ast.Constant) else "x" for part in node.values))
+            found.append("".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values))
     return found
 
 
