@@ -22,7 +22,7 @@ from arise.text.escape import visible
 from arise.types import PoolEvent, Rollout
 
 BARS = "▁▂▃▄▅▆▇█"
-KEPT_MESSAGES, KEPT_EVENTS = 6, 4
+KEPT_MESSAGES, KEPT_EVENTS, KEPT_WRONG = 6, 4, 3
 LOOK_BACK = 10
 """How many iterations back the pass rate is compared with."""
 
@@ -54,6 +54,7 @@ class LiveDisplay(Display):
         self._history: list[Mapping[str, float]] = []
         self._events: list[PoolEvent] = []
         self._rows: list[tuple[str, str]] = []
+        self._wrong: list[str] = []
         self._done = 0
         self._alarm = ""
         self._began = time.monotonic()
@@ -72,6 +73,7 @@ class LiveDisplay(Display):
         self._done = record.iteration
         if record.update:
             self._events += record.update.evolution.events
+            self._wrong = self.trust.still_wrong(KEPT_WRONG) if self.trust else []
         self._rows = [
             ("time", self._time(record)),
             ("tasks", self._tasks()),
@@ -155,6 +157,8 @@ class LiveDisplay(Display):
             rows.add_row(name, Text(visible(text)))
         if self._alarm:
             rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
+        for n, line in enumerate(self._wrong):
+            rows.add_row("" if n else "still wrong", Text(visible(line.strip())))
         for event in self._events[-KEPT_EVENTS:]:
             told = f"{event.iteration}: {event.kind} {event.rubric_id}{_rates(event)}  {event.note}"
             rows.add_row("", Text(visible(told)[:100]))

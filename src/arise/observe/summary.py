@@ -99,11 +99,7 @@ def headline(facts: RunFacts) -> list[str]:
 
 def still_wrong_lines(facts: RunFacts, most: int = WEAKEST) -> list[str]:
     """Return the weakest behaviours without guidance and what is under way, and the failing task types."""
-    lines = [
-        f"  {numbers.counted_rate(*b.unguided):>20}  {b.rubric.id} {b.rubric.criteria_text} "
-        f"[{facts.under_way[b.rubric.id]}]"
-        for b in facts.still_wrong[:most]
-    ]
+    lines = [f"  {weak_line(behaviour, facts)}" for behaviour in facts.still_wrong[:most]]
     if lines:
         lines = ["still wrong, unguided: passes among the attempts each behaviour applies to", *lines]
         lines += _more(len(facts.still_wrong) - most)
@@ -112,6 +108,13 @@ def still_wrong_lines(facts: RunFacts, most: int = WEAKEST) -> list[str]:
         more = f", and {len(failing) - FAILING} more" if len(failing) > FAILING else ""
         lines.append(f"failing task types: {', '.join(failing[:FAILING])}{more}")
     return lines
+
+
+def weak_line(behaviour: Behaviour, facts: RunFacts) -> str:
+    """Write a behaviour with its unguided rate and what is under way."""
+    rubric = behaviour.rubric
+    rate = f"{numbers.counted_rate(*behaviour.unguided):>20}"
+    return f"{rate}  {rubric.id} {rubric.criteria_text} [{facts.under_way[rubric.id]}]"
 
 
 def _moved(title: str, moved: Sequence[Moved], most: int) -> list[str]:

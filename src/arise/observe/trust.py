@@ -6,8 +6,10 @@ from arise.config import Config
 from arise.llm.meter import Meter
 from arise.llm.spend import Budget
 from arise.method.alarm import Divergence, divergence
+from arise.observe.summary import weak_line
 from arise.run.facts.alarms import SUSPECT, alarm_text, recorded_signals, signal_of
 from arise.run.facts.metrics import verdict_metrics
+from arise.run.facts.story import run_facts
 from arise.run.numbering import k_of
 from arise.run.queries import RunQueries
 from arise.text import numbers
@@ -30,6 +32,7 @@ class Trust:
         self._every, self._iterations = config.pool.update_every, config.train.iterations
         self._window = max(2, self._every)
         self._budget, self._meter = budget, meter
+        self._run = run
         self._signals = recorded_signals(run, iteration - 2 * self._window, iteration)
 
     def numbers(self, iteration: int, groups: Sequence[Group]) -> dict[str, float]:
@@ -52,6 +55,11 @@ class Trust:
     def costs(self) -> dict[str, float]:
         """Return how long the judge took in the last iteration, and the cost of all calls so far."""
         return (self._meter.lap() if self._meter else {}) | (self._budget.so_far() if self._budget else {})
+
+    def still_wrong(self, most: int) -> list[str]:
+        """Name the weakest behaviours of the committed run without guidance, and what is under way."""
+        facts = run_facts(self._run)
+        return [weak_line(behaviour, facts) for behaviour in facts.still_wrong[:most]]
 
     def summary(self, run: RunQueries) -> list[str]:
         """Return the lines of the end: valid verdicts, their cost, every recorded alarm, rubrics that agree."""

@@ -19,13 +19,13 @@ Note = Callable[[Mapping[str, str]], None]
 
 
 class Queried(Protocol):
-    """A run whose database can be asked."""
+    """A run whose database can be queried."""
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
 
 
 KEY = "config"
-"""Facts of the run named `config 0`, `config 1`, ..."""
+"""Prefix of the recorded facts `config 0`, `config 1`, ..."""
 HARMLESS = (
     "trackers",
     "budget",
@@ -36,11 +36,11 @@ HARMLESS = (
     "judge.calls",
     "reflector.calls",
 )
-"""Fields and sections that change neither what is learnt nor how it is measured: a resume takes them over unasked."""
+"""Fields and sections that affect neither learning nor measurement: a resume accepts their changes."""
 
 
 class Kept(NamedTuple):
-    """A configuration and how many iterations were committed when it began to hold."""
+    """A configuration and the number of iterations committed when it took effect."""
 
     iteration: int
     config: Config
@@ -58,7 +58,7 @@ class Change(NamedTuple):
         return self.named_by(HARMLESS)
 
     def named_by(self, names: Sequence[str]) -> bool:
-        """Whether one of the names is this field or a section that holds it."""
+        """Return whether one of the names is this field or a section that contains it."""
         return any(self.field == name or self.field.startswith(f"{name}.") for name in names)
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Change(NamedTuple):
 
 
 def recorded(run: Queried) -> list[Kept]:
-    """Every configuration that the run had, oldest first; none where the run is older than this record."""
+    """Return every configuration of the run, oldest first; none for a run older than this record."""
     rows = run.query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
     try:
         found = [json.loads(value) for _, value in sorted(rows, key=lambda row: int(row[0].partition(" ")[2]))]
@@ -82,7 +82,7 @@ def recorded(run: Queried) -> list[Kept]:
 
 
 def record(config: Config, run: Queried, note: Note) -> None:
-    """Keep the configuration that holds from now on, unless it is the one that holds already."""
+    """Record the configuration from now on, unless it is already the current one."""
     known = recorded(run)
     if known and known[-1].config == config:
         return
@@ -92,7 +92,7 @@ def record(config: Config, run: Queried, note: Note) -> None:
 
 
 def changes(before: Config, after: Config) -> list[Change]:
-    """Every field that differs, by name."""
+    """Return every field that differs, by name."""
     old, new = (dict(_flat(config.model_dump())) for config in (before, after))
     names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     return [Change(name, old.get(name), new.get(name)) for name in names]
@@ -107,7 +107,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
-    """The configuration in the folder and where it differs from the record; an edit must be harmless or named."""
+    """Return the configuration in the folder and its edits; an edit must be harmless or allowed by name."""
     config, known = load_config(folder / CONFIG_FILE), recorded(run)
     edited = changes(known[-1].config, config) if known else []
     for name in allowed:
@@ -129,6 +129,6 @@ def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple
 
 
 def edits(folder: Path, run: Queried) -> list[Change]:
-    """Where the file differs from the record, harmless or not."""
+    """Return where the file differs from the record, harmless or not."""
     known = recorded(run)
     return changes(known[-1].config, load_config(folder / CONFIG_FILE)) if known else []

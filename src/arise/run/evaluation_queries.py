@@ -15,16 +15,16 @@ class EvaluationQueries(BaseQueries):
     """Attempts that train nothing: held-out evaluations and re-judged retired behaviours."""
 
     def evaluations(self) -> list[str]:
-        """Labels of all evaluations, in the order of the iterations they were made at."""
+        """Return the labels of all evaluations, ordered by iteration."""
         return [label for label, _ in self.query("SELECT label, MIN(k) AS at FROM attempts GROUP BY label ORDER BY at")]
 
     def attempt_sums(self) -> tuple[int, int]:
-        """How many attempts all evaluations made, and how many of them infrastructure ended."""
+        """Return the number of attempts of all evaluations, and how many of them infrastructure ended."""
         ((tried, lost),) = self.query("SELECT COUNT(*), COALESCE(SUM(success IS NULL), 0) FROM attempts")
         return tried, lost
 
     def lost_attempts(self, limit: int) -> list[tuple[str, str, int, str]]:
-        """(evaluation, task, attempt from 1, fault) of attempts that infrastructure ended, newest evaluation first."""
+        """Return (evaluation, task, attempt from 1, fault) of attempts that infrastructure ended, newest first."""
         return self.query(
             "SELECT label, task_id, attempt + 1, fault FROM attempts WHERE success IS NULL "
             "ORDER BY k DESC, label, task_id, attempt LIMIT ?",

@@ -1,4 +1,4 @@
-"""What must hold in every run, whatever it learnt: each invariant reads the store and yields what breaks it."""
+"""The invariants of every run: each reads the store and yields its violations."""
 
 import json
 import math
@@ -29,7 +29,7 @@ class Audited:
     folder: Path
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Read anything."""
+        """Execute SQL."""
         return self.db.execute(sql, parameters).fetchall()
 
     @cached_property
@@ -38,7 +38,7 @@ class Audited:
 
     @cached_property
     def state(self) -> dict[str, Any]:
-        """The last committed state; empty before the first commit."""
+        """The last committed state, or an empty one before the first commit."""
         row = self.db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
         return dict(decompress(row[0])) if row else {}
 
@@ -88,7 +88,7 @@ def _pool_changes_on_schedule(run: Audited) -> Iterator[str]:
 
 
 def _one_life(run: Audited) -> Iterator[str]:
-    """Born once, hidden; after retirement nothing but a reopening, hidden again; revisions count up."""
+    """A pair is born once and hidden; a retired pair can only be reopened, hidden; revisions count up."""
     active: dict[str, bool] = {}
     revision: dict[str, int] = {}
     gone: set[str] = set()

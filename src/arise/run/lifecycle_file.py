@@ -31,7 +31,7 @@ def export(run: Path, out: Path | None = None) -> Path:
 
 
 def lifecycle(run: RunReader) -> dict[str, Any]:
-    """Everything that a run's store knows about its pairs, as JSON values."""
+    """Return everything the store knows about the pairs of a run, as JSON values."""
     verdicts = defaultdict(list)
     for count in run.verdict_counts():
         verdicts[count.rubric_id].append(_counted(count))
@@ -54,7 +54,7 @@ def _life(pair: PairLife) -> dict[str, Any]:
 
 
 def _event(event: Event, life: Sequence[Event]) -> dict[str, Any]:
-    """An event with where the pair stood after it; counts of all verdicts of its window, and of unguided rollouts."""
+    """An event with the pair's status after it, and the verdict counts of its window: all and unguided."""
     counts = ("passes", "evaluations", "unguided_passes", "unguided_evaluations", "revision", "note")
     head = {"iteration": event.iteration, "event": event.kind, "status": standing(life).status}
     return head | {name: getattr(event, name) for name in counts}
@@ -72,10 +72,10 @@ def _counted(count: VerdictCount) -> dict[str, Any]:
 
 
 def starting_pool(path: Path) -> Pool:
-    """The pool that holds every criterion of an exported life once, with its last skill, hidden.
+    """Return the pool of an exported run: deduplicate criteria, keep the newest skill, hide all.
 
-    In runs of earlier versions what was mastered and lost was born under a new id with the same words; counted again,
-    it would weigh as often in every reward and be shown as often.
+    In runs of earlier versions a criterion that was retired and lost again was born under a new id with the same words;
+    without deduplication it would count several times in every reward.
     """
     remedy = f"arise pool export RUN --out {path}, or --set pool.lifecycle=FILE with a file it made"
     try:

@@ -18,11 +18,11 @@ EVENTS = {
     "reopen": "came back",
     "imported": "given at the start",
 }
-"""What can happen to a pair, in words."""
+"""Kinds of events, in words."""
 
 
 class Event(NamedTuple):
-    """One line of a pair's life, at the end of iteration k (imported at -1), with the verdicts of its window.
+    """One event of a pair, at the end of iteration k (-1 for imported pairs), with the verdicts of its window.
 
     Unguided are those of rollouts in whose prompt the pair's skill did not stand.
     """
@@ -43,7 +43,7 @@ class Event(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What happened, in words; a refinement may have found nothing new to write."""
+        """The event in words; a refinement may have left the skill unchanged."""
         return "skill not rewritten" if self.note.startswith(UNCHANGED) else EVENTS.get(self.kind, self.kind)
 
     @property
@@ -52,7 +52,7 @@ class Event(NamedTuple):
 
 
 class SkillRevision(NamedTuple):
-    """A skill's text as it stood from the end of iteration k on."""
+    """A skill's text from the end of iteration k on."""
 
     rubric_id: str
     revision: int
@@ -101,13 +101,13 @@ class PairLife:
         return self.standing.status
 
     def after(self, k: int) -> "PairLife":
-        """The pair as it was once iteration k was over."""
+        """Return the pair as it was at the end of iteration k."""
         kept = [event for event in self.events if event.k <= k], [skill for skill in self.skills if skill.k <= k]
         return PairLife(self.rubric, tuple(kept[0]), tuple(kept[1]))
 
 
 class VerdictCount(NamedTuple):
-    """Verdicts of a rubric in one iteration, apart for rollouts that saw its skill and those that did not."""
+    """Verdict counts of a rubric in one iteration, for rollouts that saw its skill or for the others."""
 
     rubric_id: str
     k: int
@@ -127,7 +127,7 @@ class VerdictCount(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """One verdict with the rollout it belongs to; `verdict` None has its reason."""
+    """One verdict with its rollout; a missing verdict (None) has its reason."""
 
     rollout_id: str
     rubric_id: str
@@ -154,7 +154,7 @@ class Agreement(NamedTuple):
 
 
 class VerdictSums(NamedTuple):
-    """All verdicts of an iteration, over rubrics and with or without skills."""
+    """Sums of all verdicts of an iteration."""
 
     k: int
     passes: int
@@ -177,7 +177,7 @@ class VerdictSums(NamedTuple):
 
 @dataclass(frozen=True)
 class ProposalRow:
-    """A proposal of the reflector: what was taken, or the reason why it was not."""
+    """A proposal of the reflector, accepted or with the reason for its rejection."""
 
     k: int
     seq: int

@@ -16,33 +16,33 @@ class ProcessQueries(BaseQueries):
     """How far a run is, what it cost, and what a resume would start from."""
 
     def sessions(self) -> list[rows.Session]:
-        """Every process that held the run, oldest first."""
+        """Return every process that locked the run, oldest first."""
         return self._rows(rows.Session, "SELECT at, owner, version, committed FROM sessions ORDER BY id")
 
     def missing_limits(self) -> list[tuple[int, str]]:
-        """(session, limits that the kernel did not enforce), of every process that trained and wrote it down."""
+        """Return (session, limits that the kernel did not enforce) of every process that recorded them."""
         found = self.query("SELECT key, value FROM meta WHERE key LIKE ?", (f"{LIMITS}%",))
         return sorted((int(key.removeprefix(LIMITS)), missing) for key, missing in found)
 
     def iterations(self) -> list[rows.Iteration]:
-        """Every committed iteration with its metrics."""
+        """Return every committed iteration with its metrics."""
         found = self.query("SELECT k, at, metrics, checkpoint FROM iterations ORDER BY k")
         return [rows.Iteration(k, at, json.loads(metrics), checkpoint) for k, at, metrics, checkpoint in found]
 
     def last_iteration(self) -> rows.Iteration | None:
-        """The newest committed iteration, or None."""
+        """Return the newest committed iteration, or None."""
         found = self.query("SELECT k, at, metrics, checkpoint FROM iterations ORDER BY k DESC LIMIT 1")
         return next((rows.Iteration(k, at, json.loads(metrics), name) for k, at, metrics, name in found), None)
 
     def vitals(self, prefix: str) -> list[tuple[int, str, float]]:
-        """(k, name after the prefix, value): `seconds.` by part, `judge.`, `spent.`; empty where nobody measured."""
+        """Return (k, name after the prefix, value) of vitals: `seconds.`, `judge.` or `spent.`."""
         return self.query(
             "SELECT k, substr(name, ?), value FROM vitals WHERE name >= ? AND name < ? ORDER BY k, name",
             (len(prefix) + 1, prefix, f"{prefix}\U0010ffff"),
         )
 
     def set_aside(self) -> dict[str, Faulty]:
-        """The tasks that the next iteration does without, by the last committed state."""
+        """Return the tasks that the next iteration sets aside, by the last committed state."""
         aside = SetAside()
         aside.restore(self.last_state().get("set_aside", {}))
         return {task: aside.faulty[task] for task in aside.away(self.committed())}
@@ -72,5 +72,5 @@ class ProcessQueries(BaseQueries):
         return [dict(zip(columns, row, strict=True)) for row in self.query(f"SELECT * FROM {name}")]  # noqa: S608
 
     def committed(self) -> int:
-        """How many iterations are committed."""
+        """Return the number of committed iterations."""
         return int(self.query("SELECT COALESCE(MAX(k) + 1, 0) FROM iterations")[0][0])

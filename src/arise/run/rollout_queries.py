@@ -26,10 +26,10 @@ _OUTCOMES = {
 
 
 class RolloutQueries(BaseQueries):
-    """Why a task was drawn and what its attempts came to."""
+    """Draws with their reasons, and the rollouts that followed."""
 
     def slots(self, k: int, slot: int | None = None) -> list[rows.SlotRow]:
-        """The batch of an iteration, or one slot of it, each with its reason."""
+        """Return the batch of an iteration, or one slot of it, with the mass behind each draw."""
         masses = {(c.task_type, c.capability): Mass(c.passes, c.fails) for c in self.cells(k - 1)}
         found = []
         wanted = "SELECT slot, details FROM draws WHERE k = ? AND slot = COALESCE(?, slot) ORDER BY slot"
@@ -40,15 +40,15 @@ class RolloutQueries(BaseQueries):
         return found
 
     def paths(self) -> list[tuple[int, str, int]]:
-        """(k, path, slots) of every iteration."""
+        """Return (k, path, slots) of every iteration."""
         return self.query("SELECT k, path, COUNT(*) FROM draws GROUP BY k, path ORDER BY k, path")
 
     def discovery(self) -> list[tuple[int, float | None]]:
-        """(k, rho) of every iteration; None where the sampler has no such probability."""
+        """Return (k, rho) of every iteration; None for samplers without a discovery probability."""
         return self.query("SELECT k, json_extract(details, '$.rho') FROM draws WHERE slot=0 ORDER BY k")
 
     def cell_draws(self, first_k: int, last_k: int) -> list[rows.CellDraws]:
-        """Adaptive draws by cell in iterations first_k to last_k, both included."""
+        """Return adaptive draws by cell in iterations first_k to last_k, both included."""
         return self._rows(
             rows.CellDraws,
             "SELECT json_extract(details, '$.cell[0]'), json_extract(details, '$.cell[1]'), COUNT(*) FROM draws "
@@ -57,11 +57,11 @@ class RolloutQueries(BaseQueries):
         )
 
     def cells(self, k: int) -> list[rows.CellRow]:
-        """The ledger at the end of an iteration, by task type and capability."""
+        """Return the ledger at the end of an iteration, by task type and capability."""
         return self._rows(rows.CellRow, "SELECT k, task_type, capability, passes, fails FROM cells WHERE k=?", (k,))
 
     def groups(self, k: int | None = None, task_id: str | None = None, last: int = -1) -> list[rows.GroupRow]:
-        """Groups of an iteration, of a task, or all of them; of these perhaps the last only."""
+        """Return groups of an iteration, of a task, or all; `last` limits them to the newest."""
         given = {name: value for name, value in (("k", k), ("task_id", task_id)) if value is not None}
         where = " AND ".join(f"{name}=:{name}" for name in given) or "1"
         found = self._rows(
@@ -73,7 +73,7 @@ class RolloutQueries(BaseQueries):
         return found[::-1]
 
     def group_sums(self) -> list[rows.GroupSums]:
-        """The groups of every iteration, in sums."""
+        """Return the sums of all groups, by iteration."""
         return self._rows(
             rows.GroupSums,
             "SELECT k, COUNT(*), SUM(size), SUM(rewarded), SUM(successes), "
@@ -82,18 +82,18 @@ class RolloutQueries(BaseQueries):
         )
 
     def tasks(self) -> list[rows.TaskRow]:
-        """Every training task that was drawn so far."""
+        """Return every training task that was drawn so far."""
         return [_task(*row) for row in self.query(f"{_TASKS} GROUP BY t.id ORDER BY t.id")]
 
     def task(self, task_id: str) -> rows.TaskRow | None:
-        """One task, or None."""
+        """Return one task, or None."""
         found = self.query(f"{_TASKS} WHERE t.id=? GROUP BY t.id", (task_id,))
         return _task(*found[0]) if found else None
 
     def rollouts(
         self, *, outcome: str = "", k: int | None = None, task_id: str = "", limit: int = 50, offset: int = 0
     ) -> list[rows.RolloutRow]:
-        """Rollouts, newest iteration first; `outcome` is pass, fail, fault or empty for all."""
+        """Return rollouts, newest iteration first; `outcome` is pass, fail, fault or empty for all."""
         conditions = [_OUTCOMES[outcome]]
         conditions += ["k = :k"] if k is not None else []
         conditions += ["task_id = :task_id"] if task_id else []
@@ -106,17 +106,17 @@ class RolloutQueries(BaseQueries):
         )
 
     def rollout(self, rollout_id: str) -> rows.RolloutRow | None:
-        """One rollout's row, or None."""
+        """Return one rollout's row, or None."""
         found = self._rows(rows.RolloutRow, f"{_ROLLOUT} WHERE id=?", (rollout_id,))
         return found[0] if found else None
 
     def siblings(self, rollout: rows.RolloutRow) -> list[rows.RolloutRow]:
-        """All rollouts of the group, this one among them."""
+        """Return all rollouts of the group, this one included."""
         given = (rollout.k, rollout.task_id)
         return self._rows(rows.RolloutRow, f"{_ROLLOUT} WHERE k=? AND task_id=? ORDER BY id", given)
 
     def trajectory(self, rollout_id: str) -> StoredRollout | None:
-        """A rollout out of its chunk, its turns a page at a time; None when there is none of this id."""
+        """Open a rollout in its chunk, to read turns page by page; None for an unknown id."""
         found = self._rows(Place, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
         if not found:
             return None

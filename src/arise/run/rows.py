@@ -96,7 +96,7 @@ class GroupSums(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A training task with what became of it so far."""
+    """A training task with the outcomes of its groups so far."""
 
     id: str
     domain: str
@@ -147,7 +147,7 @@ class AttemptRow(NamedTuple):
 
 
 class Session(NamedTuple):
-    """A process that held the run, and how many iterations it found committed."""
+    """A process that locked the run, and how many iterations it found committed."""
 
     at: float
     owner: str

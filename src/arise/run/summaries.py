@@ -51,7 +51,7 @@ def weakest_cell(state: Mapping[str, Any]) -> tuple[str, str, float, float] | No
 
 
 def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:
-    """S and F of every (task type, capability) with evidence, as they count at the newest policy version seen."""
+    """S and F of every (task type, capability) with evidence, decayed to the newest policy version."""
     ledger = Ledger.from_dict(saved)
     newest = max((version for *_, version in saved["tallies"]), default=0)
     passes_DC, fails_DC = ledger.cells(newest)

@@ -1,4 +1,4 @@
-"""Is a run what was written, and can it be? Digests of every file and row, then the invariants of the method.
+"""Verify a run: digests of every file and row, then the invariants of the method.
 
 Clock times, costs and sessions have seals of their own: they are the only things that a replay does not repeat.
 Reads only, and may run while the run is being written.
@@ -42,7 +42,7 @@ class Check:
 
 
 def verify(folder: Path) -> list[Check]:
-    """Every check of a run; one that cannot be made because of damage is a problem too."""
+    """Run every check; a check that damage prevents counts as failed."""
     try:
         db = read_only(folder / "run.db")
     except sqlite3.Error as error:
@@ -63,7 +63,7 @@ def _check(name: str, said: str, look: Look, run: Audited) -> Check:
 
 
 def _configuration(run: Audited) -> Check:
-    """Whether `config.toml` is what the run last said that it runs with."""
+    """Check that `config.toml` is the last recorded configuration."""
     name, said = "configuration", f"{CONFIG_FILE} is as the run recorded it"
     if not run.db.execute("SELECT 1 FROM meta WHERE key GLOB ?", (f"{configuration.KEY} *",)).fetchone():
         return Check(name, f"no record of {CONFIG_FILE} exists: the run was made before one was kept", ())

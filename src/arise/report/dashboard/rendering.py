@@ -6,11 +6,13 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
+from markupsafe import Markup
 
-from arise.report.dashboard.charts import Link, Share
+from arise.report.dashboard.charts import Link, OneLine, Share
 from arise.report.dashboard.links import Links
 from arise.report.dashboard.pages.page import Page
 from arise.run.facts.score import rate_text
+from arise.run.numbering import rollout_name
 from arise.text import numbers
 from arise.text.escape import visible
 
@@ -45,7 +47,7 @@ def clock(at: float) -> str:
 
 
 def _shown(value: object) -> object:
-    return visible(value) if type(value) is str else value
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
@@ -61,6 +63,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "number": number,
+        "rollout": rollout_name,
         "percent": numbers.percent,
         "rate": rate_text,
         "difference": numbers.signed,
@@ -69,6 +72,7 @@ def environment() -> Environment:
         "clock": clock,
     }
     found.tests["link"] = lambda value: isinstance(value, Link)
+    found.tests["one_line"] = lambda value: isinstance(value, OneLine)
     return found
 
 

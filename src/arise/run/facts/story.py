@@ -89,6 +89,8 @@ def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
         return f"retired after {pair.retired}: not trained any more"
     rewritten = sum(event.kind == "refine" for event in pair.events)
     words = f"skill {status.value}"
+    if status is Status.HIDDEN and behaviour.recent.all.evaluations:
+        words += f" at {numbers.percent(pass_rate(behaviour.recent.all))} of all its rollouts"
     if rewritten:
         words += f", rewritten {rewritten} time{'' if rewritten == 1 else 's'}"
     if behaviour.standing.stuck:

@@ -22,6 +22,12 @@ class Share(float):
     """A share between 0 and 1: a page writes it in percent, the CSV as the number itself."""
 
 
+class OneLine(str):
+    """Text made of numbers, which a page does not break."""
+
+    __slots__ = ()
+
+
 Cell = str | int | float | bool | None | Link
 
 

@@ -12,7 +12,7 @@ from arise.report.dashboard.charts.bars import stacked_bars
 from arise.report.dashboard.charts.palette import GREY, ORANGE, PURPLE, RED, SERIES
 from arise.report.dashboard.pages.page import Asked, Fact, Page
 from arise.report.dashboard.spend import call_events
-from arise.run.numbering import iteration_of
+from arise.run.numbering import iteration_of, rollout_name
 from arise.run.reader import RunReader
 from arise.text.numbers import amount, duration, size
 
@@ -121,7 +121,7 @@ def _unanswered(events: Counter[str]) -> int:
 
 def _faults(asked: Asked) -> Table:
     rows = [
-        (Link(row.id, asked.links.trajectory(row.id)), row.iteration, row.fault)
+        (Link(rollout_name(row.id), asked.links.trajectory(row.id)), row.iteration, row.fault)
         for row in asked.run.rollouts(outcome="fault", limit=SHOWN)
     ]
     return Table(("rollout", "iteration", "fault"), rows)

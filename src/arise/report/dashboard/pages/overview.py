@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts import Figure, Link, OneLine, Table
 from arise.report.dashboard.charts.bars import stacked_bars
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
@@ -44,7 +44,7 @@ def build(asked: Asked) -> Page:
 def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
     """The sections of the page in the order in which the terminal tells them."""
     weak, improved = found.still_wrong, found.improved
-    failing = [(name, rate_text(tally)) for name, tally in found.failing_types.items()]
+    failing = [(name, OneLine(rate_text(tally))) for name, tally in found.failing_types.items()]
     return {
         "headline": _headline(found),
         "alarms": found.alarms,
@@ -79,9 +79,9 @@ def _still_wrong(asked: Asked, found: RunFacts) -> Table:
         (
             Link(b.rubric.id, asked.links.rubric(b.rubric.id)),
             b.rubric.criteria_text,
-            counted_rate(*b.unguided),
+            OneLine(counted_rate(*b.unguided)),
             b.source,
-            counted_rate(*b.guided),
+            OneLine(counted_rate(*b.guided)),
             found.under_way[b.rubric.id],
         )
         for b in found.still_wrong[:WEAKEST]
@@ -95,15 +95,23 @@ def _moved(asked: Asked, moved: Sequence[Moved]) -> Table:
         (
             Link(item.rubric, asked.links.rubric(item.rubric)) if item.rubric else "",
             item.name,
-            item.change.from_to,
+            OneLine(item.change.from_to),
             item.change.difference_text,
             item.change.noise_text,
-            f"{item.change.first.evaluations} and {item.change.last.evaluations}",
+            OneLine(f"{item.change.first.evaluations}, {item.change.last.evaluations}"),
             item.source,
         )
         for item in moved
     ]
-    columns = ("rubric", "behaviour or task type", "unguided", "difference", "is it noise?", "n", "measured")
+    columns = (
+        "rubric",
+        "behaviour or task type",
+        "unguided",
+        "difference",
+        "is it noise?",
+        "n before, after",
+        "measured",
+    )
     return Table(columns, rows)
 
 

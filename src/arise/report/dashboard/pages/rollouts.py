@@ -6,7 +6,7 @@ from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.palette import GREY
 from arise.report.dashboard.links import Links
 from arise.report.dashboard.pages.page import Asked, Fact, Page
-from arise.run.numbering import k_of
+from arise.run.numbering import k_of, rollout_name
 from arise.run.rows import RolloutRow
 from arise.text.numbers import amount
 
@@ -66,7 +66,7 @@ def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: s
 
 def _row(links: Links, row: RolloutRow) -> tuple[Cell, ...]:
     return (
-        Link(row.id, links.trajectory(row.id)),
+        Link(rollout_name(row.id), links.trajectory(row.id)),
         row.iteration,
         Link(row.task_id, links.task(row.task_id)),
         {None: "no reward", 0: "fail", 1: "pass"}[row.success],

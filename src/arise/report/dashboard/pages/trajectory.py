@@ -10,6 +10,7 @@ from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
 from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page
 from arise.run.chunks import StoredRollout
+from arise.run.numbering import rollout_name
 from arise.run.pool_rows import VerdictRow
 from arise.run.rows import RolloutRow
 from arise.text.numbers import amount, signed
@@ -77,7 +78,9 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
         "slot": _slot(asked, row),
     }
     figures = [_advantages(asked, row, siblings)]
-    return Page("trajectory.html", f"Rollout {rollout_id}", "rollouts", _facts(row, stored), figures, content)
+    return Page(
+        "trajectory.html", f"Rollout {rollout_name(rollout_id)}", "rollouts", _facts(row, stored), figures, content
+    )
 
 
 def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
@@ -189,7 +192,7 @@ def _advantages(asked: Asked, row: RolloutRow, siblings: Sequence[RolloutRow]) -
         parts.append(Part(name, href, sibling.id == row.id, task, rubric))
     rows = [
         (
-            Link(s.id, asked.links.trajectory(s.id)),
+            Link(rollout_name(s.id), asked.links.trajectory(s.id)),
             s.success,
             s.reward,
             s.advantage,
