@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+
 from arise.analyst.acts import Act, Op, check_like, path_like
 from arise.analyst.operations import acts_of_shell
 from arise.analyst.tool_kinds import (

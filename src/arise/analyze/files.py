@@ -12,7 +12,7 @@ LONGEST_LINE = 512 * 1024 * 1024
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
-class Unreadable(ValueError):
+class Unreadable(ValueError):  # noqa: N818 - data in place of a value, too
     """A file or line that cannot be used; the message is the reason that the coverage line counts."""
 
 

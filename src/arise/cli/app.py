@@ -5,7 +5,22 @@ from typing import Annotated
 import typer
 
 from arise import __version__
-from arise.cli import compare, config, doctor, eval, figures, judge, models, pool, sampler, store, tasks, train, view
+from arise.cli import (
+    analyze,
+    compare,
+    config,
+    doctor,
+    eval,
+    figures,
+    judge,
+    models,
+    pool,
+    sampler,
+    store,
+    tasks,
+    train,
+    view,
+)
 
 app = typer.Typer(
     name="arise",
@@ -29,6 +44,7 @@ store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+analyze.register(app)
 
 
 def _version(wanted: bool) -> None:

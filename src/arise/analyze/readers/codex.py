@@ -99,8 +99,8 @@ def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_c
         arguments = item.get("arguments", item.get("input", item.get("action")))
         into.add_call(item.get("name") or "shell", arguments, item.get("call_id") or item.get("id"))
         return True
-    text, error = _output(item.get("output"))
-    into.add_result(text, item.get("call_id"), error=error)
+    output, error = _output(item.get("output"))
+    into.add_result(output, item.get("call_id"), error=error)
     return False
 
 

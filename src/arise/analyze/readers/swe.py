@@ -1,5 +1,6 @@
 """mini-swe-agent (`.traj.json`) and SWE-agent (`.traj`) trajectories, with outcomes from side files."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,34 @@ def _add(into: Conversation, entry: Mapping[str, Any]) -> None:
     into.add_agent(entry.get("response") or entry.get("thought"), entry.get("thinking") or "")
     action = str(entry.get("action") or "")
     if action.strip():
-        into.add_call("bash", {"command": action})
+        into.add_call(*_tool(action, entry.get("state")))
         into.add_result(entry.get("observation"))
+
+
+def _tool(action: str, state: object) -> tuple[str, dict[str, object]]:
+    """SWE-agent's own commands as tools on the open file; anything else is a shell command."""
+    word, _, rest = action.strip().partition(" ")
+    word = word.partition("\n")[0]
+    path = rest.split()[0].strip("'\"") if rest.split() else ""
+    if word in ("open", "create"):
+        return word, {"path": path, "action": action}
+    if word in ("edit", "goto", "scroll_down", "scroll_up", "insert"):
+        name = word if word in ("edit", "insert") else "view"
+        return name, {"path": _open_file(state), "action": action}
+    if word in ("search_dir", "search_file", "find_file"):
+        return "search", {"query": rest, "action": action}
+    return ("submit", {"action": action}) if word == "submit" else ("bash", {"command": action})
+
+
+def _open_file(state: object) -> str:
+    """The file that SWE-agent has open, which it notes as JSON beside every action."""
+    if isinstance(state, str):
+        try:
+            state = json.loads(state)
+        except ValueError:
+            return ""
+    found = str(as_mapping(state).get("open_file") or "")
+    return "" if found == "n/a" else found
 
 
 def _found(
