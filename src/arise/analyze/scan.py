@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -49,7 +50,7 @@ class Scan:
 
     def __iter__(self) -> Iterator[Found]:
         for path in self.paths:
-            for item in self._walk(path, "", 0):
+            for item in map(partial(_shown_from, path, len(self.paths) > 1), self._walk(path, 0)):
                 if isinstance(item, Skipped):
                     self.coverage.skip(item.source, item.reason)
                 elif self._repeated(item):
@@ -66,7 +67,7 @@ class Scan:
         self._seen.add(digest)
         return known
 
-    def _walk(self, path: Path, prefix: str, depth: int) -> Iterator[Item]:
+    def _walk(self, path: Path, depth: int) -> Iterator[Item]:
         if path.is_dir():
             reader = next((reader for reader in FOLDER_READERS if reader.detect(path)), None)
             if reader is not None:
@@ -74,7 +75,7 @@ class Scan:
                 return
             for child in sorted(path.iterdir()):
                 if child.name not in IGNORED_FOLDERS and not (child.is_symlink() and child.is_dir()):
-                    yield from self._walk(child, prefix, depth)
+                    yield from self._walk(child, depth)
         elif path.is_file():
             yield from self._file(path, depth)
 
@@ -93,15 +94,23 @@ class Scan:
     def _archive(self, path: Path, depth: int) -> Iterator[Item]:
         try:
             with unpacked(path) as folder:
-                for item in self._walk(folder, f"{path}!", depth + 1):
+                for item in self._walk(folder, depth + 1):
                     yield _renamed(item, str(folder), f"{path}!")
         except Unreadable as error:
             yield Skipped(str(path), str(error))
 
 
+def _shown_from(root: Path, several: bool, item: Item) -> Item:
+    """An item with its source relative to the folder that the user named, led by its name if there are several."""
+    start = f"{root}/" if root.is_dir() else f"{root.parent}/"
+    if not item.source.startswith(start):
+        return item
+    shown = item.source[len(start) :]
+    return replace(item, source=f"{root.name}/{shown}" if several and root.is_dir() else shown)
+
+
 def _renamed(item: Item, folder: str, archive: str) -> Item:
     """An item of an archive under the archive's name: the temporary folder must show nowhere."""
-    from dataclasses import replace
 
     def shown(text: str) -> str:
         return text.replace(f"{folder}/", archive).replace(folder, archive)

@@ -1,4 +1,4 @@
-"""The parts of `arise analyze`: the offline detectors as a port, task instructions, and the way from paths to result."""
+"""The parts of `arise analyze`: offline detectors as a port, task instructions, and the way from paths to result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

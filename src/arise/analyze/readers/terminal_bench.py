@@ -82,5 +82,6 @@ def _terminal(into: Conversation, path: Path) -> None:
         into.add_agent("")
         into.add_call("bash", {"command": command})
         into.add_result(log[prompt.end() : end].strip("\n"))
-    if not into.drafts:
+    if len(into.drafts) < 2:  # an installed agent is one command: what it did is not in the terminal's log
+        into.drafts.clear()
         into.note("no trajectory")

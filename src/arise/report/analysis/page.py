@@ -10,6 +10,7 @@ from arise.report.analysis.screen import TITLES, coverage_lines, pass_line, perc
 from arise.report.dashboard.app import static_text
 from arise.text.escape import visible
 
+TITLE = "What this agent keeps getting wrong"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 .analysis main{max-width:60rem;margin:0 auto;padding:1rem}
@@ -38,7 +39,7 @@ def page(facts: Mapping[str, Any]) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>What this agent keeps getting wrong · ARISE</title><style>{static_text('arise.css')}{STYLE}</style>",
+            f"<title>{TITLE} · ARISE</title><style>{static_text('arise.css')}{STYLE}</style>",
             '</head><body class="analysis"><header><span class="brand">ARISE</span><span>analysis</span></header>',
             '<main id="main"><h1>What this agent keeps getting wrong</h1>',
             f"<pre>{_text(chr(10).join([*coverage_lines(facts), pass_line(facts)]))}</pre>",
@@ -80,7 +81,7 @@ def _gap(gap: Mapping[str, Any]) -> str:
     in_passes = "".join(_quote(quote) for quote in gap["quotes_in_passes"])
     return (
         f'<section class="gap" id="{_text(gap["id"])}"><h3>{_text(gap["criterion"])}</h3>'
-        f"<p>{_text(gap['name'])} · {_text(gap['capability'])} · {gap['tasks']:,} tasks · {_text(tested(gap))}{gain}</p>"
+        f"<p>{_text(gap['name'])} · {_text(gap['capability'])} · {gap['tasks']:,} tasks · {tested(gap)}{gain}</p>"
         f'<div class="bars">{bars}</div>{quotes}'
         + (f"<details><summary>Seen in a pass as well</summary>{in_passes}</details>" if in_passes else "")
         + f"<details><summary>Rubric and skill</summary><p><b>Applies:</b> {_text(gap['applies'])}</p>"

@@ -43,10 +43,9 @@ def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
     lines.append(f"outcomes   {triage or 'none'}")
     reasons = [f"{e['count']:,} x {e['reason']} (e.g. {e['example']})" for e in coverage["skipped"]]
     reasons += [f"{coverage['duplicates']:,} x the same attempt again"] if coverage["duplicates"] else []
-    reasons += [
-        f"{count:,} {suffix} files in no known format" for suffix, count in coverage["unrecognised_files"].items()
-    ]
     lines += [f"skipped    {reason}" for reason in reasons[:6]]
+    others = ", ".join(f"{count:,} {suffix}" for suffix, count in coverage["unrecognised_files"].items())
+    lines += [f"ignored    files in no known format: {others}"] if others else []
     if coverage["without_turns"]:
         lines.append(f"           {coverage['without_turns']:,} attempts have an outcome and no readable trajectory")
     if judge:

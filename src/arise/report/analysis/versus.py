@@ -51,13 +51,11 @@ def versus_screen(found: Comparison, ours: str, theirs: str) -> str:
     if passes.difference is not None:
         low, high = passes.interval or (float("nan"), float("nan"))
         lines.append(
-            f"difference {100 * passes.difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f}); {passes.better:,} "
-            f"tasks better, {passes.worse:,} worse, exact McNemar p {passes.p:.2g}"
+            f"difference {100 * passes.difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f}); "
+            f"{passes.better:,} tasks better, {passes.worse:,} worse, exact McNemar p {passes.p:.2g}"
         )
     if found.detectable is not None:
-        lines.append(
-            f"           differences below {100 * found.detectable:.1f} points would probably go unnoticed here"
-        )
+        lines.append(f"           differences below {100 * found.detectable:.1f} points would mostly go unnoticed")
     for title, names in (("better on", found.improved), ("worse on", found.regressed)):
         if names:
             more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
