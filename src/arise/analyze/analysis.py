@@ -1,10 +1,10 @@
 """One analysis: read everything once, keep little, and hold what every report is made of."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from arise.analyze.behaviours import Attempt, Behaviour, Detect, Evidence, Evidences, attempt_of
+from arise.analyze.behaviours import Attempt, Behaviour, Detect, Evidence, Evidences, Sighting, attempt_of
 from arise.analyze.found import Found, Triage
 from arise.analyze.gaps import Gap, find_gaps
 from arise.analyze.scan import Coverage, Scan
@@ -44,6 +44,8 @@ class Analysis:
     contrast: Mapping[str, tuple[Evidence, ...]]
     """Quotes of passes that show the behaviour all the same."""
     notes: Mapping[str, int]
+    misses: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """How often each way of failing was seen, by (behaviour, miss)."""
     quotes_missing: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
     judge: JudgeFacts | None = None
@@ -78,6 +80,7 @@ class Collected:
     evidences: Evidences = field(default_factory=Evidences)
     notes: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
+    misses: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, found: Found, detect: Detect) -> None:
         """Count one attempt; a detector that fails on it costs its behaviours, not the analysis."""
@@ -86,10 +89,14 @@ class Collected:
         except Exception as fault:  # the boundary to detectors: hostile traces must not end an analysis
             self.faults[f"{type(fault).__name__}: {fault}"[:120]] += 1
             sightings = ()
+        self.notes.update(found.notes)
+        self.keep(found, sightings)
+
+    def keep(self, found: Found, sightings: Sequence[Sighting]) -> None:
+        """Keep what was seen in one attempt."""
         self.attempts.append(attempt_of(found, sightings))
         self.evidences.offer(found, sightings)
-        for what, count in found.notes.items():
-            self.notes[what] += count
+        self.misses.update((s.behaviour, s.miss) for s in sightings if s.present)
 
 
 def collect(
@@ -120,5 +127,5 @@ def analysis_of(
         passing[name] = tuple(evidences.of(name, True, 1)) if chosen else ()
     return Analysis(
         scan.coverage, attempts, tuple(gaps), failing, passing, dict(sorted(collected.notes.items())),
-        evidences.without_quote, dict(collected.faults), judge, seed,
+        dict(sorted(collected.misses.items())), evidences.without_quote, dict(collected.faults), judge, seed,
     )  # fmt: skip

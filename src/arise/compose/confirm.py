@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arise.analyze.analysis import Analysis, Collected, JudgeFacts, analysis_of
-from arise.analyze.behaviours import Behaviour, Evidences, Sighting, attempt_of
+from arise.analyze.behaviours import Behaviour, Evidences, Sighting
 from arise.analyze.found import Found
 from arise.analyze.judging import Answered, Question, ask, likely_tokens, most_tokens, question_of, with_miss
 from arise.compose.analyze import Inputs, behaviours, detect
@@ -121,8 +121,7 @@ async def confirm(
     async def one(found: Found, offline: Sequence[Sighting], asked: list[Behaviour]) -> None:
         answered = await _ask(client, ledger, found, asked, "")
         settled = _merged(offline, answered, asked)
-        collected.attempts.append(attempt_of(found, settled))
-        collected.evidences.offer(found, settled)
+        collected.keep(found, settled)
         for number in range(1, plan.repeat if len(pairs) < SAMPLE and answered.sightings else 1):
             again = await _ask(client, ledger, found, asked, f"repeat {number}", counted=False)
             pairs.append((answered.sightings, again.sightings))
@@ -132,7 +131,7 @@ async def confirm(
         offline = _seen(found)
         asked = plan.asked(offline, catalogue) if found.trajectory.turns else []
         if not asked:
-            collected.attempts.append(attempt_of(found, offline))
+            collected.keep(found, offline)
             continue
         waiting.add(asyncio.create_task(one(found, offline, asked)))
         if len(waiting) >= FLIGHTS:

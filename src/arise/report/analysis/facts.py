@@ -103,6 +103,7 @@ def gap_of(gap: Gap, analysis: Analysis) -> dict[str, Any]:
     return {
         "id": name,
         "name": behaviour.name,
+        "habit": habit_of(gap, analysis),
         "capability": behaviour.capability.value,
         "issue_tag": behaviour.issue_tag,
         "kind": gap.kind.value,
@@ -126,16 +127,25 @@ def gap_of(gap: Gap, analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def ways_of(name: str, analysis: Analysis, misses: Mapping[str, str]) -> list[str]:
-    """In which ways the quoted attempts failed, in plain words."""
-    found = dict.fromkeys(evidence.miss for evidence in analysis.evidence.get(name, ()))
-    return [misses[miss] for miss in found if miss in misses]
+def ways_of(name: str, analysis: Analysis, misses: Mapping[str, str]) -> list[dict[str, Any]]:
+    """In which ways it was missed, most frequent first, in plain words."""
+    counts = [(miss, count) for (behaviour, miss), count in analysis.misses.items() if behaviour == name]
+    ordered = sorted(counts, key=lambda item: (-item[1], item[0]))
+    return [{"what": misses[miss], "count": count} for miss, count in ordered if miss in misses]
+
+
+def habit_of(gap: Gap, analysis: Analysis) -> str:
+    """What the agent does wrong, as a headline: the most frequent way of missing the behaviour."""
+    ways = ways_of(gap.behaviour.id, analysis, gap.behaviour.misses)
+    said = ways[0]["what"] if ways else f"missed: {gap.behaviour.name}"
+    return str(said[:1].upper() + said[1:])
 
 
 def skill_of(gap: Gap, analysis: Analysis) -> str:
-    """Guidance for the way of failing that the first quote shows."""
-    first = next(iter(analysis.evidence.get(gap.behaviour.id, ())), None)
-    return gap.behaviour.advice.get(first.miss if first else "", gap.behaviour.skill)
+    """Guidance for the most frequent way of failing."""
+    counts = [(count, miss) for (name, miss), count in analysis.misses.items() if name == gap.behaviour.id]
+    miss = max(counts, key=lambda item: (item[0], item[1]), default=(0, ""))[1]
+    return gap.behaviour.advice.get(miss, gap.behaviour.skill)
 
 
 def quote_of(evidence: Evidence) -> dict[str, Any]:

@@ -28,11 +28,16 @@ def markdown(facts: Mapping[str, Any]) -> str:
 
 
 def _section(gap: Mapping[str, Any], kind: Kind) -> list[str]:
-    lines = [f"### {gap['criterion']}", "", f"- {gap['name']} · {gap['capability']} · {gap['id']}"]
+    lines = [
+        f"### {gap['habit']}",
+        "",
+        f"- wanted: {gap['criterion']}",
+        f"- {gap['name']} · {gap['capability']} · {gap['id']}",
+    ]
     if kind is not Kind.NO_CONTRAST:
-        lines.append(f"- not done in {percent(gap['in_failures'])} failures, {percent(gap['in_passes'])} passes")
+        lines.append(f"- missed in {percent(gap['in_failures'])} failures, {percent(gap['in_passes'])} passes")
     lines += [
-        f"- not done in {percent(gap['overall'])} attempts with the opportunity, {gap['tasks']:,} tasks",
+        f"- missed in {percent(gap['overall'])} attempts with the opportunity, {gap['tasks']:,} tasks",
         f"- {tested(gap)}; mending it could bring up to {gap['gain_points']:.1f} points of pass rate",
         f"- rubric: {gap['rule']}",
     ]

@@ -57,14 +57,14 @@ def _contents(facts: Mapping[str, Any]) -> str:
     worst = [gap for gap in facts["gaps"] if gap["kind"] in (Kind.ASSOCIATED, Kind.SUSPECTED, Kind.NO_CONTRAST)][:3]
     if not worst:
         return "<p>No behaviour stands out.</p>"
-    items = "".join(f'<li><a href="#{gap["id"]}">{_text(gap["criterion"])}</a> {_lead(gap)}</li>' for gap in worst)
+    items = "".join(f'<li><a href="#{gap["id"]}">{_text(gap["habit"])}</a>: {_lead(gap)}</li>' for gap in worst)
     return f"<p>The first three to look at:</p><ol>{items}</ol>"
 
 
 def _lead(gap: Mapping[str, Any]) -> str:
     if gap["kind"] == Kind.NO_CONTRAST:
-        return f"Not done in {percent(gap['overall'])} attempts."
-    return f"Not done in {percent(gap['in_failures'])} failures, {percent(gap['in_passes'])} passes."
+        return f"{percent(gap['overall'])} attempts."
+    return f"{percent(gap['in_failures'])} failures, {percent(gap['in_passes'])} passes."
 
 
 def _class(kind: Kind, title: str, facts: Mapping[str, Any]) -> str:
@@ -80,11 +80,12 @@ def _gap(gap: Mapping[str, Any]) -> str:
     quotes = "".join(_quote(quote) for quote in gap["quotes"])
     in_passes = "".join(_quote(quote) for quote in gap["quotes_in_passes"])
     return (
-        f'<section class="gap" id="{_text(gap["id"])}"><h3>{_text(gap["criterion"])}</h3>'
+        f'<section class="gap" id="{_text(gap["id"])}"><h3>{_text(gap["habit"])}</h3>'
         f"<p>{_text(gap['name'])} · {_text(gap['capability'])} · {gap['tasks']:,} tasks · {tested(gap)}{gain}</p>"
         f'<div class="bars">{bars}</div>{quotes}'
         + (f"<details><summary>Seen in a pass as well</summary>{in_passes}</details>" if in_passes else "")
-        + f"<details><summary>Rubric and skill</summary><p><b>Applies:</b> {_text(gap['applies'])}</p>"
+        + f"<details><summary>Rubric and skill</summary><p><b>Wanted:</b> {_text(gap['criterion'])}</p>"
+        f"<p><b>Applies:</b> {_text(gap['applies'])}</p>"
         f"<p><b>Rule:</b> {_text(gap['rule'])}</p><p><b>Skill:</b> {_text(gap['skill'])}</p></details></section>"
     )
 

@@ -96,7 +96,7 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
 
 def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:
     gain = f" · mending it could bring up to {gap['gain_points']:+.1f} points" if gap["gain_points"] >= 0.05 else ""
-    lines = [f"{number:>3} {gap['criterion']}", f"    not done · {gap['capability']} · {gap['tasks']:,} tasks{gain}"]
+    lines = [f"{number:>3} {gap['habit']}", f"    {gap['name']} · {gap['capability']} · {gap['tasks']:,} tasks{gain}"]
     if kind is Kind.NO_CONTRAST:
         lines.append(f"    in {percent(gap['overall'])} attempts that gave the opportunity")
     else:
@@ -109,7 +109,7 @@ def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:
 
 def _short(gap: Mapping[str, Any], number: int) -> str:
     rates = f"failures {percent(gap['in_failures'])}, passes {percent(gap['in_passes'])}"
-    return f"{number:>3} {gap['name']} ({gap['capability']}): {rates}, {gap['tasks']:,} tasks"
+    return f"{number:>3} {gap['habit']}: {rates}, {gap['tasks']:,} tasks"
 
 
 def tested(gap: Mapping[str, Any]) -> str:
