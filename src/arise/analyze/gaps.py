@@ -134,7 +134,7 @@ def _kind(row: Gap, q: float | None) -> Kind:
     failing, passing = row.failures.value, row.passes.value
     if row.tasks < LEAST_TASKS:
         return Kind.ANECDOTE
-    if failing is None or passing is None:
+    if failing is None or passing is None or not row.failures.count + row.passes.count:
         return Kind.NO_CONTRAST
     harmful = row.odds is not None and row.odds > 1
     if q is not None and q <= FALSE_DISCOVERIES and harmful:

@@ -1,5 +1,6 @@
 """From paths to attempts: walk folders and archives, ask the readers, count what was skipped and why."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ CANDIDATES = {".json", ".jsonl", ".ndjson", ".eval", ".traj", ".zst", ".db"}
 """Suffixes of files that may hold trajectories; others are looked at only where a reader asks for them."""
 IGNORED_FOLDERS = {".git", "node_modules", "__pycache__", ".venv"}
 DEEPEST_ARCHIVE = 3
+_PLACE = re.compile(r"(?::\d+)?(?:#[^/]*)?$")
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Scan:
 
     def __init__(self, paths: Sequence[Path], options: Options | None = None) -> None:
         self.paths, self.options, self.coverage = paths, options or Options(), Coverage()
-        self._seen: set[bytes] = set()
+        self._seen: dict[bytes, str] = {}
 
     def __iter__(self) -> Iterator[Found]:
         for path in self.paths:
@@ -61,11 +63,12 @@ class Scan:
                     yield item
 
     def _repeated(self, found: Found) -> bool:
-        """Whether an attempt was read before: the same words under the same name, wherever the copy lies."""
-        digest = attempt_digest(found)
-        known = digest in self._seen
-        self._seen.add(digest)
-        return known
+        """Whether an attempt was read before from another file: the same words under the same name.
+
+        Equal attempts within one file are several attempts that happened to be equal.
+        """
+        file = _PLACE.sub("", found.source)
+        return self._seen.setdefault(attempt_digest(found), file) != file
 
     def _walk(self, path: Path, depth: int) -> Iterator[Item]:
         if path.is_dir():
