@@ -112,7 +112,12 @@ def openinference(number: int, asked: list[tuple[str, str]], said: str) -> dict[
         f"{call}.function.arguments": '{"command": "ls"}',
         f"{call}.id": f"c{number}",
     }
-    return {"name": "llm", "context": {"trace_id": "t", "span_id": str(number)}, "start_time": f"2026-01-01T00:00:0{number}", "attributes": attributes}  # fmt: skip
+    return {
+        "name": "llm",
+        "context": {"trace_id": "t", "span_id": str(number)},
+        "start_time": f"2026-01-01T00:00:0{number}",
+        "attributes": attributes,
+    }
 
 
 def test_spans_repeat_their_history_and_are_read_once(tmp_path: Path) -> None:
@@ -130,7 +135,15 @@ def test_spans_repeat_their_history_and_are_read_once(tmp_path: Path) -> None:
 
 def test_genai_spans_in_otlp_and_spans_without_content(tmp_path: Path) -> None:
     asked = [{"role": "user", "parts": [{"type": "text", "content": "Sort it."}]}]
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Look."}, {"type": "tool_call", "id": "c", "name": "bash", "arguments": {"command": "ls"}}]}]  # fmt: skip
+    said = [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "text", "content": "Look."},
+                {"type": "tool_call", "id": "c", "name": "bash", "arguments": {"command": "ls"}},
+            ],
+        }
+    ]
     more = [*asked, *said, {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "in.csv"}]}]
     last = [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]
 
@@ -142,7 +155,12 @@ def test_genai_spans_in_otlp_and_spans_without_content(tmp_path: Path) -> None:
 
     spans = [span(1, asked, said), span(2, more, last)]
     dump(tmp_path / "otlp.json", {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
-    bare = {"traceId": "u", "spanId": "9", "startTimeUnixNano": "9", "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}]}  # fmt: skip
+    bare = {
+        "traceId": "u",
+        "spanId": "9",
+        "startTimeUnixNano": "9",
+        "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
+    }
     dump(tmp_path / "silent.json", {"resourceSpans": [{"scopeSpans": [{"spans": [bare]}]}]})
     scan = Scan([tmp_path])
     (found,) = scan
