@@ -15,7 +15,8 @@ from typing import Any
 COMMANDS = (
     "ls -la src", "cat src/module_{n}.py", "grep -rn 'def run_{n}' src", "sed -n '1,80p' src/module_{n}.py",
     "python -m pytest tests/test_{n}.py -q", "sed -i 's/a{n}/b{n}/' src/module_{n}.py", "git diff",
-    "python - <<'EOF'\nprint(open('data_{n}.csv').read()[:100])\nEOF", "wc -l data_{n}.csv", "sort data_{n}.csv > out_{n}.csv",
+    "python - <<'EOF'\nprint(open('data_{n}.csv').read()[:100])\nEOF", "wc -l data_{n}.csv",
+    "sort data_{n}.csv > out_{n}.csv",
 )  # fmt: skip
 CHILD = """
 import resource, sys, time

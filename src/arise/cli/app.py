@@ -16,6 +16,7 @@ from arise.cli import (
     models,
     pool,
     sampler,
+    skills,
     store,
     tasks,
     train,
@@ -38,6 +39,7 @@ app.command(epilog="Example: arise figures runs/both --out figures")(figures.fig
 app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)
 app.add_typer(pool.app, name="pool")
 app.add_typer(sampler.app, name="sampler")
+app.add_typer(skills.app, name="skills")
 train.register(app)
 config.register(app)
 store.register(app)

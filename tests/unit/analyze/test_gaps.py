@@ -1,5 +1,6 @@
 """Classes of behaviours, comparison of two sets, labels, and which quotes are kept."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_time_limits_and_invalid_verdicts_take_no_part_in_the_contrast() -> None
     assert (gap.failures.total, gap.passes.total, gap.overall.total) == (16, 16, 48)
 
 
-def both(ours: list[bool | None], theirs: list[bool | None]) -> Finding:
+def both(ours: Sequence[bool | None], theirs: Sequence[bool | None]) -> Finding:
     a = [attempt(f"t{t}", passed, None) for t, passed in enumerate(ours)]
     b = [attempt(f"t{t}", passed, None) for t, passed in enumerate(theirs)]
     return compare(a, b, behaviours()).finding

@@ -53,8 +53,9 @@ def test_archives_are_read_under_their_own_name(tmp_path: Path, name: str) -> No
             for file in source.rglob("*"):
                 archive.write(file, file.relative_to(source))
     else:
-        with tarfile.open(path, f"w:{name.rpartition('.')[2]}" if name.count(".") > 1 else "w") as archive:
-            archive.add(source, arcname="job")
+        modes: dict[str, Any] = {"a.tar": "w", "a.tar.gz": "w:gz", "a.tar.xz": "w:xz"}
+        with tarfile.open(path, modes[name]) as packed:
+            packed.add(source, arcname="job")
     (found,) = Scan([path])
     assert found.source.startswith(f"{name}!")
     assert found.source.endswith("x__1")
