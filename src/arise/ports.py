@@ -1,10 +1,11 @@
-"""The seams, on one page: what the loop asks of the parts that vary. Implementations live below, `build.py` chooses."""
+"""All protocols on one page. Adapters implement them; `compose` chooses."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from arise.types import (
+    BARE,
     Capabilities,
     CommandResult,
     Draw,
@@ -12,20 +13,30 @@ from arise.types import (
     Group,
     Judgment,
     LossSpec,
+    Message,
     OptimSpec,
     Pair,
+    Place,
     PolicyRef,
     Pool,
     RefinementRecord,
     Reflection,
+    Reply,
     Rewrite,
     Rollout,
     SamplingParams,
+    SandboxCapabilities,
     Segment,
     Selection,
+    ShownSkill,
     StepStats,
+    StreamEvent,
     Task,
     Tokens,
+    ToolSpec,
+    Trajectory,
+    VerifierJob,
+    VerifierRun,
 )
 
 
@@ -86,6 +97,41 @@ class Engine(Protocol):
     async def export_hf(self, path: Path) -> Path: ...
 
 
+class FormatError(ValueError):
+    """A conversation that a format cannot write: the message says what cannot be shown and what to change."""
+
+
+class StreamReader(Protocol):
+    """Reads one assistant turn while it is generated; all calls come from `end`, together."""
+
+    def feed(self, ids: Sequence[int]) -> list[StreamEvent]: ...
+    def end(self) -> list[StreamEvent]: ...
+
+
+class Format(Protocol):
+    """How one model family writes conversations as token ids; text of a message never becomes a control token.
+
+    - `prompt` renders a whole conversation, up to where the assistant speaks next; raises FormatError.
+    - `extend` continues `ids`, which end after a sampled assistant turn (without its stop token where the turn was cut
+      by a limit), by a group of tool, user and system messages. The result starts with `ids`: what was sampled is never
+      rendered again. None where this format cannot continue here; the caller then renders a new row with `prompt`.
+    - `answer` gives the ids of an assistant turn as the model would write it, its stop token included.
+    - `read` and `stream` take generated ids only, without the prompt.
+    - `count` is the number of tokens that a text takes inside a message.
+    """
+
+    @property
+    def stop_ids(self) -> frozenset[int]: ...
+    def prompt(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> list[int]: ...
+    def extend(
+        self, ids: Sequence[int], messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> list[int] | None: ...
+    def answer(self, message: Message, tools: Sequence[ToolSpec] = ()) -> list[int]: ...
+    def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = ()) -> Reply: ...
+    def stream(self, tools: Sequence[ToolSpec] = ()) -> StreamReader: ...
+    def count(self, text: str) -> int: ...
+
+
 class SandboxLost(Exception):  # noqa: N818 - what happened, not which class of error it is
     """The sandbox itself failed: an infrastructure fault, never something that a command did."""
 
@@ -94,20 +140,81 @@ class PolicyLost(Exception):  # noqa: N818 - what happened, not which class of e
     """The policy could not be reached: an infrastructure fault, never something that it did."""
 
 
+class TreeRefused(Exception):  # noqa: N818 - what happened, not which class of error it is
+    """Files of an attempt cannot be copied whole: the agent's doing, never a fault; the message says what is wrong."""
+
+
 class Sandbox(Protocol):
-    """A confined place with a working directory; commands run one at a time, closing leaves no process behind."""
+    """A confined place with a working directory; commands run one at a time, closing leaves no process behind.
+
+    Every method raises SandboxLost when the sandbox itself fails.
+    """
 
     @property
     def workdir(self) -> str: ...
-    @property
-    def files(self) -> Path: ...
-    async def run(self, command: str, timeout: float) -> CommandResult: ...
-    async def end(self) -> None: ...
-    async def close(self) -> None: ...
+    async def run(
+        self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None
+    ) -> CommandResult:
+        """Run one shell command in the working directory; `env` is added to the environment of the sandbox."""
+        ...
+
+    async def put(self, source: Path, target: str) -> None:
+        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+        ...
+
+    async def get(self, source: str, target: Path) -> tuple[str, ...]:
+        """Copy a file or the content of a folder inside to the host path `target`; return what was left out.
+
+        It may be the work of an agent: follow no link in it. Raises FileNotFoundError when there is nothing at
+        `source`, and TreeRefused when it cannot be copied whole.
+        """
+        ...
+
+    async def reach(self, url: str) -> str:
+        """Return the URL under which commands inside reach an endpoint that the host knows as `url`."""
+        ...
+
+    async def end(self) -> None:
+        """End every process of the sandbox and return when they are dead; the files stay until `close`."""
+        ...
+
+    async def close(self) -> None:
+        """End every process and release everything the sandbox holds."""
+        ...
 
 
 class SandboxPool(Protocol):
-    """Hands out fresh sandboxes holding a copy of `files`; raises SandboxLost, an infrastructure fault."""
+    """Hands out fresh sandboxes; raises SandboxLost, an infrastructure fault."""
 
-    async def open(self, files: Path | None = None, skip: Collection[str] = ()) -> Sandbox: ...
+    @property
+    def capabilities(self) -> SandboxCapabilities: ...
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Limits that this machine does not enforce, for the record of the run."""
+        ...
+
+    async def open(self, place: Place = BARE) -> Sandbox: ...
     async def close(self) -> None: ...
+
+
+class VerifierPool(Protocol):
+    """Runs the tests of a task on the files that an attempt left, in sandboxes where its agent never was."""
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
+        """Copy the files of an ended attempt into a fresh sandbox and run test.sh there.
+
+        Only test.sh and its own programs can write the reward files that the result holds.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Agent(Protocol):
+    """Makes one attempt at a task in a sandbox."""
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory: ...

@@ -8,12 +8,12 @@ import typer
 from arise.cli.output import AsJson, one_message, say
 from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
+from arise.text.numbers import percent
 
 if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
     from arise.llm.cases import Cases
     from arise.llm.check import JudgeCheck
-    from arise.ports import Judge
 
 app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
 
@@ -73,6 +73,7 @@ def _cases(path: Path | None, limit: int) -> "Cases":
 
 
 async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
+    from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check import check_judge
     from arise.llm.judge import LanguageModelJudge
@@ -85,16 +86,10 @@ async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_us
             found.rollouts,
             found.pool,
             repeat,
-            reference=_analyst(),
+            reference=reference_judge(),
             labels=found.labels,
         )
         return report, opened.cost()
-
-
-def _analyst() -> "Judge":
-    from arise.analyst.judge import OfflineJudge
-
-    return OfflineJudge()
 
 
 def _as_json(report: "JudgeCheck", cost: Cost) -> str:
@@ -111,7 +106,7 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
     lines = [
         f"judge     {report.judge} at {base_url}",
         f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
-        f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
+        f"valid     {report.verdicts} of {asked} verdicts ({percent(report.valid_rate)}); absent: {reasons}",
         "self      " + _self_agreement(report),
         "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
         "labels    " + _share(report.with_labels, "of majorities equal the labels"),
@@ -129,8 +124,10 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
 def _self_agreement(report: "JudgeCheck") -> str:
     if report.flip_rate is None:
         return "undefined: there is no verdict to compare"
-    return f"{1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}"
+    return (
+        f"{percent(1 - report.flip_rate)} agree with the majority of their repeats, flips {percent(report.flip_rate)}"
+    )
 
 
 def _share(value: float | None, of_what: str) -> str:
-    return "nothing to compare with" if value is None else f"{value:.1%} {of_what}"
+    return "nothing to compare with" if value is None else f"{percent(value)} {of_what}"

@@ -25,7 +25,6 @@ from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
-from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
 from arise.method.set_aside import SetAside
@@ -33,17 +32,18 @@ from arise.observe.terminal import Display
 from arise.observe.trackers import mirrors
 from arise.observe.trust import Trust
 from arise.observe.watches import Observers
-from arise.ports import Assessor, Engine, Guidance, Sampler
+from arise.ports import Agent, Assessor, Engine, Guidance, Sampler
 from arise.rollouts.assessment import EachRollout, WithWatch
-from arise.rollouts.collect import Agent, Collector
+from arise.rollouts.collect import Collector
 from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
+from arise.rollouts.oracle import TrialPools
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
+from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.lifecycle_file import starting_pool
 from arise.run.store import RunStore
 from arise.state import State
-from arise.tasks import BUILD_FILES
 from arise.train import Run
 from arise.types import Pool, Task
 
@@ -70,13 +70,11 @@ class RunContext:
     def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
         return stored_evaluation(
-            label, self.run.store.query, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
+            label, self.run.store, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
         )
 
     def _evaluator(self, attempts: int | None = None) -> Evaluator:
-        return replace(
-            self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store.query)
-        )
+        return replace(self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store))
 
 
 def require_sound(config: Config) -> None:
@@ -104,7 +102,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
     """
     async with (
         open_sandboxes(config, folder, display.tell) as (sandboxes, verifier),
-        unforgeable(config, verifier),
+        unforgeable(config, TrialPools(sandboxes, verifier)),
         prepared(config, folder, sandboxes, display.tell) as parts,
     ):
         with opened() as store:
@@ -115,7 +113,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
             tasks, seed = train_tasks | held_out, config.train.seed
             agent = discreet(config, _agent(config, engine, chat), display.tell)
             limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit)
             state = _state(config, [task.task for task in train_tasks.values()])
             await _continue(config, state, store, engine, display.tell)
             with mirrors(config, folder, display.tell) as mirrored:
@@ -140,7 +138,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
 
 def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[str], None]) -> None:
     """Keep what the run began with, and say where its arithmetic now differs from that."""
-    known = dict(store.query("SELECT key, value FROM meta"))
+    known = store.recorded_facts()
     for name in ("threads", "torch"):
         if known.get(name, facts[name]) != facts[name]:
             change = f"{name} {known[name]} before, {facts[name]} now"
@@ -162,7 +160,7 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
     elif config.pool.lifecycle:
         state.pool = starting_pool(Path(config.pool.lifecycle))
         state.sampler.keep_only(state.pool)
-        if not store.query("SELECT 1 FROM pairs LIMIT 1"):
+        if not store.rubrics():
             store.save_starting_pool(state.pool)
 
 

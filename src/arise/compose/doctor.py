@@ -15,6 +15,7 @@ import psutil
 from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
+from arise.text.numbers import percent
 
 GIB = 1 << 30
 NEEDED_MEMORY, NEEDED_DISK = 3 * GIB, 2 * GIB
@@ -103,7 +104,7 @@ def _sandbox(config: Config) -> Iterator[Finding]:
 def _disk(runs: Path) -> Finding:
     there = _nearest(runs)
     usage = shutil.disk_usage(there)
-    said = f"{usage.free / GIB:.1f} GiB free ({usage.free / usage.total:.0%}) at {there}"
+    said = f"{usage.free / GIB:.1f} GiB free ({percent(usage.free / usage.total)}) at {there}"
     if not _writable(there):
         return Finding("disk", "failure", f"{there} cannot be written", "give another --run-dir", Exit.STORAGE)
     if usage.free < LEAST_FREE * usage.total or usage.free < NEEDED_DISK / 4:
@@ -164,7 +165,7 @@ def _refused(name: str, error: AriseError) -> Finding:
 def _engine(config: Config) -> Finding:
     """Whether the engine can be imported and computes where the configuration says."""
     try:
-        from arise.engines.embedded import torch_on
+        from arise.engines.local.engine import torch_on
 
         version = torch_on(config.policy.device)
     except (ImportError, RuntimeError, AssertionError) as error:
@@ -176,8 +177,8 @@ def _engine(config: Config) -> Finding:
 def _start(config: Config) -> Finding:
     """Whether the model is here, or can be made: the first run of a small model fills the cache."""
     from arise.compose.policies import cached_start
-    from arise.engines.models import model_folder
-    from arise.engines.pretrained import PULLABLE, cache_root
+    from arise.engines.local.models import model_folder
+    from arise.engines.local.pretrained import PULLABLE, cache_root
 
     if not isinstance(config.model, SmallModel):
         try:

@@ -1,7 +1,6 @@
-"""An alarm for rubrics that are gamed: their pass rates rise while verified success does not.
+"""Reward-hacking alarm: rubric pass rates rise while verified success does not.
 
-Compares the last window of iterations with the one before it, on rubrics that were judged in both. Not of the paper;
-pure, like everything here.
+Compares the last window of iterations with the one before it, on rubrics judged in both. Beyond the paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from arise.types import Group, Tally, Verdict
+from arise.types import Tally
 
 MIN_RISE = 0.1
 """Smallest rise of the pass rate that can raise the alarm."""
@@ -26,28 +25,13 @@ class Signal:
 
 @dataclass(frozen=True)
 class Divergence:
-    """How far rubrics and success moved apart — `Divergence(0.3, 0.01, 4.2, True, ("r003",))`."""
+    """How far rubric rates and success rates diverged — `Divergence(0.3, 0.01, 4.2, True, ("r003",))`."""
 
     rubric_rise: float
     success_rise: float
     z: float
     alarm: bool
     suspects: tuple[str, ...] = ()
-
-
-def signal_of(groups: Sequence[Group]) -> Signal:
-    """What one iteration's groups show; a rollout without an outcome counts nowhere."""
-    rubrics: dict[str, Tally] = {}
-    successes = rollouts = 0
-    for rollout in (rollout for group in groups for rollout in group.rollouts):
-        if rollout.success is not None:
-            successes += rollout.success
-            rollouts += 1
-        for rubric_id, verdict in rollout.judgment.verdicts.items() if rollout.judgment else ():
-            if verdict is not Verdict.NOT_APPLICABLE:
-                passes, evaluations = rubrics.get(rubric_id, Tally())
-                rubrics[rubric_id] = Tally(passes + (verdict is Verdict.PASS), evaluations + 1)
-    return Signal(rubrics, Tally(successes, rollouts))
 
 
 def divergence(history: Sequence[Signal], window: int, sensitivity: float = 2.5) -> Divergence | None:

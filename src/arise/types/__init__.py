@@ -1,9 +1,11 @@
 """The nouns: every value that crosses a module boundary, frozen, each with the paper's symbol and an example.
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
-`policy` what an engine samples and trains.
+`policy` what an engine samples and trains, `chat` what a conversation is made of.
+`policy` what an engine samples and trains, `sandbox` what a task asks of the place it runs in.
 """
 
+from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
 from arise.types.evidence import (
     EvidenceRecord,
     ExcerptTurn,
@@ -63,8 +65,18 @@ from arise.types.rollout import (
     Turn,
     Verdict,
 )
+from arise.types.sandbox import (
+    BARE,
+    Healthcheck,
+    Place,
+    RewardFile,
+    SandboxCapabilities,
+    VerifierJob,
+    VerifierRun,
+)
 
 __all__ = [
+    "BARE",
     "Batch",
     "Capabilities",
     "Capability",
@@ -80,15 +92,19 @@ __all__ = [
     "ExcerptTurn",
     "Fate",
     "Feedback",
+    "FunctionCall",
     "GenerationRecord",
     "Group",
+    "Healthcheck",
     "Judgment",
     "LossSpec",
+    "Message",
     "Need",
     "Observation",
     "OptimSpec",
     "Outcome",
     "Pair",
+    "Place",
     "PolicyRef",
     "Pool",
     "PoolEvent",
@@ -96,11 +112,15 @@ __all__ = [
     "RefinementRecord",
     "Reflection",
     "Rejection",
+    "Reply",
     "Return",
+    "RewardFile",
     "Rewrite",
+    "Role",
     "Rollout",
     "Rubric",
     "SamplingParams",
+    "SandboxCapabilities",
     "Segment",
     "Selection",
     "ShownSkill",
@@ -109,11 +129,15 @@ __all__ = [
     "Status",
     "StepStats",
     "StopReason",
+    "StreamEvent",
     "Tally",
     "Task",
     "Tokens",
     "ToolCall",
+    "ToolSpec",
     "Trajectory",
     "Turn",
     "Verdict",
+    "VerifierJob",
+    "VerifierRun",
 ]

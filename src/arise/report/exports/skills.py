@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from arise.report.exports.names import slug
+from arise.run.pool_rows import PairLife
 from arise.run.reader import RunReader
-from arise.run.rows import PairLife
 from arise.text.secrets import redact
 from arise.types import Rubric
 
