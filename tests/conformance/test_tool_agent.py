@@ -9,7 +9,7 @@ from tests.tool_models import limits
 from arise.config import SamplingConfig
 from arise.rollouts.tool_agent import ToolAgent
 from arise.sandbox import BubblewrapPool
-from arise.types import Example, LossSpec, OptimSpec, Task, Trajectory
+from arise.types import Example, LossSpec, OptimSpec, Place, Task, Trajectory
 
 
 def test_the_ratio_of_every_token_is_one_at_the_first_update(make_engine: EngineMaker, tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_the_ratio_of_every_token_is_one_at_the_first_update(make_engine: Engine
     agent = ToolAgent(engine, engine.format, limits(max_turns=3, max_tokens=24), SamplingConfig())
 
     async def attempt(pool: BubblewrapPool, number: int) -> Trajectory:
-        sandbox = await pool.open(tmp_path)
+        sandbox = await pool.open(Place(tmp_path))
         try:
             return await agent.attempt(Task("t", "List the files."), sandbox, "Use tools.", (), f"k0/t/{number}", 0)
         finally:

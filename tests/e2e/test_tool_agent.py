@@ -14,6 +14,7 @@ from arise.engines.formats.generic import GenericFormat
 from arise.run.reader import RunReader
 from arise.testing.fake_llm import Action, Ask, FakeLLM, Say, Status, in_thread
 from arise.types import Message
+from tests.e2e.commands import Done
 from tests.e2e.runs import arise, call, environment
 from tests.task_folders import write_task
 from tests.tool_models import SYSTEM, write_tool_model
@@ -54,7 +55,7 @@ class Place:
         )
         return [part for change in (*SETTINGS, *places, *changes) for part in ("--set", change)]
 
-    def train(self, name: str, *changes: str) -> subprocess.CompletedProcess[str]:
+    def train(self, name: str, *changes: str) -> Done:
         return call(self.cache, "train", "--run-dir", str(self.root / name), *self.arguments(*changes))
 
 
@@ -114,7 +115,7 @@ def test_an_export_refuses_a_full_folder_and_a_checkpoint_that_is_not_there(plac
 
 def test_chat_answers_line_by_line(place: Place, run: Path) -> None:
     done = subprocess.run(
-        arise(place.cache, "chat", str(run), "--max-tokens", "16"),
+        arise("chat", str(run), "--max-tokens", "16"),
         env=environment(place.cache),
         input="hello\nand again\n",
         capture_output=True,

@@ -71,13 +71,15 @@ def export(
 ) -> None:
     """Write a run for other tools, or its trained model; keys in its text are redacted."""
     with one_message():
+        from arise.text.numbers import size as size_text
+
         folder = out or run / "export" / form.value
         written = _model(run, form, folder, at) if form in (Format.HF, Format.PEFT) else _record(run, form, folder, at)
         size = sum(path.stat().st_size for path in written)
         if as_json:
             say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})
         else:
-            say(f"{folder}: {len(written)} files, {size / 1024:.0f} KiB")
+            say(f"{folder}: {len(written)} files, {size_text(size)}")
 
 
 def _record(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
@@ -112,9 +114,9 @@ def _model(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
 def runs(
     folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
 ) -> None:
-    """List runs: how far each is, how well it does, who holds it."""
+    """List runs: their state, the held-out pass rate before and after, what is still wrong, worse and improved."""
     with one_message():
-        from arise.run.listing import list_runs
+        from arise.run.listing import COLUMNS, EXPLAINED, list_runs
 
         found = list_runs(folder)
         if as_json:
@@ -123,8 +125,8 @@ def runs(
         if not found:
             say(f"no runs in {folder}; start one: arise train configs/embedded.toml")
             return
-        head = ["run", "iterations", "pass", "held out", "pool", "state", "last commit"]
-        say(table([head, *(run.cells() for run in found)], right=frozenset({2, 4})))
+        say(table([COLUMNS, *(run.cells() for run in found)], right=frozenset({5, 6, 7})))
+        say(EXPLAINED)
 
 
 def _line(name: str, said: str, problems: tuple[str, ...]) -> str:

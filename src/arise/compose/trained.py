@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from arise.compose.evaluations import last_iteration, require_checkpoint
 from arise.compose.policies import cached_start, open_engine
@@ -25,7 +25,7 @@ Write = Callable[[str], None]
 async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[tuple[Config, Engine, int]]:
     """The run's engine at a checkpoint, the last by default, 0 for the model it started from."""
     with RunReader.open(folder) as reader:
-        config, _ = run_config(folder, reader.query)
+        config, _ = run_config(folder, reader)
     iteration = last_iteration(folder) if iteration is None else iteration
     checkpoint = require_checkpoint(folder, iteration) if iteration else None
     async with _for_a_warm_start(config, folder) as sandboxes:
@@ -47,17 +47,10 @@ async def _for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[Sandb
     """Sandboxes, opened only where the model that the run started from must be made again."""
     made = config.model.kind == "pretrained" and not config.model.demonstrations
     if made or intact(cached_start(config)):
-        yield _NoSandboxes()
+        yield cast(SandboxPool, None)  # no demonstration is made
         return
     async with open_sandboxes(config, folder) as (sandboxes, _):
         yield sandboxes
-
-
-class _NoSandboxes:
-    async def open(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("no demonstration is made here")
-
-    async def close(self) -> None: ...
 
 
 async def export_model(folder: Path, form: str, out: Path, iteration: int | None) -> int:
