@@ -187,7 +187,9 @@ def test_a_whole_number_is_fine_where_a_fraction_is_asked_for(tmp_path: Path) ->
 
 
 def test_sections_of_older_files_mean_the_built_in_kinds(tmp_path: Path) -> None:
-    text = "[agent]\nmax_turns = 3\n[policy]\ndevice = 'cpu'\n[sandbox]\nrequire_limits = true\n[trackers]\nuse=['wandb']"
+    text = (
+        "[agent]\nmax_turns = 3\n[policy]\ndevice = 'cpu'\n[sandbox]\nrequire_limits = true\n[trackers]\nuse=['wandb']"
+    )
     (tmp_path / "old.toml").write_text(text)
     config = load_config(tmp_path / "old.toml")
     assert (config.agent.kind, config.policy.kind, config.sandbox.kind) == ("shell", "embedded", "bubblewrap")
