@@ -36,6 +36,7 @@ class CommandJudge:
 
 
 def attempt(name: str, *commands: str) -> Rollout:
+    """Return a finished rollout that ran these commands."""
     turns = tuple(arise.Turn(f"$ {c}", (arise.ToolCall("bash", {"command": c}),)) for c in commands)
     return Rollout(arise.Trajectory(name, "fix-it", turns, arise.StopReason.FINISHED), 0.0, False)
 

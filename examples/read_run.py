@@ -11,6 +11,7 @@ from arise import RunReader
 
 
 def report(folder: Path) -> None:
+    """Print what a run learned."""
     with RunReader.open(folder) as run:
         for iteration in run.iterations():
             metrics = iteration.metrics
