@@ -9,7 +9,7 @@ from arise.evaluation.metrics import difference_interval, wilson_interval
 from arise.evaluation.score import tallies
 from arise.method.pass_rate import pass_rate
 from arise.rollouts.guidance import left_out_text
-from arise.types import Pair, Tally, Verdict
+from arise.types import Attempt, Pair, Tally, Verdict
 
 NONE, ALL = "none", "all"
 
@@ -42,13 +42,13 @@ async def measure(
     return arms
 
 
-def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
+def arm_of(attempts: Sequence[Attempt]) -> Arm:
     """The counts of judged attempts."""
-    outcomes = [record["success"] for record in records if record["success"] is not None]
-    verdicts = [item for record in records for item in record["verdicts"].items()]
+    outcomes = [attempt.success for attempt in attempts if attempt.success is not None]
+    verdicts = [item for attempt in attempts for item in attempt.verdicts.items()]
     applicable = [(name, verdict == Verdict.PASS) for name, verdict in verdicts if verdict != Verdict.NOT_APPLICABLE]
-    missed = [skill["rubric_id"] for record in records for skill in record["rollout"]["trajectory"]["left_out"]]
-    faults = len(records) - len(outcomes)
+    missed = [skill.rubric_id for attempt in attempts for skill in attempt.rollout.trajectory.left_out]
+    faults = len(attempts) - len(outcomes)
     return Arm(Tally(sum(outcomes), len(outcomes)), faults, tallies(applicable), tuple(sorted(set(missed))))
 
 
