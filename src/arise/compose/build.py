@@ -25,7 +25,6 @@ from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
-from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
 from arise.method.set_aside import SetAside
@@ -41,6 +40,7 @@ from arise.rollouts.guidance import SkillLimit
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
+from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.lifecycle_file import starting_pool
 from arise.run.store import RunStore
 from arise.state import State
@@ -70,13 +70,11 @@ class RunContext:
     def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
         return stored_evaluation(
-            label, self.run.store.query, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
+            label, self.run.store, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
         )
 
     def _evaluator(self, attempts: int | None = None) -> Evaluator:
-        return replace(
-            self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store.query)
-        )
+        return replace(self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store))
 
 
 def require_sound(config: Config) -> None:
@@ -140,7 +138,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
 
 def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[str], None]) -> None:
     """Keep what the run began with, and say where its arithmetic now differs from that."""
-    known = dict(store.query("SELECT key, value FROM meta"))
+    known = store.recorded_facts()
     for name in ("threads", "torch"):
         if known.get(name, facts[name]) != facts[name]:
             change = f"{name} {known[name]} before, {facts[name]} now"
@@ -162,7 +160,7 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
     elif config.pool.lifecycle:
         state.pool = starting_pool(Path(config.pool.lifecycle))
         state.sampler.keep_only(state.pool)
-        if not store.query("SELECT 1 FROM pairs LIMIT 1"):
+        if not store.rubrics():
             store.save_starting_pool(state.pool)
 
 

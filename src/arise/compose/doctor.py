@@ -15,6 +15,7 @@ import psutil
 from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
+from arise.text.numbers import percent
 
 GIB = 1 << 30
 NEEDED_MEMORY, NEEDED_DISK = 3 * GIB, 2 * GIB
@@ -103,7 +104,7 @@ def _sandbox(config: Config) -> Iterator[Finding]:
 def _disk(runs: Path) -> Finding:
     there = _nearest(runs)
     usage = shutil.disk_usage(there)
-    said = f"{usage.free / GIB:.1f} GiB free ({usage.free / usage.total:.0%}) at {there}"
+    said = f"{usage.free / GIB:.1f} GiB free ({percent(usage.free / usage.total)}) at {there}"
     if not _writable(there):
         return Finding("disk", "failure", f"{there} cannot be written", "give another --run-dir", Exit.STORAGE)
     if usage.free < LEAST_FREE * usage.total or usage.free < NEEDED_DISK / 4:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from arise.errors import AriseError, Exit
-from arise.evaluation.labels import belongs_to_the_run
-from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector
+from arise.run.facts.score import Evaluation, score
+from arise.run.labels import belongs_to_the_run
 from arise.run.store import RunStore
 from arise.types import Attempt, Pair, Pool, Rollout, Task, TaskSpec
 from arise.types.codec import from_json, to_json
@@ -64,7 +64,7 @@ class Evaluator:
         judged = await self._judge(attempts if attempts is not None else read_raw(self.store.folder, label))
         write_raw(self.store.folder, label, judged)
         self.store.save_attempts([_row(attempt) for attempt in judged])
-        return score(label, self.store.query)
+        return score(label, self.store)
 
     async def _judge(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         known = {task.task.id: task.task for task in self.tasks}
@@ -78,7 +78,7 @@ class Evaluator:
 
     def _leaked_bytes(self, rollouts: Sequence[Rollout]) -> list[int]:
         """Bytes of evolved skills in each prompt; the proof is that these are 0."""
-        texts = [text for (text,) in self.store.query("SELECT text FROM skills") if text]
+        texts = self.store.skill_texts()
         return [sum(len(t.encode()) for t in texts if t in r.trajectory.system_prompt) for r in rollouts]
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from arise.evaluation.attempts import Evaluator
-from arise.evaluation.metrics import difference_interval, wilson_interval
-from arise.evaluation.score import tallies
+from arise.method.intervals import difference_interval, wilson_interval
 from arise.method.pass_rate import pass_rate
 from arise.rollouts.guidance import left_out_text
-from arise.types import Attempt, Pair, Tally, Verdict
+from arise.run.facts.verdicts import judged
+from arise.types import Attempt, Pair, Tally
 
 NONE, ALL = "none", "all"
 
@@ -45,11 +45,10 @@ async def measure(
 def arm_of(attempts: Sequence[Attempt]) -> Arm:
     """The counts of judged attempts."""
     outcomes = [attempt.success for attempt in attempts if attempt.success is not None]
-    verdicts = [item for attempt in attempts for item in attempt.verdicts.items()]
-    applicable = [(name, verdict == Verdict.PASS) for name, verdict in verdicts if verdict != Verdict.NOT_APPLICABLE]
+    behaviours = judged(attempt.verdicts for attempt in attempts)
     missed = [skill.rubric_id for attempt in attempts for skill in attempt.rollout.trajectory.left_out]
     faults = len(attempts) - len(outcomes)
-    return Arm(Tally(sum(outcomes), len(outcomes)), faults, tallies(applicable), tuple(sorted(set(missed))))
+    return Arm(Tally(sum(outcomes), len(outcomes)), faults, behaviours, tuple(sorted(set(missed))))
 
 
 def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:
