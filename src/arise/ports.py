@@ -212,6 +212,13 @@ class VerifierPool(Protocol):
     async def close(self) -> None: ...
 
 
+class Chat(Protocol):
+    """How a tokenizer writes conversations; ids of a conversation only ever grow."""
+
+    def prompt(self, messages: Sequence[dict[str, str]]) -> list[int]: ...
+    def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]: ...
+
+
 class Agent(Protocol):
     """Makes one attempt at a task in a sandbox."""
 

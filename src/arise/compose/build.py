@@ -38,7 +38,6 @@ from arise.rollouts.collect import Collector
 from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
 from arise.rollouts.oracle import TrialPools
-from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
 from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.lifecycle_file import starting_pool
@@ -46,6 +45,7 @@ from arise.run.store import RunStore
 from arise.state import State
 from arise.train import Run
 from arise.types import Pool, Task
+from arise.world.shell_agent import SYSTEM, ShellAgent
 
 OpenStore = Callable[[], AbstractContextManager[RunStore]]
 """Opens the run for as long as it is written to."""
@@ -113,7 +113,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
             tasks, seed = train_tasks | held_out, config.train.seed
             agent = discreet(config, _agent(config, engine, chat), display.tell)
             limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit, SYSTEM)
             state = _state(config, [task.task for task in train_tasks.values()])
             await _continue(config, state, store, engine, display.tell)
             with mirrors(config, folder, display.tell) as mirrored:
@@ -181,7 +181,7 @@ def _sampler(config: Config, tasks: list[Task]) -> Sampler:
 def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
     agent = ShellAgent(engine, chat, config.agent, config.sampling)
     if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
-        return BarePromptRows(agent, engine, chat, config.sampling.temperature)
+        return BarePromptRows(agent, engine, chat, SYSTEM, config.sampling.temperature)
     return agent
 
 

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from arise.ports import Agent, PolicyLost, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
-from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
 from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, TaskSpec, Trajectory
@@ -50,6 +49,8 @@ class Collector:
     journal: Journal
     seed: int
     skill_limit: SkillLimit | None = None
+    system: str = ""
+    """The system prompt, to which shown skills are appended."""
 
     def collect(
         self, iteration: int, draws: Sequence[Draw], shown: Sequence[Sequence[Sequence[Pair]]]
@@ -90,7 +91,7 @@ class Collector:
 
     async def _run(self, task: TaskSpec, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
         seen, left_out = self.skill_limit.fit(shown) if self.skill_limit else (shown, ())
-        system, timed = system_prompt(SYSTEM, seen), WithinTime(sandbox, task.agent.timeout)
+        system, timed = system_prompt(self.system, seen), WithinTime(sandbox, task.agent.timeout)
         trajectory = await self.agent.attempt(task.task, timed, system, shown_skills(seen), key, self.seed)
         trajectory = replace(trajectory, left_out=shown_skills(left_out))
         result = await self.verifier.verify(sandbox, task)
