@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from arise.ports import Sandbox, SandboxLost, SandboxPool
+from arise.ports import Sandbox, SandboxLost, SandboxPool, TreeRefused
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.tasks import TaskProblem
 from arise.types import CommandResult, TaskSpec
@@ -55,7 +55,7 @@ async def check_task(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ..
         return (TaskProblem(task.directory / "solution" / "solve.sh", "is missing", "add a solution that passes"),)
     try:
         oracle, null = await run_oracle(task, pools), await run_null(task, pools)
-    except SandboxLost as fault:
+    except (SandboxLost, TreeRefused) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
     problems = []
     for name, result, wanted in (("solution", oracle, 1.0), ("null agent", null, 0.0)):
