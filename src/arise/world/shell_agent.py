@@ -1,37 +1,12 @@
 """The agent of the embedded world: its words are spaced for the tokenizer of the small built-in model."""
 
-from dataclasses import dataclass, field
-
-import numpy as np
-
 from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Chat, Engine, PolicyLost, Sandbox
 from arise.rollouts.commands import act
-from arise.types import SamplingParams, Segment, ShownSkill, StopReason, Task, Tokens, Trajectory, Turn
+from arise.rollouts.token_record import TokenRecord
+from arise.types import SamplingParams, Segment, ShownSkill, StopReason, Task, Trajectory, Turn
 
 SYSTEM = "You work in a shell . Answer with one command : $ command . When the work is done : $ submit"
-
-
-@dataclass
-class _Record:
-    """The token record of one conversation while it grows."""
-
-    ids: list[int]
-    spans: list[tuple[int, Segment]] = field(default_factory=list)
-
-    def add(self, segment: Segment) -> None:
-        self.spans.append((len(self.ids), segment))
-        self.ids.extend(segment.ids)
-
-    def row(self) -> Tokens:
-        """All tokens with their mask; what the policy did not write has log-probability 0 and version -1."""
-        generated_U = np.zeros(len(self.ids), dtype=np.bool_)
-        logprob_U = np.zeros(len(self.ids))
-        version_U = np.full(len(self.ids), -1, dtype=np.int64)
-        for start, segment in self.spans:
-            place = slice(start, start + len(segment.ids))
-            generated_U[place], logprob_U[place], version_U[place] = True, segment.logprobs, segment.versions
-        return Tokens(np.array(self.ids, dtype=np.int64), generated_U, logprob_U, version_U)
 
 
 class ShellAgent:
@@ -45,7 +20,7 @@ class ShellAgent:
     ) -> Trajectory:
         """One trajectory; `key` names the conversation and with `seed` fixes its randomness."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": task.instruction}]
-        record = _Record(self.chat.prompt(messages))
+        record = TokenRecord(self.chat.prompt(messages))
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
         window = self.engine.capabilities().context_length

@@ -45,8 +45,10 @@ class Detector:
 
 
 def passed(detail: str) -> Finding:
+    """Return the finding of a behaviour that was shown."""
     return Finding(True, "", detail)
 
 
 def failed(miss: str, detail: str) -> Finding:
+    """Return the finding of a behaviour that was missed, and how."""
     return Finding(False, miss, detail)
