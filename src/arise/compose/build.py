@@ -43,6 +43,7 @@ from arise.run.store import RunStore
 from arise.state import State
 from arise.train import Run
 from arise.types import Pool, Task
+from arise.world.shell_agent import SYSTEM
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +114,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
             store.note_limits(verifier.notes)
             tasks, seed = train_tasks | held_out, config.train.seed
             limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, engine.chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit, SYSTEM)
             state = _state(config, [task.task for task in train_tasks.values()])
             await _continue(config, state, store, engine)
             with open_trackers(config, folder) as mirrored:

@@ -36,6 +36,7 @@ from arise.run.folder import CONFIG_FILE, RunLock
 from arise.run.labels import of_retention
 from arise.run.store import RunStore
 from arise.types import Pair, Pool
+from arise.world.shell_agent import SYSTEM
 
 Write = Callable[[str], None]
 
@@ -193,7 +194,7 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
             known, seed = redacting(config, agent), config.train.seed
-            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit)
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, SYSTEM)
             attempts = config.evaluation.attempts
             evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
             yield Candidate(evaluator, train_tasks)

@@ -26,10 +26,11 @@ from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
 from arise.ports import Engine, SandboxPool
+from arise.rollouts.commands import observe
 from arise.rollouts.guidance import with_guidance
-from arise.rollouts.shell_agent import SYSTEM, observe
 from arise.types import Tokens
 from arise.world.habits import asked_given_shown, guidance
+from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
 

@@ -23,9 +23,9 @@ from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
 from arise.observe.trackers import KINDS, Mirrors, Open
 from arise.ports import Agent, Engine, Guidance, Sampler
-from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
 from arise.types import Task
+from arise.world.shell_agent import SYSTEM, ShellAgent
 
 MakeSampler = Callable[[Any, list[Task], np.random.Generator], Sampler]
 MakeAgent = Callable[[Any, Engine, Any], Agent]
@@ -89,7 +89,7 @@ def training_agent(config: Config, engine: Engine) -> Agent:
     """The agent as it is trained; RuscaRL trains on rows without the scaffold."""
     agent = AGENTS[config.agent.kind](config.agent, engine, config.sampling)
     if config.guidance.kind == "scaffold" and not config.guidance.trained_with:
-        return BarePromptRows(agent, engine, engine.chat, config.sampling.temperature)
+        return BarePromptRows(agent, engine, engine.chat, SYSTEM, config.sampling.temperature)
     return agent
 
 
