@@ -7,7 +7,7 @@ Run: python examples/read_run.py RUN
 import sys
 from pathlib import Path
 
-from arise.run.reader import RunReader
+from arise import RunReader
 
 
 def report(folder: Path) -> None:

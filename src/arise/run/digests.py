@@ -1,4 +1,4 @@
-"""Digests of rows (seals), independent of their order; rows can be added and removed."""
+"""Digests of rows (seals): independent of their order; rows can be added to a digest and removed from it."""
 
 import json
 from collections.abc import Iterable
