@@ -25,7 +25,7 @@ def report(folder: Path) -> None:
             events = [f"{event.kind} after iteration {event.k + 1}" for event in run.events(pair.rubric.id)]
             print(f"{pair.rubric.id} {pair.status:7} {pair.rubric.criteria_text}\n     {', '.join(events)}")
         # Anything else is SQL on a read-only snapshot.
-        (faults,) = run.query("SELECT COUNT(*) FROM rollouts WHERE fault != ''")[0]
+        faults = sum(run.faults_by_k().values())
         print(f"rollouts lost to infrastructure faults: {faults}")
 
 
