@@ -14,6 +14,7 @@ from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.tasks import read_corpus
 from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, always, honest, in_thread
+from arise.text.numbers import percent
 from arise.types import Draw, DrawPath, Group, Pool, Reflection, Rewrite, Task, Verdict
 from arise.types.codec import to_json
 from tests.e2e.llm.test_trust import wavering
@@ -150,7 +151,7 @@ def test_f6_a_judge_that_flips_is_measured_on_a_hundred_stored_rollouts(tmp_path
     report = json.loads(text)
     assert report["cases"] == 100
     assert report["flip_rate"] == pytest.approx(0.08, abs=0.03)
-    assert report["doubts"] == [f"{100 * report['flip_rate']:.1f} % of verdicts flip, at most 5.0 % are wanted"]
+    assert report["doubts"] == [f"{percent(report['flip_rate'])} of verdicts flip, at most 5.0 % are wanted"]
     code, text = run_check(honest(passes), str(run), "--repeat", "1", "--limit", "4")
     assert code == 0
     assert "4 trajectories, 3 rubrics, 1 repeats" in text
