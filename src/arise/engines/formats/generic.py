@@ -184,7 +184,7 @@ class GenericFormat:
                     (PROBE_CALL.name, dict(PROBE_CALL.arguments))
                 ]:
                     return syntax
-            self._template.native = False
+            self._template.without_tools()
         return PLAIN
 
 

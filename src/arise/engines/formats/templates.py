@@ -7,7 +7,7 @@ does not know are described in the system message (`plain_protocol`).
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arise.ports import FormatError
@@ -48,6 +48,19 @@ def tool_dict(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What a template can show; until it was tried, everything but tools."""
+
+    system_first: bool = True
+    system_later: bool = True
+    user_after_user: bool = True
+    user_after_tool: bool = True
+    json_arguments: bool = False
+    """Whether it wants the arguments of a call as JSON text."""
+    tools: bool = False
+
+
 def message_dict(message: Message, *, json_arguments: bool = False) -> dict[str, Any]:
     """A message as chat templates and OpenAI-compatible servers expect it; servers want arguments as JSON text."""
     entry: dict[str, Any] = {"role": message.role, "content": message.text}
@@ -77,17 +90,27 @@ class ChatTemplate:
             )
         self._tokenizer, self._options = tokenizer, dict(options or {})
         self.source = str(tokenizer.chat_template)
-        self._json_arguments = False
         self._short_ids = "9" in self.source and "length" in self.source  # Mistral wants ids of nine characters
-        self.native = False
-        self._lead_in: tuple[Message, ...] = ()
+        self._shown = _Shown()
         self.base = self._base()
-        self._system_first = self._shows(Message("system", "rule"), Message("user", MARK))
-        self._alternates = not self._shows(*self.base, _ANSWER, _ASKED, Message("user", MARK))
-        self._system_later = self._shows(*self.base, _ANSWER, Message("system", MARK), _ASKED)
-        self._json_arguments = not self._shows(*self.base, _CALLING, _RESULT)
-        self.native = self._knows_tools()
-        self._user_after_tool = self._shows(*self.base, _CALLING, _RESULT, Message("user", MARK))
+        self._shown = replace(self._shown, json_arguments=not self._shows(*self.base, _CALLING, _RESULT))
+        self._shown = _Shown(
+            system_first=self._shows(Message("system", "rule"), Message("user", MARK)),
+            system_later=self._shows(*self.base, _ANSWER, Message("system", MARK), _ASKED),
+            user_after_user=self._shows(*self.base, _ANSWER, _ASKED, Message("user", MARK)),
+            user_after_tool=self._shows(*self.base, _CALLING, _RESULT, Message("user", MARK)),
+            json_arguments=self._shown.json_arguments,
+            tools=self._knows_tools(),
+        )
+
+    @property
+    def native(self) -> bool:
+        """Whether the template itself shows tools, calls and results."""
+        return self._shown.tools
+
+    def without_tools(self) -> None:
+        """Write tools, calls and results in the plain protocol from now on."""
+        self._shown = replace(self._shown, tools=False)
 
     def render(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), *, answer: bool) -> str:
         """The text of a conversation; with `answer` it ends where the assistant speaks next."""
@@ -113,7 +136,7 @@ class ChatTemplate:
     def _dict(self, message: Message) -> dict[str, Any]:
         calls = tuple(replace(call, id=self._id(call.id)) for call in message.calls)
         known = replace(message, calls=calls, call_id=self._id(message.call_id) if message.call_id else "")
-        entry = message_dict(known, json_arguments=self._json_arguments)
+        entry = message_dict(known, json_arguments=self._shown.json_arguments)
         return entry | ({"thinking": message.reasoning} if message.reasoning else {})
 
     def _id(self, given: str) -> str:
@@ -123,22 +146,17 @@ class ChatTemplate:
 
     def _adapted(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[Message]:
         """The same conversation in roles that the template knows."""
-        adapted = list(messages)
-        if not self.native:
-            adapted = in_plain_text(adapted, tools)
-        if adapted and adapted[0].role == "system" and not self._knows("_system_first"):
+        shown = self._shown
+        adapted = list(messages) if shown.tools else in_plain_text(messages, tools)
+        if adapted and adapted[0].role == "system" and not shown.system_first:
             adapted[0] = replace(adapted[0], role="user")
-        if not self._knows("_system_later"):
+        if not shown.system_later:
             adapted = [*adapted[:1], *(_as_user(message) for message in adapted[1:])]
-        if not self._knows("_user_after_tool"):
+        if not shown.user_after_tool:
             adapted = _joined(adapted, lambda before, after: before.role == "tool" and after.role == "user")
-        if not self._knows("_alternates", unknown=False):
-            return adapted
-        return _joined(adapted, lambda before, after: before.role == after.role == "user")
-
-    def _knows(self, feature: str, unknown: bool = True) -> bool:
-        """A feature of the template; while it is being tried nothing is adapted."""
-        return bool(getattr(self, feature, unknown))
+        if not shown.user_after_user:
+            adapted = _joined(adapted, lambda before, after: before.role == after.role == "user")
+        return adapted
 
     def _base(self) -> tuple[Message, ...]:
         """The shortest conversation that can be answered: some templates open with a system message only."""
