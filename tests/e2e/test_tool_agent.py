@@ -113,9 +113,10 @@ def test_an_export_refuses_a_full_folder_and_a_checkpoint_that_is_not_there(plac
     assert "--at chooses a checkpoint" in wrong.stderr
 
 
-def test_chat_answers_line_by_line(place: Place, run: Path) -> None:
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_chat_answers_line_by_line(place: Place, run: Path, form: list[str]) -> None:
     done = subprocess.run(
-        arise("chat", str(run), "--max-tokens", "16"),
+        arise("chat", str(run), "--max-tokens", "16", *form),
         env=environment(place.cache),
         input="hello\nand again\n",
         capture_output=True,
@@ -123,8 +124,11 @@ def test_chat_answers_line_by_line(place: Place, run: Path) -> None:
         timeout=280,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{run} at iteration 2;")
-    assert len(done.stdout.strip().splitlines()) >= 3
+    lines = done.stdout.strip().splitlines()
+    assert f"{run} at iteration 2;" in lines[0]
+    assert len(lines) >= 3
+    if form:
+        assert {"text", "reasoning", "finish", "note"} == set(json.loads(lines[2]))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,23 +17,38 @@ At = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise chat runs/first --at 20")(chat)
+    app.command(epilog="Example: arise chat runs/first")(chat)
 
 
 def chat(
     run: RunFolder,
     at: At = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of one reply.")] = 512,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each reply as one line of JSON.")] = False,
 ) -> None:
     """Talk to the policy of a run: each line of input is a message. No tool is offered and no skill shown."""
     with one_message():
         import asyncio
 
-        from arise.compose.trained import chat as talk
         from arise.run.folder import require_run
 
         require_run(run)
-        asyncio.run(talk(run, at, _lines(), say, max_tokens))
+        asyncio.run(_talk(run, at, max_tokens, as_json))
+
+
+async def _talk(run: Path, at: int | None, max_tokens: int, as_json: bool) -> None:
+    import json
+    from dataclasses import asdict
+
+    from arise.compose.trained import chat as answers
+
+    async for answer in answers(run, at, _lines(), max_tokens):
+        if as_json:
+            typer.echo(json.dumps(asdict(answer)))
+            continue
+        note, thought = (f"({text})" if text else "" for text in (answer.note, answer.reasoning))
+        cut = "" if answer.finish == "stop" else " ..."
+        say("\n".join(part for part in (note, thought, answer.text + cut) if part))
 
 
 def _lines() -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The policy of a run outside of it: its checkpoint as a model folder, and a conversation with it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -17,8 +18,6 @@ from arise.ports import Engine, FormatError, SandboxPool
 from arise.run.configuration import run_config
 from arise.run.reader import RunReader
 from arise.types import Message, SamplingParams
-
-Write = Callable[[str], None]
 
 
 @asynccontextmanager
@@ -71,15 +70,25 @@ async def export_model(folder: Path, form: str, out: Path, iteration: int | None
         return exported
 
 
-async def chat(folder: Path, iteration: int | None, lines: Iterable[str], write: Write, max_tokens: int) -> None:
+@dataclass(frozen=True)
+class Answer:
+    """One reply of a conversation; `note` says what the reader must know about it."""
+
+    text: str
+    reasoning: str = ""
+    finish: str = "stop"
+    note: str = ""
+
+
+async def chat(folder: Path, iteration: int | None, lines: Iterable[str], max_tokens: int) -> AsyncIterator[Answer]:
     """Answer each line as the next message of one conversation; no tool is offered and no evolved skill shown."""
     async with trained_engine(folder, iteration) as (config, engine, at):
-        write(f"{folder} at iteration {at}; an empty line or the end of input ends the conversation")
+        yield Answer("", note=f"{folder} at iteration {at}; an empty line or the end of input ends the conversation")
         dialogue = _Dialogue(engine, base_prompt(config) if config.agent.kind == "tools" else "", config)
         for line in lines:
             if not line.strip():
                 return
-            write(await dialogue.answer(line.strip(), max_tokens))
+            yield await dialogue.answer(line.strip(), max_tokens)
 
 
 class _Dialogue:
@@ -89,24 +98,23 @@ class _Dialogue:
         self._ids: list[int] = []
         self._seed = config.train.seed
 
-    async def answer(self, text: str, max_tokens: int) -> str:
+    async def answer(self, text: str, max_tokens: int) -> Answer:
         """The reply to one message; a conversation that no longer fits starts anew, and says so."""
         said, note = Message("user", text), ""
         window = self._engine.capabilities().context_length
         ids = self._chat.extend(self._ids, [said]) if self._ids else None
         if self._ids and (ids is None or len(ids) >= window):
-            ids, note = None, "(the window is full: a new conversation begins)\n"
+            ids, note = None, "the window is full: a new conversation begins"
         try:
             ids = self._chat.prompt([*self._opening, said]) if ids is None else ids
         except FormatError as error:
-            return f"(this model's chat template cannot show that: {error})"
+            return Answer("", note=f"the chat template of this model cannot show that: {error}")
         if len(ids) >= window:
-            return f"(the message is too long: {len(ids)} tokens, the window is {window})"
+            return Answer("", note=f"the message is too long: {len(ids)} tokens, the window is {window}")
         settings = SamplingParams(
             max_tokens, (), self._settings.temperature, self._settings.top_p, self._seed, conversation="chat"
         )
         (segment,) = await self._engine.sample(ids, settings)
         self._ids = [*ids, *segment.ids]
         reply = self._chat.read(segment.ids, (), ids)
-        thought = f"({reply.reasoning})\n" if reply.reasoning else ""
-        return note + thought + reply.text + (" ..." if segment.finish != "stop" else "")
+        return Answer(reply.text, reply.reasoning, segment.finish, note)

@@ -35,14 +35,12 @@ class ToolAgentConfig(AgentConfig):
     kind: Literal["tools"] = "tools"
     max_turns: Count = 40
     max_tokens: Count = 2048
-    """Most tokens of one turn; a turn that is cut is told so and the attempt goes on."""
     attempt_tokens: Count = 32_768
     """Most generated tokens of one attempt."""
     attempt_seconds: Positive = 3600.0
     """Most seconds of one attempt, waiting for the model included; checked between turns."""
     command_seconds: Positive = 60.0
     observation_chars: Count = 8_000
-    """Most characters of one tool result; of a longer one the beginning and the end are shown."""
     tools: Annotated[tuple[Literal["bash", "read", "write", "edit"], ...], Field(min_length=1, strict=False)] = (
         "bash",
         "read",
