@@ -25,7 +25,7 @@ from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.calls import Store
 from arise.run.folder import claim
 from arise.run.store import RunStore
-from arise.tasks import BUILD_FILES, CorpusError, TaskDir, load_corpus
+from arise.tasks import CorpusError, TaskDir, load_corpus
 from arise.types import Capability, Pair, Pool, Rubric, Skill
 
 NONE, ALL = "without", "all"
@@ -124,7 +124,7 @@ async def _arms(
         open_sandboxes(config, test.out, tell) as (sandboxes, verifier),
     ):
         known = discreet(config, agent, tell)
-        collector = Collector(known, sandboxes, verifier, by_id, store, 0, tuple(BUILD_FILES), limit)
+        collector = Collector(known, sandboxes, verifier, by_id, store, 0, limit)
         evaluator = Evaluator(collector, tasks, test.attempts, store, None, Pool())
         return [await _arm(evaluator, name, pairs, record, tell) for name, pairs in shown.items()]
 
