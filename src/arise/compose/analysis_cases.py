@@ -10,7 +10,7 @@ from arise.report.analysis.outputs import POOL
 from arise.report.analysis.serving import is_analysis, read_facts
 from arise.rollouts.discretion import redacted_turn
 from arise.run.lifecycle_file import starting_pool
-from arise.types import Rollout, Trajectory
+from arise.types import Rollout, Task, Trajectory
 
 __all__ = ["cases_of_analysis", "is_analysis"]
 
@@ -24,7 +24,7 @@ def cases_of_analysis(folder: Path, limit: int) -> Cases:
     paths = [Path(path) for path in read_facts(folder)["paths"]]
     if lost := [path for path in paths if not path.exists()]:
         raise CasesError(f"{lost[0]}: the trajectories of the analysis are no longer there")
-    rollouts = []
+    rollouts: list[tuple[Task, Rollout]] = []
     for found in Scan(paths, Options()):
         if len(rollouts) >= limit:
             break
