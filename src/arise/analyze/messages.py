@@ -76,8 +76,15 @@ def _add_result(into: Conversation, message: Mapping[str, Any], content: object)
     if message.get("requestor") == "user":  # the simulated user calls tools of its own
         into.note("tool results of the user")
         return
-    error = bool(message.get("error") or message.get("is_error"))
+    error = bool(message.get("error") or message.get("is_error") or _code(message))
     into.add_result(content, message.get("tool_call_id") or message.get("id") or "", error=error)
+
+
+def _code(message: Mapping[str, Any]) -> int | None:
+    """The exit code that mini-swe-agent notes beside a result."""
+    extra = message.get("extra")
+    code = extra.get("returncode") if isinstance(extra, Mapping) else None
+    return code if isinstance(code, int) else None
 
 
 def _add_person(into: Conversation, message: Mapping[str, Any], content: object, *, fenced: bool) -> None:
@@ -92,6 +99,9 @@ def _add_person(into: Conversation, message: Mapping[str, Any], content: object,
         into.note("tool calls of the user")
     if fenced and isinstance(content, str) and (returned := _RETURNED.search(content[:200])):
         into.add_result(content, error=returned.group(1) != "0")
+        return
+    if _code(message) is not None and into.drafts:  # a result in a wording of one's own
+        into.add_result(content, error=_code(message) != 0)
         return
     if into.drafts and into.drafts[-1].calls and _OBSERVED.match(said := into.text(content)):
         into.add_result(said, error="Error" in said[:200])
