@@ -29,7 +29,6 @@ from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.verifier import VerifierResult
 from arise.run.store import RunStore
 from arise.state import State
-from arise.tasks import TaskDir
 from arise.train import Run, train
 from arise.types import (
     Example,
@@ -43,8 +42,10 @@ from arise.types import (
     StepStats,
     StopReason,
     Task,
+    TaskSpec,
     Tokens,
     Trajectory,
+    VerifierSpec,
 )
 from tests.builders import a_pair
 from tests.instant import instantly
@@ -143,22 +144,31 @@ def config_of(max_staleness: int, iterations: int = 8, update_every: int = 10, w
 
 
 async def drive(
-    folder: Path, config: Config, rollout: float, judge: float, until: float | None = None, evolution: Any = None
+    folder: Path,
+    config: Config,
+    rollout: float,
+    judge: float,
+    until: float | None = None,
+    evolution: Any = None,
+    pauses: Sequence[int] = (),
 ) -> Log:
-    """Start or continue a run; `until` stops it at that second, as a kill would."""
+    """Start or continue a run; `until` stops it at that second, as a kill would; `pauses` are scheduled events."""
     with closing(RunStore.open(folder)) as store:
         policy: Any = SlowPolicy(rollout)
         state, nowhere, log = State(Uniform(TASKS, np.random.default_rng(0))), Nowhere(), Log(store)
         if found := store.last_checkpoint():
             state.restore(found[0])
             policy.load_state(folder / found[1])
-        corpus = {task.id: TaskDir(task, folder, folder) for task in TASKS}
+        corpus = {task.id: TaskSpec(task, folder, VerifierSpec(folder)) for task in TASKS}
         collector = Collector(policy, nowhere, nowhere, corpus, log, seed=0)  # type: ignore[arg-type]
         watch = Display(lambda _: None, config.train.iterations)
         credit, judged = separate_credit(config.credit), SlowJudge(judge)  # type: ignore[arg-type]
         run = Run(config, policy, ActiveSkills(), collector, judged, credit, evolution, store, watch)
         with suppress(TimeoutError):
             async with asyncio.timeout(until):
+                for pause in pauses:
+                    await train(run, state, until=pause)
+                    assert state.drawn == [], "nothing runs ahead of a pause"
                 await train(run, state)
         assert asyncio.all_tasks() == {asyncio.current_task()}, "a stop ends every rollout that ran ahead"
         return log

@@ -22,6 +22,7 @@ from arise.cli import (
     train,
     view,
 )
+from arise.cli.logs import LogLevel, configure
 
 app = typer.Typer(
     name="arise",
@@ -57,8 +58,12 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts on it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    log_level: Annotated[
+        LogLevel,
+        typer.Option("--log-level", envvar="ARISE_LOG_LEVEL", case_sensitive=False, help="What to log on stderr."),
+    ] = LogLevel.WARNING,
 ) -> None:
-    pass
+    configure(log_level)

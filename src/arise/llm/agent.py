@@ -12,7 +12,7 @@ from arise.llm.first_call import first_call
 from arise.llm.prompt import to_json
 from arise.llm.spend import Budget
 from arise.ports import PolicyLost, Sandbox
-from arise.rollouts.shell_agent import act
+from arise.rollouts.commands import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
 

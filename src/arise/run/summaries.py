@@ -17,8 +17,7 @@ def summary_rows(k: int, groups: Sequence[Group], state: Mapping[str, Any]) -> I
     yield from (("tasks", _task_row(group)) for group in groups)
     yield from (("groups", _group_row(k, slot, group)) for slot, group in enumerate(groups))
     yield from (("verdict_counts", row) for row in _verdict_counts(k, groups))
-    ledger = state.get("sampler", {}).get("ledger")
-    if ledger:
+    if ledger := _saved_ledger(state):
         yield from (("cells", row) for row in _cells(k, ledger))
 
 
@@ -45,9 +44,15 @@ def _verdict_counts(k: int, groups: Sequence[Group]) -> Iterator[Row]:
 
 def weakest_cell(state: Mapping[str, Any]) -> tuple[str, str, float, float] | None:
     """Return the (task type, capability) with the lowest expected pass rate, and its success and failure mass."""
-    ledger = state.get("sampler", {}).get("ledger")
+    ledger = _saved_ledger(state)
     cells = [row[1:] for row in _cells(0, ledger)] if ledger else []
     return min(cells, key=lambda cell: (1 + cell[2]) / (2 + cell[2] + cell[3]), default=None)
+
+
+def _saved_ledger(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The ledger in a sampler's state; a sampler of the user's own may keep anything under that name."""
+    saved = state.get("sampler", {}).get("ledger")
+    return saved if isinstance(saved, Mapping) and {"format", "rubrics", "tallies"} <= saved.keys() else None
 
 
 def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:

@@ -47,8 +47,10 @@ class Detector:
 
 
 def passed(detail: str) -> Finding:
+    """Return the finding of a behaviour that was shown."""
     return Finding(True, "", detail)
 
 
 def failed(miss: str, detail: str, turn: int = 0) -> Finding:
+    """Return the finding of a behaviour that was missed: how, and in which turn."""
     return Finding(False, miss, detail, turn)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from arise.engines.chat import ChatFormat
 from arise.engines.local import llama
 from arise.engines.local.checkpoint import read_state, write_state
 from arise.engines.local.decoding import Decoder, Row
@@ -88,6 +89,11 @@ class LocalEngine:
     def tokenizer(self) -> Any:
         """The policy's tokenizer."""
         return self._tokenizer
+
+    @cached_property
+    def chat(self) -> ChatFormat:
+        """How this policy's tokenizer writes conversations."""
+        return ChatFormat(self._tokenizer)
 
     def capabilities(self) -> Capabilities:
         """What this engine can do."""

@@ -17,7 +17,7 @@ LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 
 
 def write_skills(run: RunReader, out: Path) -> list[Path]:
-    """The last revision of every skill of a run."""
+    """Write the last revision of every skill of a run."""
     written = []
     for pair in run.pairs():
         if not pair.skills:
