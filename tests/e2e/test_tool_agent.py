@@ -167,6 +167,21 @@ def test_a_model_behind_an_endpoint_solves_the_task_with_tool_calls(
     assert asked[-1]["messages"][-1]["role"] == ("tool" if model == "native" else "user")
 
 
+def test_a_run_of_the_shell_agent_evaluates_an_endpoint_with_tools(place: Place, server: FakeLLM) -> None:
+    shell = ["model.kind=pretrained", f"model.name={place.model}", "agent.kind=shell", "tasks.kind=harbor"]
+    folders = [f"tasks.train={place.root / 'train'}", f"tasks.evaluation={place.root / 'eval'}", "judge.kind=none"]
+    sizes = ["train.iterations=1", "train.tasks_per_iteration=1", "train.group_size=2", "evaluation.attempts=1"]
+    words = [part for change in (*shell, *folders, *sizes) for part in ("--set", change)]
+    run = place.root / "shell"
+    done = call(place.cache, "train", "--run-dir", str(run), *words)
+    assert done.returncode == 0, done.stderr
+    served = ("--model", "native", "--base-url", server.base_url, "--price", "0")
+    done = call(place.cache, "eval", str(run), *served, "--tools")
+    assert (done.returncode, "100.0 %" in done.stdout) == (0, True), done.stderr
+    assert server.asks[-1].body["messages"][-1]["role"] == "tool"
+    assert "give --model too" in call(place.cache, "eval", str(run), "--tools").stderr
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

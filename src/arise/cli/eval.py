@@ -17,6 +17,9 @@ Base = Annotated[bool, typer.Option("--base", help="The model that the run start
 Model = Annotated[str | None, typer.Option("--model", help="A model behind an endpoint instead of the run's own.")]
 Tasks = Annotated[int | None, typer.Option("--tasks", min=1, help="Only the first so many held-out tasks.")]
 Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempts of each task; else as configured.")]
+Tools = Annotated[
+    bool, typer.Option("--tools", help="With --model: let it call tools, also where the run's own agent does not.")
+]
 Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
 
 
@@ -35,6 +38,7 @@ def evaluate(
     base_url: BaseUrl = OPENAI,
     key_env: KeyEnv = "OPENAI_API_KEY",
     price: PriceOption = "",
+    tools: Tools = False,
     tasks: Tasks = None,
     attempts: Attempts = None,
     label: Label = None,
@@ -42,6 +46,8 @@ def evaluate(
 ) -> None:
     """Try the held-out tasks, no evolved skill shown, with a checkpoint, the base model, or a model at an endpoint."""
     _require_one(at, base, model)
+    if tools and model is None:
+        raise typer.BadParameter("--tools is for a model behind an endpoint: give --model too")
     with one_message():
         from arise.run.folder import claim, require_run
 
@@ -49,7 +55,7 @@ def evaluate(
         lock = claim(run)
         from arise.compose import evaluations
 
-        policy = _policy(run, at, base, model, base_url, key_env, price)
+        policy = _policy(run, at, base, model, base_url, key_env, price, tools)
         wanted = evaluations.Wanted(label or policy.label, tasks, attempts)
         found = evaluations.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
         say_json(found.facts()) if as_json else say(found.table())
@@ -120,14 +126,21 @@ def _require_one(at: int | None, base: bool, model: str | None) -> None:
 
 
 def _policy(
-    run: Path, at: int | None, base: bool, model: str | None, base_url: str, key_env: str, price: str
+    run: Path,
+    at: int | None,
+    base: bool,
+    model: str | None,
+    base_url: str,
+    key_env: str,
+    price: str,
+    tools: bool = False,
 ) -> "PolicyChoice":
     """Whom the options name; the last checkpoint where they name nobody."""
     from arise.compose import evaluations
 
     if model is not None:
         return evaluations.PolicyChoice(
-            endpoint=evaluations.endpoint_of(run, model, base_url, key_env, price_of(price))
+            endpoint=evaluations.endpoint_of(run, model, base_url, key_env, price_of(price), tools), tools=tools
         )
     return evaluations.PolicyChoice(0 if base else at or evaluations.last_iteration(run))
 

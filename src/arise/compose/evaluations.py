@@ -17,7 +17,7 @@ from arise.compose.judges import judging, observer
 from arise.compose.policies import open_engine
 from arise.compose.registry import base_prompt, evaluation_agent, token_count
 from arise.compose.sandboxes import open_sandboxes
-from arise.config import Config, NoJudging
+from arise.config import Config, NoJudging, ToolAgentConfig
 from arise.config.file import load_config
 from arise.config.llm import EndpointConfig, PriceConfig
 from arise.errors import AriseError, Exit
@@ -46,6 +46,8 @@ class PolicyChoice:
 
     iteration: int = 0
     endpoint: EndpointConfig | None = None
+    tools: bool = False
+    """Whether it works through tool calls, with the default limits, whatever agent the run has."""
 
     @property
     def label(self) -> str:
@@ -141,10 +143,10 @@ def last_iteration(folder: Path) -> int:
 
 
 def endpoint_of(
-    folder: Path, model: str, base_url: str, key_env: str, price: PriceConfig | None = None
+    folder: Path, model: str, base_url: str, key_env: str, price: PriceConfig | None = None, tools: bool = False
 ) -> EndpointConfig:
     """A model to evaluate, sampled as the run's own evaluations are."""
-    config = load_config(folder / CONFIG_FILE)
+    config = _with_agent(load_config(folder / CONFIG_FILE), tools)
     return EndpointConfig(
         model=model,
         base_url=base_url,
@@ -154,6 +156,12 @@ def endpoint_of(
         top_p=config.evaluation.top_p,
         max_tokens=config.agent.max_tokens,
     )
+
+
+def _with_agent(config: Config, tools: bool) -> Config:
+    """The configuration with the tool agent where it is asked for and the run has another one."""
+    own = isinstance(config.agent, ToolAgentConfig) or not tools
+    return config if own else config.model_copy(update={"agent": ToolAgentConfig()})
 
 
 def kept_iterations(folder: Path) -> list[int]:
@@ -182,6 +190,7 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
 
     Endpoints come first: one that cannot be used is refused before anything is made or tried.
     """
+    config = _with_agent(config, policy.tools)
     async with (
         judging(config, store.folder, again=True) as judges,
         _behind_an_endpoint(config, store, policy) as asked,
