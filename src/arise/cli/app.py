@@ -7,6 +7,7 @@ import typer
 from arise import __version__
 from arise.cli import (
     analyze,
+    chat,
     compare,
     config,
     doctor,
@@ -47,6 +48,7 @@ store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+chat.register(app)
 analyze.register(app)
 
 
