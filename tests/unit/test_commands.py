@@ -71,7 +71,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SERVED_OR_LONG = {"train", "resume", "eval", "guidance", "retention", "compare run", "compare report", "view",
-                  "figures", "tables", "models pull", "judge check", "tasks tag", "chat"}  # fmt: skip
+                  "figures", "tables", "models pull", "judge check", "tasks tag", "skills test",
+                  "chat"}  # fmt: skip
 """Examples that take minutes, serve until they are stopped, or need a key: the words in them are looked at instead."""
 
 

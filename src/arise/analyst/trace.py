@@ -4,6 +4,7 @@ It reads the instruction, the agent's words and calls, and the observations; nev
 stand there), never a reward.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -19,6 +20,8 @@ from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Tur
 
 _NOTHING = Observation("")
 _READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
+_NUMBERED = re.compile(r"^\s*\d+(?:[:|\t\u2192]).*\n\s*\d+[:|\t\u2192]", re.MULTILINE)
+"""Two numbered lines of a file."""
 _GLOB_REACH = 256  # known files a pattern is tried on: keeps hostile traces linear
 
 
@@ -182,6 +185,9 @@ class _Reader:
             for path in dict.fromkeys(map(self._canonical, files_reported_written(answer.text))):
                 if path not in done:
                     self._add(turn, Op.WRITE, path, working, failed=False)
+        if working and Op.WRITE in ops and not answer.failed and _NUMBERED.search(answer.text):
+            for path in [event.path for event in self.events[first:] if event.op is Op.WRITE]:
+                self._add(turn, Op.READ, path, working, failed=False)  # an editor that shows what it wrote
         happened = frozenset(event.op for event in self.events[first:])
         self.calls.append(
             Call(len(self.calls), turn, text, working.program if working else "", happened, answer, first)

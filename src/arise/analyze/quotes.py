@@ -30,6 +30,14 @@ def texts_of(turn: Turn) -> Iterator[str]:
         yield redact(seen.text)
 
 
+def _said(turn: Turn) -> Iterator[str]:
+    """What a quote is taken from: whole calls, words, results; a lone argument would say too little."""
+    yield from (redact(rendered(call)) for call in turn.calls)
+    yield from (
+        redact(text) for text in (turn.text, turn.reasoning, *(seen.text for seen in turn.observations)) if text
+    )
+
+
 def rendered(call: ToolCall) -> str:
     """A call as text: its command where it has one, else its name with its arguments as JSON."""
     for name in COMMANDS:
@@ -74,7 +82,7 @@ def quote_from(turn: Turn, detail: str = "") -> str:
     named = [word for word in _NAME.findall(detail) if len(word) > SHORTEST]
     claimed = "claimed" in detail
     first = ""
-    for text in texts_of(turn):
+    for text in _said(turn):
         lines = [line for line in text[:MOST_SEARCHED].split("\n") if len(line.strip()) >= SHORTEST]
         for line in lines:
             if any(word in line for word in named) or (claimed and _CLAIM.search(line)):

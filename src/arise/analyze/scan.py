@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from arise.analyze.archives import is_archive, unpacked
-from arise.analyze.files import Unreadable, is_pointer
+from arise.analyze.files import Unreadable, is_pointer, mentions
 from arise.analyze.found import Found, Item, Options, Reader, Skipped
 from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
@@ -72,6 +72,8 @@ class Scan:
 
     def _walk(self, path: Path, depth: int) -> Iterator[Item]:
         if path.is_dir():
+            if mentions(path / "analysis.json", '"arise-analysis"'):
+                return  # a report of ours, written below what is analysed
             reader = next((reader for reader in FOLDER_READERS if reader.detect(path)), None)
             if reader is not None:
                 yield from self._read(reader, path)

@@ -42,7 +42,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="A folder for reports, p
 
 def register(app: typer.Typer) -> None:
     """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise analyze jobs/2026-05-01 --out analysis")(analyze)
+    app.command(epilog="Example: arise analyze runs/first --out analysis")(analyze)
 
 
 def analyze(

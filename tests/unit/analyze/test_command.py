@@ -65,6 +65,12 @@ def test_reports_are_the_same_bytes_again(tmp_path: Path) -> None:
     }
 
 
+def test_reports_below_what_is_analysed_are_no_input(tmp_path: Path) -> None:
+    contrast(tmp_path / "runs.jsonl")
+    first, second = (run(tmp_path, "--out", tmp_path / "analysis", "--json").output for _ in range(2))
+    assert first == second
+
+
 def test_pool_and_skills_can_be_used(tmp_path: Path) -> None:
     from skills_ref import validate
 

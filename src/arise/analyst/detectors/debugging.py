@@ -10,6 +10,7 @@ from arise.analyst.trace import Call, Event, Trace
 _WEAKENS = re.compile(
     r"\|\| ?(?:true|:)(?:\s|$)|--no-verify|--no-check|--skip\b|--ignore-errors|\bset \+e\b|-k ['\"]?not |xfail"
 )
+_REPRODUCES = re.compile(r"repro|scratch|demo[_.]|minimal_example", re.IGNORECASE)
 _CHANGES = frozenset((Op.WRITE, Op.DELETE, Op.INSTALL))
 _WORKS = frozenset((Op.RUN, Op.CHECK, Op.USE))
 
@@ -40,8 +41,9 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
 
 
 def _edits(trace: Trace) -> list[Event]:
-    """Changes to sources and settings; data files are results, not repairs."""
-    return [e for e in trace.of(Op.WRITE) if not e.failed and not backup_like(e.path) and not data_like(e.path)]
+    """Changes to sources and settings; data files are results, and a script that reproduces a failure repairs none."""
+    written = [event for event in trace.of(Op.WRITE) if not event.failed and not _REPRODUCES.search(event.path)]
+    return [event for event in written if not backup_like(event.path) and not data_like(event.path)]
 
 
 def _reported_broken(trace: Trace) -> Opening | None:
