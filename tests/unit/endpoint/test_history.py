@@ -56,6 +56,7 @@ def test_resent_history_never_drifts(seed: int) -> None:
     converse(seed)
 
 
+@pytest.mark.slow
 def test_five_thousand_resent_conversations_never_drift() -> None:
     for seed in range(5000):
         converse(seed)
