@@ -18,7 +18,7 @@ from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepSt
 
 
 class Observer(Protocol):
-    """Sees the run pass by: times its parts, shows it, mirrors it; can never change it."""
+    """Observes a run: times its parts, displays and mirrors it. Must not change it."""
 
     def part(self, name: str) -> None: ...
     def finished(self, record: IterationRecord) -> None: ...
@@ -27,7 +27,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """The parts of one run, as `build` chose them."""
+    """The parts of one run, chosen by `compose.build`."""
 
     config: Config
     engine: Engine
@@ -50,14 +50,17 @@ class Run:
         return OptimSpec(o.learning_rate, o.warmup_updates, (o.beta1, o.beta2), o.weight_decay, o.max_grad_norm)
 
 
-async def train(run: Run, state: State) -> Engine:
-    """Algorithm 1. The numbers on the right are the paper's lines."""
-    train, pool_limits = run.config.train, run.config.pool
+async def train(run: Run, state: State, until: int | None = None) -> Engine:
+    """Algorithm 1, up to iteration `until`, all of them by default. The numbers on the right are the paper's lines.
+
+    No rollout starts ahead of `until` and its policy is saved, so whatever is scheduled there finds the run at rest.
+    """
+    until, pool_limits = run.config.train.iterations if until is None else until, run.config.pool
     async with in_flight() as rollouts:
-        while state.iteration < train.iterations:  # 3
+        while state.iteration < until:  # 3
             k, pool, version = state.iteration, state.pool, run.engine.version
             run.observer.part("sampler")
-            draw(run, state)  # 4-5: Eqs. 11-14
+            draw(run, state, until)  # 4-5: Eqs. 11-14
             run.observer.part("rollouts")
             begin(run, state, rollouts)  # 6-7: G each, verified
             batch = state.drawn.pop(0)
@@ -77,11 +80,11 @@ async def train(run: Run, state: State) -> Engine:
                 state.sampler.keep_only(state.pool)  # 26
             state.iteration = k + 1
             run.observer.part("rollouts")
-            await asyncio.gather(*rollouts.get(k + 1, ()))  # the next batch is whole before the policy changes
+            await asyncio.gather(*rollouts.get(k + 1, ()))  # finish the next batch before the policy changes
             run.observer.part("update")
             await run.engine.publish()
             run.observer.part("store")
-            checkpoint = await save_policy(run, state.iteration)
+            checkpoint = await save_policy(run, state.iteration, last=state.iteration == until)
             metrics = run.observer.metrics(groups, update, state, version)
             evidence = records_of(k, groups)
             record = IterationRecord(
@@ -92,21 +95,21 @@ async def train(run: Run, state: State) -> Engine:
     return run.engine  # 29
 
 
-def draw(run: Run, state: State) -> None:
+def draw(run: Run, state: State, until: int) -> None:
     """Alg. 1, lines 4-5 — the batch of this iteration and of those that may start with it.
 
     A batch is drawn at most `max_staleness` updates before its own, so none of its tokens can be older than that.
     """
     train = run.config.train
     count = train.tasks_per_iteration
-    end = min(state.iteration + train.max_staleness + 1, train.iterations)
+    end = min(state.iteration + train.max_staleness + 1, until)
     for k in range(state.iteration + len(state.drawn), end):
         draws = state.sampler.draw(count, run.engine.version, state.set_aside.unavailable(k, count))
         state.drawn.append(Batch(k, tuple(draws), state.pool))
 
 
 def begin(run: Run, state: State, rollouts: InFlight) -> None:
-    """Alg. 1, lines 6-7 — start whatever is drawn and not running, after a resume too."""
+    """Alg. 1, lines 6-7 — start every drawn batch that is not running yet, also after a resume."""
     for batch in state.drawn:
         if batch.iteration not in rollouts:
             shown = [
@@ -124,7 +127,9 @@ async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group
         return await assessor.assess(group, pool) if assessor else group
 
     try:
-        async with asyncio.TaskGroup() as assessments:  # a stop ends the rollouts too, before their sandboxes go
+        async with (
+            asyncio.TaskGroup() as assessments
+        ):  # cancellation also ends the rollouts, before their sandboxes close
             tasks = [assessments.create_task(judged(task)) for task in pending]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
@@ -132,7 +137,7 @@ async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group
 
 
 def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -> list[Example]:
-    """What the update learns from: every trajectory of a group that has advantages."""
+    """Build training examples: every trajectory of every group that has advantages."""
     return [
         Example(rollout.trajectory.rows, float(advantage))
         for group, parts in zip(groups, advantages, strict=True)
@@ -141,9 +146,8 @@ def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -
     ]
 
 
-async def save_policy(run: Run, iteration: int) -> str | None:
+async def save_policy(run: Run, iteration: int, last: bool) -> str | None:
     """Write the policy's full state where the schedule asks for it; gives its name below the run folder."""
-    last = iteration == run.config.train.iterations
     if iteration % run.config.storage.checkpoint_every and not last:
         return None
     name = f"checkpoints/k{iteration:05d}"

@@ -6,6 +6,7 @@ import typer
 
 from arise import __version__
 from arise.cli import compare, config, doctor, eval, figures, judge, models, pool, sampler, store, tasks, train, view
+from arise.cli.logs import LogLevel, configure
 
 app = typer.Typer(
     name="arise",
@@ -39,8 +40,12 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts on it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    log_level: Annotated[
+        LogLevel,
+        typer.Option("--log-level", envvar="ARISE_LOG_LEVEL", case_sensitive=False, help="What to log on stderr."),
+    ] = LogLevel.WARNING,
 ) -> None:
-    pass
+    configure(log_level)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
+from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, WorldTasks
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 
@@ -43,6 +43,7 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
     yield _memory()
     yield _cores()
     yield _tasks(config)
+    yield from _imports(config)
     if ready:
         yield _engine(config)
         yield _start(config)
@@ -161,10 +162,25 @@ def _refused(name: str, error: AriseError) -> Finding:
     return Finding(name, "failure", error.what, error.remedy, error.exit_code)
 
 
+def _imports(config: Config) -> Iterator[Finding]:
+    """Every part of the user's own: whether it can be imported and has the methods of its port."""
+    from arise.compose.imports import check_imports
+
+    try:
+        found = check_imports(config)
+    except AriseError as error:
+        yield _refused("own parts", error)
+        return
+    if found:
+        yield Finding("own parts", "ok", ", ".join(part.path for part in found))
+
+
 def _engine(config: Config) -> Finding:
     """Whether the engine can be imported and computes where the configuration says."""
+    if not isinstance(config.policy, PolicyConfig):
+        return Finding("engine", "ok", config.policy.path)
     try:
-        from arise.engines.embedded import torch_on
+        from arise.engines.local.engine import torch_on
 
         version = torch_on(config.policy.device)
     except (ImportError, RuntimeError, AssertionError) as error:
@@ -176,8 +192,8 @@ def _engine(config: Config) -> Finding:
 def _start(config: Config) -> Finding:
     """Whether the model is here, or can be made: the first run of a small model fills the cache."""
     from arise.compose.policies import cached_start
-    from arise.engines.models import model_folder
-    from arise.engines.pretrained import PULLABLE, cache_root
+    from arise.engines.local.models import model_folder
+    from arise.engines.local.pretrained import PULLABLE, cache_root
 
     if not isinstance(config.model, SmallModel):
         try:

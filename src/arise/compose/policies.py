@@ -5,24 +5,27 @@ The same settings always give the same initial weights, whatever the run's seed:
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 
-from arise.config import Config, SmallModel, WorldTasks
+from arise.compose.imports import imported
+from arise.config import Config, PolicyConfig, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
-from arise.engines.cloning import CloneSpec, clone
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import LoadedModel, load, save
-from arise.engines.pretrained import cache_root, intact
-from arise.engines.small_model import small_model
-from arise.engines.weights import LoraSpec, with_adapters
+from arise.engines.local import LocalEngine
+from arise.engines.local.cloning import CloneSpec, clone
+from arise.engines.local.models import LoadedModel, load, save
+from arise.engines.local.pretrained import cache_root, intact
+from arise.engines.local.small_model import small_model
+from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
-from arise.ports import SandboxPool
+from arise.ports import Engine, SandboxPool
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.shell_agent import SYSTEM, observe
 from arise.types import Tokens
@@ -36,29 +39,29 @@ RECIPE = 9
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
 PRETRAINED_CLONING = CloneSpec(learning_rate=1e-3, tokens_per_update=512)
 
-Tell = Callable[[str], None]
+log = logging.getLogger(__name__)
 
 
-async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> LoadedModel:
-    """The model with its tokenizer, made on first use."""
-    lora = None
-    if config.model.kind == "pretrained" and config.model.lora_rank:
-        lora = LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
+async def open_engine(config: Config, sandboxes: SandboxPool) -> Engine:
+    """The engine that the configuration chooses, around the model that the run starts from."""
+    return ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes))
+
+
+async def starting_model(config: Config, sandboxes: SandboxPool) -> str:
+    """The folder or name of the model that a run starts from; a warm start is made on first use and cached."""
     if config.model.kind == "pretrained" and not config.model.demonstrations:
-        found = _loaded(config.model.name, lora is not None)
-        return LoadedModel(found.name, found.model, found.tokenizer, lora)
+        return config.model.name
     folder = cached_start(config)
     if not intact(folder):
         # Before a sandbox is used: the model may not be there.
-        base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, lora is not None)
-        demonstrations = await _demonstrations(config, sandboxes, tell)
+        base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, _lora(config) is not None)
+        demonstrations = await _demonstrations(config, sandboxes)
         stop = Event()
         try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
-            await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, tell, stop)
+            await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, stop)
         finally:
             stop.set()
-    found = _loaded(str(folder), lora is not None)
-    return LoadedModel(config.model.kind, found.model, found.tokenizer, lora)
+    return str(folder)
 
 
 def cached_start(config: Config) -> Path:
@@ -66,24 +69,39 @@ def cached_start(config: Config) -> Path:
     return cache_root() / "starts" / _key(config)
 
 
-def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:
-    """The embedded engine around a loaded model."""
+def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEngine:
+    """The engine of this process around a model by folder or name."""
+    lora = _lora(config)
+    loaded = _loaded(model, lora is not None)
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
     with _as_a_message():
-        return EmbeddedEngine(
+        return LocalEngine(
             loaded.model,
             loaded.tokenizer,
-            lora=loaded.lora,
+            lora=lora,
             precision=config.optimizer.precision,
-            token_budget=config.policy.token_budget,
-            batch_rows=config.policy.batch_rows,
-            cache_bytes=int(config.policy.cache_gib * 2**30),
+            token_budget=chosen.token_budget,
+            batch_rows=chosen.batch_rows,
+            cache_bytes=int(chosen.cache_gib * 2**30),
             context_length=window,
             end_ids=ChatFormat(loaded.tokenizer).end_ids,
-            gradient_checkpointing=config.policy.gradient_checkpointing,
-            device=config.policy.device,
+            gradient_checkpointing=chosen.gradient_checkpointing,
+            device=chosen.device,
             seed=config.train.seed,
         )
+
+
+ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
+    "embedded": embedded_engine,
+    "import": lambda chosen, config, model: imported("policy", chosen, model=model, config=config),
+}
+"""By `policy.kind`; each is given its section, the whole configuration, and the model by folder or name."""
+
+
+def _lora(config: Config) -> LoraSpec | None:
+    if config.model.kind == "pretrained" and config.model.lora_rank:
+        return LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
+    return None
 
 
 def _loaded(name: str, lora: bool) -> LoadedModel:
@@ -105,7 +123,7 @@ def _as_a_message() -> Iterator[None]:
         ) from None
 
 
-async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) -> list[Demonstration]:
+async def _demonstrations(config: Config, sandboxes: SandboxPool) -> list[Demonstration]:
     if not isinstance(config.tasks, WorldTasks):
         raise AriseError(
             "config",
@@ -114,7 +132,7 @@ async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) ->
             "nothing was started",
             "set model.kind = 'pretrained' with demonstrations = 0 for tasks of your own",
         )
-    tell(f"warm start: running {config.model.demonstrations} demonstrations in sandboxes")
+    log.info("warm start: running %d demonstrations in sandboxes", config.model.demonstrations)
     return await demonstrate(
         config.tasks,
         config.model.demonstrations,
@@ -130,7 +148,6 @@ def _clone_into(
     config: Config,
     base: LoadedModel | None,
     demonstrations: Sequence[Demonstration],
-    tell: Tell,
     stop: Event,
 ) -> None:
     """Clone demonstrations into `base`, or into a small model made for them, until `stop` is set."""
@@ -157,7 +174,7 @@ def _clone_into(
             raise InterruptedError("nobody waits for this start any more")
         if done * 10 // updates > told:
             told = done * 10 // updates
-            tell(f"warm start: cloning {10 * told} %, loss {loss:.2f}")
+            log.info("warm start: cloning %d %%, loss %.2f", 10 * told, loss)
 
     clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,15 @@
 """The sandboxes of a run: as many as it needs, blind to runs, tasks and ARISE itself, with the limits it asks for."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
+from arise.ports import SandboxPool
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool, SandboxUnavailable, missing_limits
 from arise.sandbox.cgroup import find_cgroups
@@ -16,23 +20,43 @@ ENFORCE = (
 )
 
 
+log = logging.getLogger(__name__)
+
+SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], SandboxPool]] = {
+    "bubblewrap": lambda _, size, hidden: BubblewrapPool(size, hidden=hidden),
+    "import": lambda chosen, size, hidden: imported("sandbox", chosen, size=size, hidden=hidden),
+}
+"""By `sandbox.kind`; each is given its section, how many sandboxes are open at a time, and the paths to hide."""
+
+
 @asynccontextmanager
-async def open_sandboxes(
-    config: Config, folder: Path, tell: Callable[[str], None]
-) -> AsyncIterator[tuple[BubblewrapPool, Verifier]]:
-    """Open sandboxes for as many attempts as run together, and the verifier's own; say which limits are missing."""
+async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
+    """Start a pool that is an async context manager, and close any."""
+    if isinstance(pool, AbstractAsyncContextManager):
+        async with pool:
+            yield pool
+        return
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+@asynccontextmanager
+async def open_sandboxes(config: Config, folder: Path) -> AsyncIterator[tuple[SandboxPool, Verifier]]:
+    """Open sandboxes for as many attempts as run together, and the verifier's own; log which limits are missing."""
     require_limits(config)
     batches = 1 + config.train.max_staleness
     ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
     hidden = tuple(map(str, private_paths(config, folder)))
     try:
         async with (
-            BubblewrapPool(ready, hidden=hidden) as sandboxes,
+            _started(SANDBOXES[config.sandbox.kind](config.sandbox, ready, hidden)) as sandboxes,
             Verifier(min(8, ready), hidden=hidden) as verifier,
         ):
             require_limits(config, verifier.notes)
             for note in verifier.notes:
-                tell(f"limit not enforced by the kernel: {note}")
+                log.warning("limit not enforced by the kernel: %s", note)
             yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None

@@ -1,19 +1,22 @@
-"""Every knob, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
+"""Every setting, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
 
-Must never read a file or the environment: `config_file` loads, this module only says what is valid.
+Must never read a file or the environment: `config.file` loads, this module only says what is valid.
 """
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from arise.config.agent import AgentChoice, ShellAgentConfig
 from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
 from arise.config.baselines import ElicitedCriteria, ResponseCredit, Scaffold
+from arise.config.engine import EngineChoice, PolicyConfig
 from arise.config.evaluation import EvaluationConfig
+from arise.config.imported import Imported
 from arise.config.llm import BudgetConfig, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
 from arise.config.pool import EvidenceConfig, PoolConfig, WatchConfig
-from arise.config.records import SandboxConfig, StorageConfig, TrackersConfig
-from arise.config.sampler import CapabilitySampling, UniformSampling, VadeSampling
+from arise.config.records import SandboxChoice, SandboxConfig, StorageConfig, TrackersConfig
+from arise.config.sampler import CapabilitySampling, ImportedSampler, UniformSampling, VadeSampling
 from arise.config.tasks import TaskNeed
 
 
@@ -133,35 +136,18 @@ class PretrainedModel(Section):
     epochs: Count = 2
 
 
-class PolicyConfig(Section):
-    """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
-
-    An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
-    `cache_gib` for the turns that wait.
-    """
-
-    device: str = "cpu"
-    token_budget: Count = 16_384
-    batch_rows: Count = 64
-    cache_gib: Positive = 2.0
-    gradient_checkpointing: bool = False
-
-
-class AgentConfig(Section):
-    """Limits of one attempt with the built-in shell agent."""
-
-    max_turns: Count = 12
-    max_tokens: Count = 64
-    command_seconds: Positive = 10.0
-    observation_chars: Count = 400
-
-
 class OfflineJudging(Section):
     """The offline analyst as judge and reflector; the two rates make it imperfect on purpose."""
 
     kind: Literal["offline"] = "offline"
     flip_rate: Fraction = 0.0
     miss_rate: Fraction = 0.0
+
+
+class OfflineReflection(Section):
+    """The offline analyst as reflector, whoever judges."""
+
+    kind: Literal["offline"] = "offline"
 
 
 class NoJudging(Section):
@@ -183,14 +169,16 @@ class PoolCriteria(Section):
     kind: Literal["pool"] = "pool"
 
 
-SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
-CreditChoice = Annotated[SeparateCredit | ResponseCredit, Field(discriminator="kind")]
+SamplerChoice = Annotated[
+    CapabilitySampling | UniformSampling | VadeSampling | ImportedSampler, Field(discriminator="kind")
+]
+CreditChoice = Annotated[SeparateCredit | ResponseCredit | Imported, Field(discriminator="kind")]
 CriteriaChoice = Annotated[PoolCriteria | ElicitedCriteria, Field(discriminator="kind")]
 GuidanceChoice = Annotated[SkillGuidance | Scaffold, Field(discriminator="kind")]
 TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
 ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
-JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging, Field(discriminator="kind")]
-ReflectorChoice = Annotated[SameAsJudge | ModelReflector, Field(discriminator="kind")]
+JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging | Imported, Field(discriminator="kind")]
+ReflectorChoice = Annotated[SameAsJudge | OfflineReflection | ModelReflector | Imported, Field(discriminator="kind")]
 
 
 class Config(Section):
@@ -212,9 +200,9 @@ class Config(Section):
     budget: BudgetConfig = BudgetConfig()
     tasks: TasksChoice = WorldTasks()
     model: ModelChoice = SmallModel()
-    policy: PolicyConfig = PolicyConfig()
-    agent: AgentConfig = AgentConfig()
-    sandbox: SandboxConfig = SandboxConfig()
+    policy: EngineChoice = PolicyConfig()
+    agent: AgentChoice = ShellAgentConfig()
+    sandbox: SandboxChoice = SandboxConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     storage: StorageConfig = StorageConfig()
     trackers: TrackersConfig = TrackersConfig()

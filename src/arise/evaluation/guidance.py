@@ -1,6 +1,7 @@
 """What each skill does to its behaviour: the same tasks without any skill, with one at a time, and with all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from arise.evaluation.score import tallies
 from arise.method.pass_rate import pass_rate
 from arise.rollouts.guidance import left_out_text
 from arise.types import Pair, Tally, Verdict
+
+log = logging.getLogger(__name__)
 
 NONE, ALL = "none", "all"
 
@@ -27,18 +30,16 @@ class Arm:
     left_out: tuple[str, ...] = ()
 
 
-async def measure(
-    evaluator: Evaluator, pairs: Sequence[Pair], label: str, iteration: int, tell: Callable[[str], None]
-) -> dict[str, Arm]:
+async def measure(evaluator: Evaluator, pairs: Sequence[Pair], label: str, iteration: int) -> dict[str, Arm]:
     """An arm without guidance, one for each skill by its rubric's id, and one with all skills together."""
     shown: dict[str, Sequence[Pair]] = {NONE: (), **{pair.rubric.id: (pair,) for pair in pairs}, ALL: pairs}
     arms: dict[str, Arm] = {}
     for name, skills in shown.items():
         attempts = len(evaluator.tasks) * evaluator.attempts
-        tell(f"skills shown: {name} ({len(arms) + 1} of {len(shown)}, {attempts} attempts)")
+        log.info("skills shown: %s (%d of %d, %d attempts)", name, len(arms) + 1, len(shown), attempts)
         arms[name] = arm_of(await evaluator.take_guided(f"guidance/{label}/{name}", iteration, skills))
         if arms[name].left_out:
-            tell(left_out_text(arms[name].left_out))
+            log.info("%s", left_out_text(arms[name].left_out))
     return arms
 
 

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from arise.ports import PolicyLost, Sandbox, SandboxLost, SandboxPool
+from arise.ports import Agent, PolicyLost, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
 from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
 from arise.tasks import TaskDir
-from arise.types import Draw, Group, Pair, Rollout, ShownSkill, StopReason, Task, Trajectory
+from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, Trajectory
 
 MAX_OUTPUT_CHARS = 2000
 
@@ -31,14 +31,6 @@ async def in_flight() -> AsyncIterator[InFlight]:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-
-
-class Agent(Protocol):
-    """Makes one attempt at a task in a sandbox."""
-
-    async def attempt(
-        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
-    ) -> Trajectory: ...
 
 
 class Journal(Protocol):

@@ -1,15 +1,11 @@
 """The built-in agent: one shell command a turn, written after `$ `, until it submits or a limit ends it."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
-
-import numpy as np
 
 from arise.config import AgentConfig, SamplingConfig
-from arise.ports import Engine, PolicyLost, Sandbox
+from arise.ports import Chat, Engine, PolicyLost, Sandbox
 from arise.rollouts.time_limit import UP
+from arise.rollouts.token_record import TokenRecord
 from arise.types import (
     CommandResult,
     Observation,
@@ -18,7 +14,6 @@ from arise.types import (
     ShownSkill,
     StopReason,
     Task,
-    Tokens,
     ToolCall,
     Trajectory,
     Turn,
@@ -28,13 +23,6 @@ SYSTEM = "You work in a shell . Answer with one command : $ command . When the w
 SUBMIT = "submit"
 NO_COMMAND = "error: no command , answer with one line : $ command"
 _COMMAND = re.compile(r"^\s*\$ ?(.+?)\s*$", re.MULTILINE)
-
-
-class Chat(Protocol):
-    """How a tokenizer writes conversations; ids of a conversation only ever grow."""
-
-    def prompt(self, messages: Sequence[dict[str, str]]) -> list[int]: ...
-    def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]: ...
 
 
 def parse_command(text: str) -> str | None:
@@ -71,28 +59,6 @@ async def act(text: str, finish: str, sandbox: Sandbox, limits: AgentConfig) -> 
     return Turn(text, (call,), (observe(result, limits.observation_chars),)), stop
 
 
-@dataclass
-class _Record:
-    """The token record of one conversation while it grows."""
-
-    ids: list[int]
-    spans: list[tuple[int, Segment]] = field(default_factory=list)
-
-    def add(self, segment: Segment) -> None:
-        self.spans.append((len(self.ids), segment))
-        self.ids.extend(segment.ids)
-
-    def row(self) -> Tokens:
-        """All tokens with their mask; what the policy did not write has log-probability 0 and version -1."""
-        generated_U = np.zeros(len(self.ids), dtype=np.bool_)
-        logprob_U = np.zeros(len(self.ids))
-        version_U = np.full(len(self.ids), -1, dtype=np.int64)
-        for start, segment in self.spans:
-            place = slice(start, start + len(segment.ids))
-            generated_U[place], logprob_U[place], version_U[place] = True, segment.logprobs, segment.versions
-        return Tokens(np.array(self.ids, dtype=np.int64), generated_U, logprob_U, version_U)
-
-
 class ShellAgent:
     """Runs one attempt of the policy in a sandbox and keeps its exact token record."""
 
@@ -104,7 +70,7 @@ class ShellAgent:
     ) -> Trajectory:
         """One trajectory; `key` names the conversation and with `seed` fixes its randomness."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": task.instruction}]
-        record = _Record(self.chat.prompt(messages))
+        record = TokenRecord(self.chat.prompt(messages))
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
         window = self.engine.capabilities().context_length

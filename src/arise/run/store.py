@@ -1,9 +1,10 @@
 """One run folder, one writer: journal of finished groups, the commit of an iteration, and what a resume reads."""
 
+import logging
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,8 @@ from arise.run.record import (
 from arise.run.snapshot import FORMAT
 from arise.run.summaries import printable
 from arise.types import Group, Pool
+
+log = logging.getLogger(__name__)
 
 TRAJECTORIES = "trajectories"
 
@@ -128,8 +131,8 @@ class RunStore:
         with self.writing():
             self._insert([("inflight", (iteration, printable(group.task.id), pack(without_keys(group))))])
 
-    def last_checkpoint(self, tell: Callable[[str], None] = lambda _: None) -> tuple[dict[str, Any], str] | None:
-        """The newest whole state that a resume can start from, with its policy checkpoint; says what it passes over."""
+    def last_checkpoint(self) -> tuple[dict[str, Any], str] | None:
+        """The newest whole state that a resume can start from, with its policy checkpoint; logs what it skips."""
         rows = self.query("SELECT k, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
         kept = [row for n, row in enumerate(rows) if n == 0 or (self.folder / row[1]).exists()]
         damage = []
@@ -142,7 +145,7 @@ class RunStore:
                 except (ValueError, TypeError) as error:
                     wrong = f"run.db, state of iteration {k}: {error}"
             damage.append(wrong)
-            tell(f"the checkpoint of iteration {k} cannot be used, falling back one generation: {wrong}")
+            log.warning("the checkpoint of iteration %d cannot be used, falling back one generation: %s", k, wrong)
         if damage:
             raise damaged(self.folder, f"no checkpoint is whole: {'; '.join(damage)}")
         return None

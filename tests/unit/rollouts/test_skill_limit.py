@@ -12,7 +12,7 @@ from arise.analyst.catalogue import wordings
 from arise.analyst.reflector import first_skill
 from arise.config import AgentConfig, Config, SamplingConfig
 from arise.engines.chat import ChatFormat
-from arise.engines.small_model import small_model
+from arise.engines.local.small_model import small_model
 from arise.ports import Engine
 from arise.rollouts.collect import Collector, Journal
 from arise.rollouts.guidance import SHARE_OF_WINDOW, SkillLimit, guessed_tokens

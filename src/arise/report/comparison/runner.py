@@ -1,6 +1,7 @@
 """Runs the members of a comparison: each a process of its own, finished ones skipped, interrupted ones resumed."""
 
 import ctypes
+import logging
 import os
 import signal
 import sqlite3
@@ -16,6 +17,8 @@ from typing import Any
 from arise.errors import AriseError, Exit
 from arise.report.comparison.plan import Comparison, Member, lifecycle_file
 from arise.run.read_only import read_only
+
+log = logging.getLogger(__name__)
 
 TRIES = 2
 """A run that ends with an error is resumed once; what fails twice needs a person."""
@@ -48,10 +51,10 @@ class Job:
 
 
 class Runner:
-    """`Runner(comparison, jobs, threads, tell).run()` until nothing is left to do; Ctrl-C and kill -9 lose nothing."""
+    """`Runner(comparison, jobs, threads).run()` until nothing is left to do; Ctrl-C and kill -9 lose nothing."""
 
-    def __init__(self, comparison: Comparison, jobs: int, threads: int, tell: Callable[[str], None]) -> None:
-        self.comparison, self.jobs, self.threads, self.tell = comparison, jobs, threads, tell
+    def __init__(self, comparison: Comparison, jobs: int, threads: int) -> None:
+        self.comparison, self.jobs, self.threads = comparison, jobs, threads
         # Seed by seed, so that an early report can pair what is there; ARISE first, others wait for what it exports.
         self.all = [Job(m) for m in sorted(comparison.members, key=lambda m: (m.seed, m.method != "arise"))]
         self._began, self._has_start = time.monotonic(), False
@@ -105,11 +108,11 @@ class Runner:
         return None
 
     def _start(self, job: Job, name: str, arguments: list[str]) -> None:
-        log = self.comparison.log_file(job.member)
-        log.parent.mkdir(parents=True, exist_ok=True)
+        output = self.comparison.log_file(job.member)
+        output.parent.mkdir(parents=True, exist_ok=True)
         count = str(self.threads)
         environment = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "NO_COLOR": "1"}
-        with log.open("ab") as file:
+        with output.open("ab") as file:
             file.write(f"$ arise {' '.join(arguments)}\n".encode())
             file.flush()
             job.process = subprocess.Popen(
@@ -122,7 +125,7 @@ class Runner:
                 preexec_fn=_end_with(os.getpid()),
             )
         job.started, job.command = time.monotonic(), name
-        self.tell(f"{job.member.name}: {name}")
+        log.info("%s: %s", job.member.name, name)
 
     def _reap(self, job: Job) -> None:
         if job.process is None or job.process.poll() is None:
@@ -132,7 +135,7 @@ class Runner:
         job.process = None
         if code == 0:
             self._keep(job)
-            self.tell(f"{name}: {job.command} done in {spent:.0f} s")
+            log.info("%s: %s done in %.0f s", name, job.command, spent)
             return
         if job.command == "retention":
             job.unmeasured, outcome = True, "left out"
@@ -140,9 +143,8 @@ class Runner:
             job.failures += 1
             job.gave_up = job.failures >= TRIES
             outcome = "given up" if job.gave_up else "will be resumed"
-        self.tell(
-            f"{name}: {job.command} ended with exit code {code}, {outcome}; see {self.comparison.log_file(job.member)}"
-        )
+        where = self.comparison.log_file(job.member)
+        log.warning("%s: %s ended with exit code %d, %s; see %s", name, job.command, code, outcome, where)
 
     def _keep(self, job: Job) -> None:
         """What a finished command left counts only now, so that a killed one leaves nothing that looks finished."""
