@@ -5,7 +5,22 @@ from typing import Annotated
 import typer
 
 from arise import __version__
-from arise.cli import compare, config, doctor, eval, figures, judge, models, pool, sampler, store, tasks, train, view
+from arise.cli import (
+    compare,
+    config,
+    doctor,
+    eval,
+    figures,
+    harness,
+    judge,
+    models,
+    pool,
+    sampler,
+    store,
+    tasks,
+    train,
+    view,
+)
 from arise.cli.logs import LogLevel, configure
 
 app = typer.Typer(
@@ -19,6 +34,7 @@ app = typer.Typer(
 app.add_typer(models.app, name="models")
 app.add_typer(judge.app, name="judge")
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(harness.app, name="harness")
 app.add_typer(compare.app, name="compare")
 app.command(epilog="Example: arise figures runs/both --out figures")(figures.figures)
 app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)

@@ -43,6 +43,9 @@ class WithinTime:
         )  # a sandbox adds the time that a command waits for a processor
         return replace(result, ended=UP) if result.ended == "timeout" and left <= timeout else result
 
+    async def reach(self, url: str) -> str:
+        return await self.sandbox.reach(url)
+
     async def end(self) -> None:
         await self.sandbox.end()
 

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from arise.ports import SandboxLost
 from arise.sandbox.cgroup import Group
-from arise.sandbox.layout import Layout
+from arise.sandbox.layout import RELAY, Layout, inner_python
 from arise.sandbox.tree import TreeRefused, copy_tree, read_plain_file
 from arise.sandbox.usage import MAX_STRETCH
 from arise.types import CommandResult
@@ -27,6 +28,7 @@ GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much lat
 CATCH_UP_SECONDS = 1.0  # for an answer that lies ready while this process was itself held up
 MAX_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's limit on one argument
 NOT_STARTED, KILLED = 126, 137
+RELAY_PORT, RELAY_SECONDS = 8791, 60.0
 _ENDED = ("exit", "timeout", "output", "memory", "processes")
 
 
@@ -97,6 +99,7 @@ class BubblewrapSandbox:
     _limit_reached: str = ""
     """The limit at which the commands ended the whole sandbox."""
     _kills_seen: int = 0
+    _reached: dict[str, str] = field(default_factory=dict)
 
     @property
     def workdir(self) -> str:
@@ -134,6 +137,21 @@ class BubblewrapSandbox:
     def read(self, place: str, name: str, limit: int) -> bytes | None:
         """A regular file directly in one of the places, or None when it is absent, something else or too large."""
         return read_plain_file(self.folders[place], name, limit)
+
+    async def reach(self, url: str) -> str:
+        """Start a relay to the unix socket that `url` names as unix:PATH, and return the URL of its port inside."""
+        if url in self._reached:
+            return self._reached[url]
+        path = url.removeprefix("unix:")
+        if path == url:
+            raise SandboxLost(f"{url} cannot be reached from a bubblewrap sandbox, which has no network but unix:PATH")
+        port = RELAY_PORT + len(self._reached)
+        relay = f"{inner_python()[0]} -I -S {RELAY} {shlex.quote(path)} {port}"
+        started = await self.run(f"read -r said < <(exec {relay}) && echo $said", RELAY_SECONDS)
+        if "ready" not in started.output:
+            raise SandboxLost(f"the relay to {url} did not start: {started.output.strip()[-500:] or started.ended}")
+        self._reached[url] = f"http://127.0.0.1:{port}"
+        return self._reached[url]
 
     async def run(self, command: str, timeout: float, alone: bool = False, guarded: bool = False) -> CommandResult:
         """Runs one command; with `alone`, whatever it left running is ended before its result is given.
