@@ -67,6 +67,16 @@ def tools_key(tools: Sequence[ToolSpec]) -> bytes:
     return _digest(_json([[tool.name, tool.description, _plain(dict(tool.parameters))] for tool in tools]))
 
 
+def tools_digest(tools: object) -> bytes:
+    """Return the key of a tool list that is still JSON."""
+    return text_key(_json(_plain(tools)))
+
+
+def text_key(text: str) -> bytes:
+    """Return a digest of any text."""
+    return _digest(text)
+
+
 def _plain(value: object) -> object:
     """Write 1.0 as 1: JavaScript clients do, and parse both alike."""
     if isinstance(value, dict):

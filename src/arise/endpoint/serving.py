@@ -1,11 +1,10 @@
 """Running the endpoint inside this process: on a unix socket for sandboxes, or on a TCP port."""
 
 import asyncio
-import contextlib
 import socket
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,8 +34,17 @@ class Endpoint:
             await self.sessions.end(session)
 
 
-def server_of(app: FastAPI) -> uvicorn.Server:
-    """Return a server without access log, web sockets, signal handlers or limits on the size of a body."""
+class Server(uvicorn.Server):
+    """A server that leaves signals to the process around it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take no signal."""
+        yield
+
+
+def server_of(app: FastAPI) -> Server:
+    """Return a server without access log, web sockets or limits on the size of a body."""
     settings = uvicorn.Config(
         app,
         ws="none",
@@ -46,14 +54,13 @@ def server_of(app: FastAPI) -> uvicorn.Server:
         server_header=False,
         lifespan="off",
     )
-    return uvicorn.Server(settings)
+    return Server(settings)
 
 
 @asynccontextmanager
 async def running(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
     """Serve an application on a socket in the background of this event loop."""
     server = server_of(app)
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         while not server.started and not serving.done():

@@ -39,6 +39,8 @@ class Session:
     seed: int = 0
     guidance: str = ""
     """Text that is appended to the system message of the agent's conversations."""
+    keep_calls: int = 0
+    """After so many calls earlier conversations are forgotten: for a server, whose sessions never end."""
     token: str = field(default_factory=lambda: PREFIX + secrets.token_urlsafe(24))
     history: History = field(init=False)
     stop: StopReason | None = None
@@ -83,16 +85,19 @@ class Session:
 
     async def _answer(self, ask: Ask) -> Answer:
         self._require_open()
-        plan = self._plan(ask)
+        if self.keep_calls and len(self.history.calls) >= self.keep_calls:
+            self.history = History(self.policy.format)
+            self._answers.clear()
+        history, plan = self.history, self._plan(ask)
         segment = await self._sample(plan, self._budget(ask))
         if segment.finish == "context" and not segment.ids:
             self.overflowed = True
             raise self.policy.too_long(len(plan.ids))
         read = self.policy.format.read(segment.ids, ask.tools)
-        number = len(self.history.calls)
+        number = len(history.calls)
         calls = tuple(replace(call, id=f"call_{number:05d}_{n}") for n, call in enumerate(read.calls))
         reply = Message("assistant", read.text, read.reasoning, calls)
-        self.history.commit(plan, segment, reply)
+        history.commit(plan, segment, reply)
         self.overflowed = segment.finish == "context"
         return Answer(
             number,
@@ -179,6 +184,8 @@ class Sessions:
     """The sessions by key; a key that was revoked is remembered, so that late calls are told."""
 
     open: dict[str, Session] = field(default_factory=dict)
+    anyone: Session | None = None
+    """The session of every call whose key is unknown, where no key is asked for."""
     revoked: set[str] = field(default_factory=set)
 
     def find(self, token: str) -> Session:
@@ -188,6 +195,8 @@ class Sessions:
             return found
         if token in self.revoked:
             raise Refused("ended", "this rollout has ended: its key is no longer valid")
+        if self.anyone is not None:
+            return self.anyone
         raise Refused("key", "the API key is missing or unknown")
 
     def add(self, session: Session) -> Session:

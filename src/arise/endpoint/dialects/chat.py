@@ -55,7 +55,7 @@ def read(body: Body) -> Ask:
     messages = typed(body.get("messages"), list, "messages")
     options = typed(body.get("stream_options") or {}, dict, "stream_options")
     return Ask(
-        tuple(_message(message, f"messages[{n}]") for n, message in enumerate(messages)),
+        tuple(message_of(message, f"messages[{n}]") for n, message in enumerate(messages)),
         _tools(body),
         bool(body.get("stream")),
         limit_of(body, "max_completion_tokens", "max_tokens"),
@@ -65,7 +65,8 @@ def read(body: Body) -> Ask:
     )
 
 
-def _message(value: object, place: str) -> Message:
+def message_of(value: object, place: str) -> Message:
+    """Read one message."""
     given = typed(value, dict, place)
     require_known(given, _MESSAGE, place)
     name = typed(given.get("role"), str, f"{place}.role")
