@@ -23,6 +23,7 @@ CONVERSATION = (
     Message("user", "go on"),
 )
 ANSWER = Answer(4, 1700000000, "policy", SAID, "stop", (1, 2, 3), (4, 5), (-0.1, -0.2))
+BROKEN = {"function": {"name": "f", "arguments": "{"}}
 ASK = Ask((), stream=True, usage_in_stream=True)
 
 
@@ -163,7 +164,7 @@ def test_response_events_are_numbered_and_end_with_the_whole() -> None:
         (responses.read, {"input": [{"type": "item_reference"}]}, "input[0]"),
         (responses.read, {"input": [], "tools": [{"type": "web_search"}]}, "tools[0]"),
         (responses.read, {"input": [], "text": {"format": {"type": "json_schema"}}}, "text.format"),
-        (chat.read, {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]},
+        (chat.read, {"messages": [{"role": "assistant", "tool_calls": [BROKEN]}]},
          "messages[0].tool_calls[0].function.arguments"),
     ],
 )  # fmt: skip
