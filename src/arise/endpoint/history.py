@@ -75,10 +75,13 @@ class History:
 
     format: Format
     calls: list[Call] = field(default_factory=list)
+    saw_tools: bool = False
+    """Whether any request offered tools, also one that was not answered."""
     _children: dict[int | None, list[int]] = field(default_factory=dict)
 
     def plan(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Plan:
         """Find the prompt of a request: the newest call that it continues, extended, or else a full rendering."""
+        self.saw_tools = self.saw_tools or bool(tools)
         path, root = path_of(messages), tools_key(tools)
         anchor = self._anchor(path, root)
         tail = tuple(messages[len(anchor.path) :]) if anchor else ()

@@ -4,6 +4,7 @@ One row per leaf of the agent's conversations. A sampled call that several rows 
 so no token is trained twice; side calls such as titles are kept apart and never train.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import numpy as np
 
 from arise.endpoint.history import Call, History
 from arise.types import Observation, Tokens, ToolCall, Turn
+from arise.types.chat import Message
 
 MISSING_LOGPROB = -9999.0
 """What vLLM reports for a log-probability that it does not have."""
@@ -47,11 +49,17 @@ def export(history: History) -> Export:
     return Export(
         tuple(rows),
         tuple(_turn(history, call) for call in agent),
-        next((call.inputs[0].text for call in agent if call.inputs and call.inputs[0].role == "system"), ""),
+        _system_prompt(agent[0].inputs) if agent else "",
         Counter(call.start.value for call in agent),
         len(history.calls) - len(dropped) - len(agent),
         len(dropped),
     )
+
+
+def _system_prompt(messages: Sequence[Message]) -> str:
+    """Join the system messages that a conversation begins with."""
+    leading = itertools.takewhile(lambda message: message.role == "system", messages)
+    return "\n\n".join(message.text for message in leading)
 
 
 def superseded(history: History) -> set[int]:
@@ -69,9 +77,7 @@ def superseded(history: History) -> set[int]:
 
 def _is_agent(history: History, call: Call) -> bool:
     """A conversation is the agent's if it offers tools; where none of the rollout does, all are."""
-    if not any(other.has_tools for other in history.calls):
-        return True
-    return any(ancestor.has_tools for ancestor in history.lineage(call.number))
+    return not history.saw_tools or any(ancestor.has_tools for ancestor in history.lineage(call.number))
 
 
 def _rows(history: History, agent: Sequence[Call]) -> list[Tokens]:

@@ -135,7 +135,7 @@ class Session:
 
     def _guided(self, ask: Ask) -> tuple[Message, ...]:
         """Append the guidance to the system message; not in side calls, which have no tools while the agent has."""
-        if not self.guidance or (not ask.tools and any(call.has_tools for call in self.history.calls)):
+        if not self.guidance or (self.history.saw_tools and not ask.tools):
             return ask.messages
         leading = next((n for n, message in enumerate(ask.messages) if message.role != "system"), len(ask.messages))
         if not leading:
