@@ -96,7 +96,7 @@ async def train(run: Run, state: State, until: int | None = None) -> Engine:
 
 
 def draw(run: Run, state: State, until: int) -> None:
-    """Alg. 1, lines 4-5 — the batch of this iteration and of those that may start with it.
+    """Alg. 1, lines 4-5 — draw the batch of this iteration and of those that may start early.
 
     A batch is drawn at most `max_staleness` updates before its own, so none of its tokens can be older than that.
     """
@@ -147,7 +147,7 @@ def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -
 
 
 async def save_policy(run: Run, iteration: int, last: bool) -> str | None:
-    """Write the policy's full state where the schedule asks for it; gives its name below the run folder."""
+    """Save the policy's full state if a checkpoint is due; return its path relative to the run folder."""
     if iteration % run.config.storage.checkpoint_every and not last:
         return None
     name = f"checkpoints/k{iteration:05d}"

@@ -8,6 +8,7 @@ import typer
 from arise.cli.output import AsJson, one_message, say
 from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
+from arise.text.numbers import percent
 
 if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
@@ -105,7 +106,7 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
     lines = [
         f"judge     {report.judge} at {base_url}",
         f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
-        f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
+        f"valid     {report.verdicts} of {asked} verdicts ({percent(report.valid_rate)}); absent: {reasons}",
         "self      " + _self_agreement(report),
         "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
         "labels    " + _share(report.with_labels, "of majorities equal the labels"),
@@ -123,8 +124,10 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
 def _self_agreement(report: "JudgeCheck") -> str:
     if report.flip_rate is None:
         return "undefined: there is no verdict to compare"
-    return f"{1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}"
+    return (
+        f"{percent(1 - report.flip_rate)} agree with the majority of their repeats, flips {percent(report.flip_rate)}"
+    )
 
 
 def _share(value: float | None, of_what: str) -> str:
-    return "nothing to compare with" if value is None else f"{value:.1%} {of_what}"
+    return "nothing to compare with" if value is None else f"{percent(value)} {of_what}"

@@ -61,6 +61,7 @@ def export(
     """Write a run for other tools; keys in its text are redacted."""
     with one_message():
         from arise.report.exports import export as exported
+        from arise.text.numbers import size as size_text
 
         folder = out or run / "export" / form.value
         written = exported(run, form.value, folder)
@@ -68,15 +69,15 @@ def export(
         if as_json:
             say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})
         else:
-            say(f"{folder}: {len(written)} files, {size / 1024:.0f} KiB")
+            say(f"{folder}: {len(written)} files, {size_text(size)}")
 
 
 def runs(
     folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
 ) -> None:
-    """List runs: how far each is, how well it does, who holds it."""
+    """List runs: their state, the held-out pass rate before and after, what is still wrong, worse and improved."""
     with one_message():
-        from arise.run.listing import list_runs
+        from arise.run.listing import COLUMNS, EXPLAINED, list_runs
 
         found = list_runs(folder)
         if as_json:
@@ -85,8 +86,8 @@ def runs(
         if not found:
             say(f"no runs in {folder}; start one: arise train configs/embedded.toml")
             return
-        head = ["run", "iterations", "pass", "held out", "pool", "state", "last commit"]
-        say(table([head, *(run.cells() for run in found)], right=frozenset({2, 4})))
+        say(table([COLUMNS, *(run.cells() for run in found)], right=frozenset({5, 6, 7})))
+        say(EXPLAINED)
 
 
 def _line(name: str, said: str, problems: tuple[str, ...]) -> str:

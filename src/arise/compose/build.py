@@ -27,7 +27,6 @@ from arise.config.baselines import ElicitedCriteria, Scaffold
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
-from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.method.set_aside import SetAside
 from arise.observe.terminal import Display
 from arise.observe.trust import Trust
@@ -37,10 +36,11 @@ from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.collect import Collector
 from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
+from arise.rollouts.oracle import TrialPools
+from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.lifecycle_file import starting_pool
 from arise.run.store import RunStore
 from arise.state import State
-from arise.tasks import BUILD_FILES
 from arise.train import Run
 from arise.types import Pool, Task
 
@@ -69,13 +69,11 @@ class RunContext:
     def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
         return stored_evaluation(
-            label, self.run.store.query, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
+            label, self.run.store, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
         )
 
     def _evaluator(self, attempts: int | None = None) -> Evaluator:
-        return replace(
-            self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store.query)
-        )
+        return replace(self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store))
 
 
 def require_sound(config: Config) -> None:
@@ -104,7 +102,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
     """
     async with (
         open_sandboxes(config, folder) as (sandboxes, verifier),
-        unforgeable(config, verifier),
+        unforgeable(config, TrialPools(sandboxes, verifier)),
         prepared(config, folder, sandboxes) as parts,
     ):
         engine, judges, credit = parts.engine, parts.judges, make_credit(config)
@@ -115,7 +113,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
             store.note_limits(verifier.notes)
             tasks, seed = train_tasks | held_out, config.train.seed
             limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, engine.chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit)
             state = _state(config, [task.task for task in train_tasks.values()])
             await _continue(config, state, store, engine)
             with open_trackers(config, folder) as mirrored:
@@ -138,8 +136,8 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
 
 
 def _note_the_start(store: RunStore, facts: Mapping[str, str]) -> None:
-    """Keep what the run began with, and warn where its arithmetic now differs from that."""
-    known = dict(store.query("SELECT key, value FROM meta"))
+    """Record what the run began with, and warn where its arithmetic now differs from that."""
+    known = store.recorded_facts()
     for name in sorted(facts.keys() - {"weights"}):
         if known.get(name, facts[name]) != facts[name]:
             change = f"{name} {known[name]} before, {facts[name]} now"
@@ -161,7 +159,7 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
     elif config.pool.lifecycle:
         state.pool = starting_pool(Path(config.pool.lifecycle))
         state.sampler.keep_only(state.pool)
-        if not store.query("SELECT 1 FROM pairs LIMIT 1"):
+        if not store.rubrics():
             store.save_starting_pool(state.pool)
 
 

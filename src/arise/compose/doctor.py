@@ -15,6 +15,7 @@ import psutil
 from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, WorldTasks
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
+from arise.text.numbers import percent
 
 GIB = 1 << 30
 NEEDED_MEMORY, NEEDED_DISK = 3 * GIB, 2 * GIB
@@ -70,7 +71,7 @@ def _packages(config: Config) -> Finding:
 
 def _this_package(extra: str) -> str:
     """What pip is told to install: the checkout that this code lies in, or the package by its name."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return f"-e '{root}[{extra}]'" if (root / "pyproject.toml").is_file() else f"'arise-rl[{extra}]'"
 
 
@@ -104,7 +105,7 @@ def _sandbox(config: Config) -> Iterator[Finding]:
 def _disk(runs: Path) -> Finding:
     there = _nearest(runs)
     usage = shutil.disk_usage(there)
-    said = f"{usage.free / GIB:.1f} GiB free ({usage.free / usage.total:.0%}) at {there}"
+    said = f"{usage.free / GIB:.1f} GiB free ({percent(usage.free / usage.total)}) at {there}"
     if not _writable(there):
         return Finding("disk", "failure", f"{there} cannot be written", "give another --run-dir", Exit.STORAGE)
     if usage.free < LEAST_FREE * usage.total or usage.free < NEEDED_DISK / 4:

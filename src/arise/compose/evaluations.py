@@ -23,19 +23,18 @@ from arise.config.llm import EndpointConfig, PriceConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, require_own_label
 from arise.evaluation.guidance import measure, report
-from arise.evaluation.labels import of_retention
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
-from arise.evaluation.rubrics import every_pair, last_pool
-from arise.evaluation.score import Evaluation, stored_evaluation
+from arise.evaluation.rubrics import every_pair
 from arise.llm.agent import endpoint_agent
 from arise.observe.messages import shown_by
 from arise.ports import Agent, SandboxPool
 from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.configuration import run_config
+from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.folder import CONFIG_FILE, RunLock
+from arise.run.labels import of_retention
 from arise.run.store import RunStore
-from arise.tasks import BUILD_FILES
 from arise.types import Pair, Pool
 
 Write = Callable[[str], None]
@@ -84,7 +83,7 @@ def evaluate(folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, 
             return await evaluator.take(wanted.label, policy.iteration)
 
     with shown_by(write), closing(RunStore.open(folder, lock)) as store:
-        return asyncio.run(whole(run_config(folder, store.query)[0], store))
+        return asyncio.run(whole(run_config(folder, store)[0], store))
 
 
 def guidance(
@@ -103,7 +102,7 @@ def guidance(
             return report(pairs, await measure(evaluator, pairs, wanted.label, policy.iteration))
 
     with shown_by(write), closing(RunStore.open(folder, lock)) as store:
-        config, pool = run_config(folder, store.query)[0], last_pool(store.query)
+        config, pool = run_config(folder, store)[0], store.last_pool()
         pairs = (*pool.pairs, *pool.retired) if everything else pool.pairs
         if not pairs or isinstance(config.judge, NoJudging):
             raise AriseError(
@@ -124,16 +123,16 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
             wanted = {task_id for item in gone for task_id in item.task_ids}
             tasks = [task for task_id, task in found.train.items() if task_id in wanted]
             evaluator = replace(found.evaluator, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
-            done = stored_evaluation(of_retention(iteration), store.query, len(tasks) * attempts)
+            done = stored_evaluation(of_retention(iteration), store, len(tasks) * attempts)
             write((done or await evaluator.take(of_retention(iteration), iteration)).line())
 
     with shown_by(write), closing(RunStore.open(folder, lock)) as store:
-        config, _ = run_config(folder, store.query)
-        gone = retired(store.query, config.pool.update_every)
+        config, _ = run_config(folder, store)
+        gone = retired(store)
         for iteration in kept_iterations(folder):
             if away := away_at(gone, iteration):
                 asyncio.run(measure(config, store, away, iteration))
-        return curves(gone, store.query)
+        return curves(gone, store)
 
 
 def last_iteration(folder: Path) -> int:
@@ -194,11 +193,9 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
             known, seed = redacting(config, agent), config.train.seed
-            collector = Collector(known, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit)
             attempts = config.evaluation.attempts
-            evaluator = Evaluator(
-                collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query)
-            )
+            evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
             yield Candidate(evaluator, train_tasks)
 
 

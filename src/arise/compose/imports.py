@@ -8,21 +8,14 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from arise.config import Config, Imported
 from arise.errors import AriseError, Exit
-from arise.method.credit import Advantages
+from arise.method.credit import CreditRule
 from arise.ports import Agent, Engine, Judge, Reflector, Sampler, SandboxPool, Tracker
-from arise.types import Group, Pool
 
 GUIDE = 'the guide "Extend ARISE" lists the arguments and methods of every part'
-
-
-class Credit(Protocol):
-    """A credit rule as a class."""
-
-    def __call__(self, group: Group, pool: Pool) -> Advantages | None: ...
 
 
 class Seam(NamedTuple):
@@ -34,7 +27,7 @@ class Seam(NamedTuple):
 
 SEAMS = {
     "sampler": Seam(Sampler, ("tasks", "random")),
-    "credit": Seam(Credit, ()),
+    "credit": Seam(CreditRule, ()),
     "judge": Seam(Judge, ("seed",)),
     "reflector": Seam(Reflector, ("seed",)),
     "agent": Seam(Agent, ("engine", "limits", "sampling")),

@@ -10,8 +10,9 @@ from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
 from arise.ports import SandboxPool
+from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
-from arise.sandbox import BubblewrapPool, SandboxUnavailable, missing_limits
+from arise.sandbox import BubblewrapPool, BubblewrapVerifierPool, SandboxUnavailable, missing_limits
 from arise.sandbox.cgroup import find_cgroups
 
 ENFORCE = (
@@ -52,14 +53,22 @@ async def open_sandboxes(config: Config, folder: Path) -> AsyncIterator[tuple[Sa
     try:
         async with (
             _started(SANDBOXES[config.sandbox.kind](config.sandbox, ready, hidden)) as sandboxes,
-            Verifier(min(8, ready), hidden=hidden) as verifier,
+            BubblewrapVerifierPool(min(8, ready), hidden=hidden) as tests,
         ):
+            verifier = Verifier(tests)
             require_limits(config, verifier.notes)
             for note in verifier.notes:
                 log.warning("limit not enforced by the kernel: %s", note)
             yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
+
+
+@asynccontextmanager
+async def trial_pools(size: int) -> AsyncIterator[TrialPools]:
+    """Open sandboxes to try tasks out in, without any run."""
+    async with BubblewrapPool(size) as sandboxes, BubblewrapVerifierPool(size) as tests:
+        yield TrialPools(sandboxes, Verifier(tests))
 
 
 def require_limits(config: Config, missing: Sequence[str] | None = None) -> None:

@@ -25,15 +25,15 @@ from arise.config.file import load_config
 from arise.config.llm import ModelJudge
 from arise.engines.faults import EngineFault
 from arise.errors import AriseError, Exit
-from arise.evaluation.internalisation import behaviours, facts, table
-from arise.evaluation.labels import on_the_way
-from arise.evaluation.score import Evaluation
 from arise.observe.live import LiveDisplay
 from arise.observe.messages import shown_by
+from arise.observe.summary import Summary
 from arise.observe.terminal import Display, JsonDisplay
 from arise.run.configuration import record, recorded, run_config
+from arise.run.facts.score import Evaluation
+from arise.run.facts.story import run_facts
 from arise.run.folder import CONFIG_FILE, RunLock, unwritable
-from arise.run.reader import RunReader
+from arise.run.labels import on_the_way
 from arise.run.store import RunStore
 from arise.train import train
 
@@ -65,7 +65,7 @@ def start(
         with closing(RunStore.open(folder, lock)) as store:
             with store.writing():
                 _write_config(folder, config)
-            record(config, store.query, store.note)
+            record(config, store, store.note)
             yield store
 
     try:
@@ -95,14 +95,14 @@ def resume(
         check_imports(config)
         before = (JsonDisplay if as_json else Display)(write, config.train.iterations)
         with shown_by(before.tell):
-            if not recorded(store.query):
+            if not recorded(store):
                 log.info("no record of this run's configuration exists: %s is recorded as it is now", CONFIG_FILE)
-            for change in run_config(folder, store.query, allow_changes)[1]:
+            for change in run_config(folder, store, allow_changes)[1]:
                 log.info("changed: %s", change)
         if add_budget or allow_judges:
             with store.writing():
                 _write_config(folder, config)
-        record(config, store.query, store.note)
+        record(config, store, store.note)
         return _drive(config, folder, lambda: nullcontext(store), write, as_json, live)
 
 
@@ -141,21 +141,21 @@ def _drive(config: Config, folder: Path, opened: OpenStore, write: Write, as_jso
     iterations = config.train.iterations
     if as_json:
         summary = _run(config, folder, opened, JsonDisplay(write, iterations))
-        write(json.dumps({"summary": summary}))
-        return summary
+        write(json.dumps({"summary": summary.as_json()}))
+        return summary.as_json()
     if live and console.is_terminal:
         with LiveDisplay(console, config, folder) as display:
             summary = _run(config, folder, opened, display)
     else:
         summary = _run(config, folder, opened, Display(write, iterations))
-    write(_as_text(summary))
-    return summary
+    write(summary.as_text())
+    return summary.as_json()
 
 
-def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> dict[str, Any]:
-    """The whole run; gives the facts that sum it up."""
+def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> Summary:
+    """Run everything and return its summary."""
 
-    async def whole() -> dict[str, Any]:
+    async def whole() -> Summary:
         task = asyncio.current_task()
         assert task is not None
         if current_thread() is main_thread():
@@ -216,62 +216,24 @@ async def _evaluated(place: RunContext, label: str, attempts: int | None = None)
     return await place.evaluate(label, attempts=attempts)
 
 
-def _summary(
-    place: RunContext, before: Evaluation, after: Evaluation, display: Display, seconds: float
-) -> dict[str, Any]:
-    """What a person wants to know at the end."""
-    query = place.run.store.query
-    all_fail = [row[0] for row in query("SELECT json_extract(metrics, '$.all_fail') FROM iterations ORDER BY k")]
+def _summary(place: RunContext, before: Evaluation, after: Evaluation, display: Display, seconds: float) -> Summary:
+    """Read the finished run back from its store."""
+    store, aside = place.run.store, place.state.set_aside
+    all_fail = [iteration.metrics["all_fail"] for iteration in store.iterations()]
     tenth = max(1, len(all_fail) // 10)
-    with RunReader.open(place.run.store.folder) as reader:
-        stuck = {pair.rubric.id: pair.rubric.criteria_text for pair in reader.pairs() if pair.standing.stuck}
-    aside = place.state.set_aside
-    return {
-        "run": str(place.run.store.folder),
-        "before": before.facts(),
-        "after": after.facts(),
-        "events": dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind")),
-        "pool": len(place.state.pool),
-        "stuck": stuck,
-        "set_aside": {task: aside.faulty[task].in_a_row for task in aside.away(place.state.iteration)},
-        "behaviours": [facts(behaviour) for behaviour in behaviours(query)],
-        "all_fail": [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
-        "trust": display.trust.summary(place.run.store) if display.trust else [],
-        "seconds": seconds,
-        "parts": dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
-    }
-
-
-def _as_text(summary: dict[str, Any]) -> str:
-    """The facts as lines, and the next commands to type."""
-    kinds, total = summary["events"], sum(summary["parts"].values()) or 1.0
-    parts = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in summary["parts"].items())
-    scores = [_score(summary[label]) for label in ("before", "after")]
-    first, last = summary["all_fail"]
-    lines = [
-        "",
-        "held-out pass rate, no skills shown",
-        f"  before {scores[0]}",
-        f"  after  {scores[1]}",
-        f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {kinds.get('reopen', 0)} came back, "
-        f"{summary['pool']} in the pool; skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, "
-        f"{kinds.get('refine', 0)} refined, {len(summary['stuck'])} stuck",
-        *(f"stuck, refined without effect: {name} {words}" for name, words in summary["stuck"].items()),
-        *table(summary["behaviours"]),
-        f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
-        *(f"set aside: {task}, {lost} groups lost in a row" for task, lost in summary["set_aside"].items()),
-        *summary["trust"],
-        f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
-        f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise sampler why {summary['run']} 1",
-    ]
-    return "\n".join(lines)
-
-
-def _score(facts: dict[str, Any]) -> str:
-    if facts["rate"] is None:
-        return "unknown: infrastructure ended every attempt"
-    low, high = facts["interval"]
-    return f"{facts['rate']:5.1f} %  (95 % {low:.1f}-{high:.1f})"
+    return Summary(
+        str(store.folder),
+        run_facts(store),
+        before,
+        after,
+        store.event_counts(),
+        len(place.state.pool),
+        {task: aside.faulty[task].in_a_row for task in aside.away(place.state.iteration)},
+        [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
+        display.trust.summary(store) if display.trust else [],
+        seconds,
+        dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
+    )
 
 
 def _mean(values: list[float]) -> float:

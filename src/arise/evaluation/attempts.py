@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from arise.errors import AriseError, Exit
-from arise.evaluation.labels import belongs_to_the_run
-from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector
+from arise.run.facts.score import Evaluation, score
+from arise.run.labels import belongs_to_the_run
 from arise.run.store import RunStore
 from arise.tasks import TaskDir
 from arise.types import Pair, Pool, Rollout, Task
@@ -65,7 +65,7 @@ class Evaluator:
         judged = await self._judge(records if records is not None else read_raw(self.store.folder, label))
         write_raw(self.store.folder, label, judged)
         self.store.save_attempts([_row(record) for record in judged])
-        return score(label, self.store.query)
+        return score(label, self.store)
 
     async def _judge(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         known = {task.task.id: task.task for task in self.tasks}
@@ -79,7 +79,7 @@ class Evaluator:
 
     def _leaked_bytes(self, rollouts: Sequence[Rollout]) -> list[int]:
         """Bytes of evolved skills in each prompt; the proof is that these are 0."""
-        texts = [text for (text,) in self.store.query("SELECT text FROM skills") if text]
+        texts = self.store.skill_texts()
         return [sum(len(t.encode()) for t in texts if t in r.trajectory.system_prompt) for r in rollouts]
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from arise.evaluation.attempts import Evaluator
-from arise.evaluation.metrics import difference_interval, wilson_interval
-from arise.evaluation.score import tallies
+from arise.method.intervals import difference_interval, wilson_interval
 from arise.method.pass_rate import pass_rate
 from arise.rollouts.guidance import left_out_text
-from arise.types import Pair, Tally, Verdict
+from arise.run.facts.verdicts import judged
+from arise.types import Pair, Tally
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +46,10 @@ async def measure(evaluator: Evaluator, pairs: Sequence[Pair], label: str, itera
 def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
     """The counts of judged attempts."""
     outcomes = [record["success"] for record in records if record["success"] is not None]
-    verdicts = [item for record in records for item in record["verdicts"].items()]
-    applicable = [(name, verdict == Verdict.PASS) for name, verdict in verdicts if verdict != Verdict.NOT_APPLICABLE]
+    behaviours = judged(record["verdicts"] for record in records)
     missed = [skill["rubric_id"] for record in records for skill in record["rollout"]["trajectory"]["left_out"]]
     faults = len(records) - len(outcomes)
-    return Arm(Tally(sum(outcomes), len(outcomes)), faults, tallies(applicable), tuple(sorted(set(missed))))
+    return Arm(Tally(sum(outcomes), len(outcomes)), faults, behaviours, tuple(sorted(set(missed))))
 
 
 def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:

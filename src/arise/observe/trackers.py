@@ -48,7 +48,7 @@ class _Mirror:
     def __init__(self, name: str, opener: Open) -> None:
         self._name, self._opener = name, opener
         self._queue: queue.Queue[tuple[int, Mapping[str, float]] | None] = queue.Queue(WAITING)
-        self._dropped = threading.Event()
+        self._dropped, self._dropping = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._work, name=f"tracker {name}", daemon=True)
 
     def put(self, item: tuple[int, Mapping[str, float]] | None) -> None:
@@ -81,9 +81,10 @@ class _Mirror:
             self._drop(str(error) or type(error).__name__)
 
     def _drop(self, why: str) -> None:
-        if not self._dropped.is_set():
-            self._dropped.set()
-            log.warning("tracker %s is dropped, the run goes on: %s", self._name, why)
+        with self._dropping:  # whoever sees it as dropped finds the warning logged
+            if not self._dropped.is_set():
+                log.warning("tracker %s is dropped, the run goes on: %s", self._name, why)
+                self._dropped.set()
 
 
 class TensorBoard:

@@ -32,4 +32,4 @@ class Observers:
         vitals["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         vitals |= self.display.trust.costs() if self.display.trust else {}
         self._store.save_vitals(record.k, vitals)
-        self._mirrors.log(record.k + 1, {**record.metrics, **vitals})
+        self._mirrors.log(record.iteration, {**record.metrics, **vitals})

@@ -50,7 +50,6 @@ class Collector:
     tasks: Mapping[str, TaskDir]
     journal: Journal
     seed: int
-    not_for_the_agent: tuple[str, ...] = ()
     skill_limit: SkillLimit | None = None
 
     def collect(
@@ -78,7 +77,7 @@ class Collector:
     async def attempt(self, task: TaskDir, shown: Sequence[Pair], key: str) -> Rollout:
         """One attempt from a fresh sandbox to its reward."""
         try:
-            sandbox = await self.sandboxes.open(task.environment, self.not_for_the_agent)
+            sandbox = await self.sandboxes.open(task.place)
         except SandboxLost as fault:
             return _lost(task.task, key, f"sandbox: {fault}")
         try:

@@ -2,6 +2,7 @@
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
 `policy` what an engine samples and trains, `chat` what a conversation is made of.
+`policy` what an engine samples and trains, `sandbox` what a task asks of the place it runs in.
 """
 
 from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
@@ -64,8 +65,18 @@ from arise.types.rollout import (
     Turn,
     Verdict,
 )
+from arise.types.sandbox import (
+    BARE,
+    Healthcheck,
+    Place,
+    RewardFile,
+    SandboxCapabilities,
+    VerifierJob,
+    VerifierRun,
+)
 
 __all__ = [
+    "BARE",
     "Batch",
     "Capabilities",
     "Capability",
@@ -84,6 +95,7 @@ __all__ = [
     "FunctionCall",
     "GenerationRecord",
     "Group",
+    "Healthcheck",
     "Judgment",
     "LossSpec",
     "Message",
@@ -92,6 +104,7 @@ __all__ = [
     "OptimSpec",
     "Outcome",
     "Pair",
+    "Place",
     "PolicyRef",
     "Pool",
     "PoolEvent",
@@ -101,11 +114,13 @@ __all__ = [
     "Rejection",
     "Reply",
     "Return",
+    "RewardFile",
     "Rewrite",
     "Role",
     "Rollout",
     "Rubric",
     "SamplingParams",
+    "SandboxCapabilities",
     "Segment",
     "Selection",
     "ShownSkill",
@@ -123,4 +138,6 @@ __all__ = [
     "Trajectory",
     "Turn",
     "Verdict",
+    "VerifierJob",
+    "VerifierRun",
 ]

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from arise.errors import AriseError, Exit
 from arise.report.dashboard.pages.page import Asked, NotFound
+from arise.run.listing import RunLine, run_line
 from arise.run.reader import RunReader
 
 
@@ -52,39 +52,9 @@ class Catalogue:
             yield Asked(run, name)
 
 
-@dataclass(frozen=True)
-class Summary:
-    """A run as a list of runs shows it."""
-
-    name: str
-    committed: int
-    planned: int | None
-    pass_rate: float | None
-    pool: int
-    problem: str = ""
-
-
-def summaries(catalogue: Catalogue) -> list[Summary]:
-    """Every run, also those that cannot be read, with the reason."""
-    found = []
-    for name in catalogue.runs():
-        try:
-            with catalogue.open(name) as asked:
-                last = asked.run.last_iteration()
-                metrics = last.metrics if last else {}
-                planned = asked.run.config().get("train", {}).get("iterations")
-                found.append(
-                    Summary(
-                        name,
-                        last.number if last else 0,
-                        planned,
-                        metrics.get("pass_rate"),
-                        int(metrics.get("pool", 0)),
-                    )
-                )
-        except AriseError as error:
-            found.append(Summary(name, 0, None, None, 0, str(error).partition("\n")[0]))
-    return found
+def summaries(catalogue: Catalogue) -> list[RunLine]:
+    """Return one row per run, also for those that cannot be read."""
+    return [run_line(folder, name) for name, folder in catalogue.runs().items()]
 
 
 def _runs_in(folder: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from arise.report.dashboard.answers import catalogue_of, given, run_page, shell
-from arise.report.dashboard.catalogue import Summary, summaries
+from arise.report.dashboard.catalogue import summaries
 from arise.report.dashboard.links import Links
 from arise.report.dashboard.pages import (
     compare,
@@ -27,6 +27,7 @@ from arise.report.dashboard.pages import (
 from arise.report.dashboard.pages import trajectory as one_rollout
 from arise.report.dashboard.pages.page import Fact, NotFound, Page
 from arise.run.chunks import StoredRollout
+from arise.run.listing import EXPLAINED, RunLine
 from arise.types.codec import to_json
 
 router = APIRouter()
@@ -47,14 +48,14 @@ OutcomeName = Literal["", "pass", "fail", "fault"]
 def runs(request: Request) -> Response:
     """All runs; a single one opens at once."""
     found = summaries(catalogue_of(request))
-    if len(found) == 1 and not found[0].problem:
+    if len(found) == 1 and not found[0].wrong:
         return RedirectResponse(Links(found[0].name).page(), 307)
     facts = [Fact(str(len(found)), "runs")]
-    content = {"summaries": found, "most": compare.MOST_RUNS, "href": _href}
+    content = {"summaries": found, "most": compare.MOST_RUNS, "href": _href, "explained": EXPLAINED}
     return given(Page("runs.html", "Runs", "runs", facts, (), content), shell(request))
 
 
-def _href(summary: Summary) -> str:
+def _href(summary: RunLine) -> str:
     return Links(summary.name).page()
 
 
@@ -180,7 +181,7 @@ def compare_runs(
 ) -> Response:
     """Up to six runs side by side; without a choice, the newest ones."""
     catalogue = catalogue_of(request)
-    names = list(dict.fromkeys(run)) or [s.name for s in summaries(catalogue) if not s.problem][-compare.MOST_RUNS :]
+    names = list(dict.fromkeys(run)) or [s.name for s in summaries(catalogue) if not s.wrong][-compare.MOST_RUNS :]
     with ExitStack() as stack:
         asked = [stack.enter_context(catalogue.open(name)) for name in names]
         page = compare.build(asked, by)

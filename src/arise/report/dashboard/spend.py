@@ -12,6 +12,7 @@ from arise.report.dashboard.charts import Figure, Table
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, ORANGE, SERIES
 from arise.run.calls import Total, recorded_totals
+from arise.run.numbering import iteration_of
 from arise.run.reader import RunReader
 
 TAIL_BYTES = 1_000_000
@@ -76,8 +77,8 @@ def answer_figures(run: RunReader) -> list[Figure]:
 
 def _latency(found: Mapping[int, Mapping[str, float]]) -> Figure:
     names = (("typical (median)", "seconds", BLUE), ("slow (95th percentile)", "seconds_p95", ORANGE))
-    lines = [Line(name, colour, [(k + 1, found[k].get(key)) for k in found]) for name, key, colour in names]
-    rows = [(k + 1, *(found[k].get(key) for _, key, _ in names), found[k].get("replies")) for k in found]
+    lines = [Line(name, colour, [(iteration_of(k), found[k].get(key)) for k in found]) for name, key, colour in names]
+    rows = [(iteration_of(k), *(found[k].get(key) for _, key, _ in names), found[k].get("replies")) for k in found]
     return Figure(
         "latency",
         "Seconds to a judge's reply",
@@ -107,7 +108,9 @@ def _cache(found: Mapping[int, Mapping[str, float]], tokens: Mapping[int, tuple[
     for k, numbers in found.items():
         replies, recorded = numbers.get("replies", 0.0), numbers.get("recorded", 0.0)
         prompt, cached = tokens.get(k, (0.0, 0.0))
-        rows.append((k + 1, _share(recorded, replies), recorded, replies, _share(cached, prompt), cached, prompt))
+        rows.append(
+            (iteration_of(k), _share(recorded, replies), recorded, replies, _share(cached, prompt), cached, prompt)
+        )
     lines = [
         Line("replies already recorded", BLUE, [(float(row[0]), row[1]) for row in rows]),
         Line("prompt tokens cached by the provider", ORANGE, [(float(row[0]), row[4]) for row in rows]),

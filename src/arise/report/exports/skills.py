@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from arise.report.exports.names import slug
+from arise.run.pool_rows import PairLife
 from arise.run.reader import RunReader
-from arise.run.rows import PairLife
 from arise.text.secrets import redact
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024

@@ -7,6 +7,7 @@ from typing import Any
 
 from arise.errors import AriseError, Exit
 from arise.rollouts.discretion import redacted_turn
+from arise.run.numbering import iteration_of
 from arise.run.reader import RunReader
 from arise.text.secrets import redact
 from arise.types.codec import to_json
@@ -28,17 +29,22 @@ TABLES = (
 
 
 def _table(run: RunReader, name: str) -> Iterator[Record]:
-    columns = [row[1] for row in run.query(f"PRAGMA table_info({name})")]
-    for row in run.query(f"SELECT * FROM {name}"):  # noqa: S608 - own table names
-        yield {
-            column: redact(value) if isinstance(value, str) else value
-            for column, value in zip(columns, row, strict=True)
-        }
+    for row in run.table(name):
+        plain: Record = {column: redact(value) if isinstance(value, str) else value for column, value in row.items()}
+        if "k" in plain:  # attempts store the iteration itself, 0 before training
+            plain["iteration"] = plain["k"] if name == "attempts" else iteration_of(plain["k"])
+        yield plain
 
 
 def _iterations(run: RunReader) -> Iterator[Record]:
     for iteration in run.iterations():
-        yield {"k": iteration.k, "at": iteration.at, "checkpoint": iteration.checkpoint, **iteration.metrics}
+        yield {
+            "k": iteration.k,
+            "iteration": iteration.number,
+            "at": iteration.at,
+            "checkpoint": iteration.checkpoint,
+            **iteration.metrics,
+        }
 
 
 def _pairs(run: RunReader) -> Iterator[Record]:
@@ -50,6 +56,7 @@ def _pairs(run: RunReader) -> Iterator[Record]:
             "stuck": pair.standing.stuck,
             "born_at": pair.born_at,
             "retired_at": pair.retired_at,
+            "retired": pair.retired,
         }
 
 

@@ -12,8 +12,8 @@ from arise.errors import AriseError
 from arise.report.exports import export
 from arise.report.exports.atif import trajectory_document
 from arise.report.exports.skills import skill_document, skill_name
+from arise.run.pool_rows import PairLife, SkillRevision
 from arise.run.reader import RunReader
-from arise.run.rows import PairLife, SkillRevision
 from arise.types import Capability, Observation, Rollout, Rubric, StopReason, ToolCall, Trajectory, Turn
 from tests.stored_runs import write_run
 

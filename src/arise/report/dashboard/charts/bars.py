@@ -8,6 +8,7 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.axes import Axes
 from arise.report.dashboard.charts.lines import MARKS, mark
 from arise.report.dashboard.charts.svg import Scale, drawing, element, shown, text
+from arise.text.numbers import percent
 
 BARS_ON_CHART = 120
 LONGEST_NAME = 48
@@ -108,7 +109,7 @@ def share_rows(label: str, rows: Sequence[tuple[str, int, int]], colour: str, wi
         parts.append(element("rect", x=gutter, y=y + 4, width=x(1.0) - gutter, height=13, rx=2, class_="empty"))
         said = element("title", f"{name}: {part} of {whole}")
         parts.append(element("rect", said, x=gutter, y=y + 4, width=x(share) - gutter, height=13, rx=2, fill=colour))
-        parts.append(text(x(1.0) + 6, y + 14, f"{100 * share:.1f} %", "tick"))
+        parts.append(text(x(1.0) + 6, y + 14, percent(share), "tick"))
     return drawing(width, 10 + tall * len(rows), label, *parts)
 
 

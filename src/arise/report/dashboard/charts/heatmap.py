@@ -7,6 +7,7 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.bars import short
 from arise.report.dashboard.charts.palette import ink_on, viridis
 from arise.report.dashboard.charts.svg import drawing, element, text
+from arise.text.numbers import percent, points
 
 CELL_WIDTH, CELL_HEIGHT, GUTTER, GAP = 54.0, 24.0, 240.0, 24.0
 Values = Mapping[tuple[str, str], float]
@@ -46,8 +47,8 @@ def _cell(x: float, y: float, value: float | None, top: float, name: str) -> lis
             text(middle, y + 16, "·", "tick", "middle"),
         ]
     share = value / top if top else 0.0
-    said = element("title", f"{name}: {100 * value:.1f} %")
+    said = element("title", f"{name}: {percent(value)}")
     return [
         element("rect", said, fill=viridis(share), **box),
-        text(middle, y + 16, f"{100 * value:.1f}", f"cell {ink_on(share)}", "middle"),
+        text(middle, y + 16, points(value), f"cell {ink_on(share)}", "middle"),
     ]

@@ -9,7 +9,8 @@ from arise.report.dashboard.charts.bars import short
 from arise.report.dashboard.charts.lines import mark
 from arise.report.dashboard.charts.palette import RED, viridis
 from arise.report.dashboard.charts.svg import Scale, drawing, element, text
-from arise.run.rows import EVENTS
+from arise.run.pool_rows import EVENTS
+from arise.text.numbers import counted_rate
 
 LANE, BAR, GUTTER, RIGHT, HEAD = 32.0, 12.0, 430.0, 34.0, 26.0
 BELOW = 7.0
@@ -83,7 +84,7 @@ def _stretch(stretch: Stretch, x: float, width: float, y: float) -> Markup:
     if not stretch.evaluations:
         return element("rect", element("title", f"{span}: no applicable verdict"), class_="empty", **box)
     rate = stretch.passes / stretch.evaluations
-    said = f"{span}: {100 * rate:.0f} % ({stretch.passes} of {stretch.evaluations})"
+    said = f"{span}: {counted_rate(stretch.passes, stretch.evaluations)}"
     if stretch.shown:
         said += ", skill shown"
     return element("rect", element("title", said), fill=viridis(rate), **box)

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from arise.report.dashboard.charts.axes import LEFT, RIGHT, Axes
 from arise.report.dashboard.charts.svg import drawing, element, finite, polyline, runs_of_numbers, shown, text
+from arise.text.numbers import percent
 
 POINTS_WITH_MARKS = 80
 MARKS = ("circle", "square", "diamond", "triangle", "triangle-down")
@@ -62,7 +63,7 @@ def _line(axes: Axes, line: Line, number: int) -> list[Markup]:
         parts.append(polyline(places, stroke=line.colour, class_="line", stroke_dasharray=DASHES[number % 4]))
         if len(line.points) <= POINTS_WITH_MARKS:
             for (x, y), (px, py) in zip(run, places, strict=True):
-                said = f"{line.name}: {100 * y:.1f} %" if axes.percent else f"{line.name}: {shown(float(y))}"
+                said = f"{line.name}: {percent(y)}" if axes.percent else f"{line.name}: {shown(float(y))}"
                 parts.append(
                     mark(MARKS[number % len(MARKS)], px, py, line.colour, f"{said} at {axes.x_name} {shown(float(x))}")
                 )

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.svg import Scale, drawing, element, shown, text
 from arise.run.chunks import Mask
+from arise.text.numbers import signed
 
 COLUMNS = 400
 
@@ -41,7 +42,7 @@ def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
             drawn.append(text(x(0.0) + 6, y + 18, "no advantage: its group was incomplete", "tick"))
             continue
         for value, offset, colour, word in ((part.task, 5, BLUE, "task"), (part.rubric, 15, RED, "rubric")):
-            said = element("title", f"{part.name}: {word} part {value:+.3f}")
+            said = element("title", f"{part.name}: {word} part {signed(value, 3)}")
             left, right = sorted((x(0.0), x(value)))
             drawn.append(
                 element("rect", said, x=left, y=y + offset, width=max(right - left, 1.0), height=8, rx=1, fill=colour)

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.axes import Axes
-from arise.report.dashboard.charts.lanes import BIRTHS, Lane, legend_sign, scale_bar, swimlanes
+from arise.report.dashboard.charts.lanes import BIRTHS, Lane, Stretch, legend_sign, scale_bar, swimlanes
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.report.dashboard.charts.svg import drawing, element, polyline
-from arise.report.dashboard.pages.page import Asked, Fact, Page, percent
-from arise.report.dashboard.windows import Window, counts_by_rubric, pair_windows
-from arise.run.rows import EVENTS, Event, PairLife, ProposalRow
+from arise.report.dashboard.pages.page import Asked, Fact, Page, share
+from arise.run.facts.verdicts import counts_by_rubric
+from arise.run.facts.windows import Window, pair_windows
+from arise.run.numbering import iteration_of
+from arise.run.pool_rows import EVENTS, Event, PairLife, ProposalRow
+from arise.text.numbers import percent
 from arise.types import Capability, Status
 
 LANES_ON_PAGE = 80
@@ -85,12 +88,12 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
         Fact(str(status[Status.RETIRED]), "retired", returned),
         Fact(str(status[Status.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
         Fact(str(kinds["refine"]), "skills rewritten"),
-        Fact(percent(coverage, 0), "coverage C"),
+        Fact(percent(coverage), "coverage C"),
     ]
 
 
 def _timeline(events: Sequence[Event], committed: int) -> Figure:
-    born, retired = (Counter(e.k + 1 for e in events if e.kind in kinds) for kinds in (JOINS, ("retire",)))
+    born, retired = (Counter(e.iteration for e in events if e.kind in kinds) for kinds in (JOINS, ("retire",)))
     rows, size = [], 0
     for number in sorted(born.keys() | retired.keys()):
         size += born[number] - retired[number]
@@ -132,8 +135,8 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
                 label(rubric.criteria_text),
                 href,
                 CAPABILITY[rubric.capability],
-                tuple(window.stretch() for window in windows[rubric.id]),
-                tuple((event.k + 1, event.kind) for event in pair.events),
+                tuple(_stretch(window) for window in windows[rubric.id]),
+                tuple((event.iteration, event.kind) for event in pair.events),
             )
         )
         judged = [window for window in windows[rubric.id] if window.evaluations]
@@ -143,11 +146,11 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
                 rubric.criteria_text,
                 rubric.capability.value,
                 str(pair.standing),
-                pair.born_at + 1,
-                None if pair.retired_at is None else pair.retired_at + 1,
-                judged[0].rate if judged else None,
-                judged[-1].rate if judged else None,
-                judged[-1].unguided_rate if judged else None,
+                pair.born,
+                pair.retired,
+                share(judged[0].rate) if judged else None,
+                share(judged[-1].rate) if judged else None,
+                share(judged[-1].unguided_rate) if judged else None,
                 sum(window.evaluations for window in judged),
                 pair.skills[-1].revision if pair.skills else 0,
             )
@@ -160,6 +163,11 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
         "",
         wide=True,
     )
+
+
+def _stretch(window: Window) -> Stretch:
+    first = iteration_of(window.first)
+    return Stretch(first, window.end, window.passes, window.evaluations, window.shown)
 
 
 def label(criteria_text: str) -> str:

@@ -7,10 +7,11 @@ from arise.report.dashboard.charts import Figure, Table
 from arise.report.dashboard.charts.bars import share_rows
 from arise.report.dashboard.charts.lines import Line, line_chart, sparkline
 from arise.report.dashboard.charts.palette import BLUE, OUTCOME
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, amount, percent, rate
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, rate
 from arise.report.dashboard.pages.sampler import slot_link
 from arise.run.rows import TaskRow
 from arise.run.why import why
+from arise.text.numbers import amount, percent
 
 TASKS_ON_PAGE = 60
 ORDERS = ("name", "groups", "rate")
@@ -87,7 +88,7 @@ def build_one(asked: Asked, task_id: str) -> Page:
         (slot_link(asked, g.k, g.slot), g.outcome, g.successes, g.rewarded, g.size, g.reward, reasons.get(g.k))
         for g in groups
     ]
-    points = [(g.k + 1.0, rate(g.successes, g.rewarded)) for g in groups]
+    points = [(g.iteration, rate(g.successes, g.rewarded)) for g in groups]
     figures = [
         Figure(
             "history",

@@ -8,9 +8,12 @@ from typing import Any
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, amount
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page
 from arise.run.chunks import StoredRollout
-from arise.run.rows import RolloutRow, VerdictRow
+from arise.run.numbering import rollout_name
+from arise.run.pool_rows import VerdictRow
+from arise.run.rows import RolloutRow
+from arise.text.numbers import amount, signed
 from arise.types import Judgment, Turn
 
 TURNS_ON_PAGE = 40
@@ -75,7 +78,9 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
         "slot": _slot(asked, row),
     }
     figures = [_advantages(asked, row, siblings)]
-    return Page("trajectory.html", f"Rollout {rollout_id}", "rollouts", _facts(row, stored), figures, content)
+    return Page(
+        "trajectory.html", f"Rollout {rollout_name(rollout_id)}", "rollouts", _facts(row, stored), figures, content
+    )
 
 
 def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
@@ -87,7 +92,7 @@ def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
         Fact(row.stop.replace("_", " "), "ended by"),
         Fact(amount(stored.turn_count), "turns"),
         Fact(amount(row.generated_tokens), "tokens trained on", f"of {amount(tokens)}; the rest is masked"),
-        Fact("–" if row.advantage is None else f"{row.advantage:+.2f}", "advantage"),
+        Fact(signed(row.advantage), "advantage"),
     ]
 
 
@@ -171,7 +176,9 @@ def _skills(asked: Asked, stored: StoredRollout) -> list[dict[str, Any]]:
 
 def _slot(asked: Asked, row: RolloutRow) -> Link | None:
     for group in asked.run.groups(k=row.k, task_id=row.task_id):
-        return Link(f"slot {group.slot + 1} of iteration {row.k + 1}", asked.links.sampler(row.k + 1, group.slot))
+        return Link(
+            f"slot {group.slot + 1} of iteration {row.iteration}", asked.links.sampler(row.iteration, group.slot)
+        )
     return None
 
 
@@ -185,7 +192,7 @@ def _advantages(asked: Asked, row: RolloutRow, siblings: Sequence[RolloutRow]) -
         parts.append(Part(name, href, sibling.id == row.id, task, rubric))
     rows = [
         (
-            Link(s.id, asked.links.trajectory(s.id)),
+            Link(rollout_name(s.id), asked.links.trajectory(s.id)),
             s.success,
             s.reward,
             s.advantage,

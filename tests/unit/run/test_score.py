@@ -1,26 +1,25 @@
 """Scores from recorded attempts: pooled, by domain, over runs, with faults beside them."""
 
 import json
-import sqlite3
-from collections.abc import Callable, Sequence
-from importlib.resources import files
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
-from arise.evaluation.score import score, stored_evaluation
+from arise.run.facts.score import score, stored_evaluation
 from arise.types import Tally
+from tests.in_memory_run import InMemoryRun
 
 Attempt = tuple[str, str, int, int | None, dict[str, str]]
 
 
-def store_of(attempts: Sequence[Attempt]) -> Callable[..., list[tuple[Any, ...]]]:
-    db = sqlite3.connect(":memory:")
-    db.executescript(files("arise.run").joinpath("schema.sql").read_text())
-    for domain, task, number, success, verdicts in attempts:
-        row = ("after", task, number, 4, domain, "", success, success, "finished", "", 0, json.dumps(verdicts))
-        db.execute("INSERT INTO attempts VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", row)
-    return lambda sql, parameters=(): db.execute(sql, parameters).fetchall()
+def store_of(attempts: Sequence[Attempt]) -> InMemoryRun:
+    """Return a run with one evaluation."""
+    return InMemoryRun(
+        attempts=[
+            ("after", task, number, 4, domain, "", success, success, "finished", "", 0, json.dumps(verdicts))
+            for domain, task, number, success, verdicts in attempts
+        ]
+    )
 
 
 ATTEMPTS: list[Attempt] = [
@@ -46,7 +45,7 @@ def test_spread_is_over_runs_from_unrounded_rates() -> None:
     found = score("after", store_of(ATTEMPTS))
     assert found.runs == (Tally(2, 3), Tally(0, 2))
     assert found.spread == pytest.approx((33.3333333, 47.1404521))
-    assert "33.3 +- 47.1 over 2 runs" in found.line()
+    assert "33.3 ± 47.1 over 2 runs" in found.line()
 
 
 def test_the_published_spread() -> None:
@@ -66,10 +65,10 @@ def test_one_run_has_no_spread_and_faults_alone_have_no_rate() -> None:
     assert lost.interval is None
     assert "infrastructure ended all 1 attempts" in lost.line()
     assert lost.facts()["rate"] is None
-    assert "--" in lost.table()
+    assert "–" in lost.table()
 
 
 def test_an_evaluation_is_stored_only_when_it_is_whole() -> None:
-    query = store_of(ATTEMPTS)
-    assert stored_evaluation("after", query, 6) == score("after", query)
-    assert stored_evaluation("after", query, 7) is None
+    run = store_of(ATTEMPTS)
+    assert stored_evaluation("after", run, 6) == score("after", run)
+    assert stored_evaluation("after", run, 7) is None
