@@ -146,6 +146,7 @@ class Format(Protocol):
     - `read` and `stream` take the generated ids of one turn. Give `prompt`, the ids before them (their last 32 are
       enough), where it is at hand: some templates open the reasoning inside the prompt, and not in every turn.
     - `count` is the number of tokens that a text takes inside a message.
+    - `text` shows ids of a turn as text, without its stop token.
     """
 
     @property
@@ -158,6 +159,7 @@ class Format(Protocol):
     def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> Reply: ...
     def stream(self, tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> StreamReader: ...
     def count(self, text: str) -> int: ...
+    def text(self, ids: Sequence[int]) -> str: ...
 
 
 class SandboxLost(Exception):  # noqa: N818 - what happened, not which class of error it is

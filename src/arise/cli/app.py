@@ -6,6 +6,7 @@ import typer
 
 from arise import __version__
 from arise.cli import (
+    chat,
     compare,
     config,
     doctor,
@@ -46,6 +47,7 @@ store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+chat.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -18,6 +18,8 @@ from arise.types import Segment, StopReason
 from arise.types.chat import Message
 
 PREFIX = "arise-"
+PROMPT_END = 32
+"""How much of a prompt a format needs to read what follows it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Session:
         if segment.finish == "context" and not segment.ids:
             self.overflowed = True
             raise self.policy.too_long(len(plan.ids))
-        read = self.policy.format.read(segment.ids, ask.tools)
+        read = self.policy.format.read(segment.ids, ask.tools, plan.ids[-PROMPT_END:])
         number = len(history.calls)
         calls = tuple(replace(call, id=f"call_{number:05d}_{n}") for n, call in enumerate(read.calls))
         reply = Message("assistant", read.text, read.reasoning, calls)

@@ -2,9 +2,10 @@
 
 import asyncio
 import shlex
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
+from pathlib import Path
 
 from arise.endpoint.sessions import Session
 from arise.harnesses.spec import Harness, Values
@@ -14,9 +15,7 @@ from arise.types import CommandResult
 HOME = "/tmp/harness"  # noqa: S108 - the sandbox's own
 INSTRUCTION, LOG, START = f"{HOME}/instruction.md", f"{HOME}/output.log", f"{HOME}/start.sh"
 LAST_BYTES = 4000
-WRITE_SECONDS = 60.0
-PART = 90_000
-"""Bytes that one command may write: an argument of the kernel holds 128 KiB."""
+TAIL_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,10 @@ class Ended:
 
 async def write_file(sandbox: Sandbox, path: str, text: str) -> None:
     """Write a text inside a sandbox."""
-    data = text.encode("utf-8", "surrogatepass")
-    folder, quoted = shlex.quote(path.rpartition("/")[0]), shlex.quote(path)
-    await sandbox.run(f"mkdir -p {folder} && : > {quoted}", WRITE_SECONDS)
-    for start in range(0, len(data), PART // 2):
-        hexed = data[start : start + PART // 2].hex()
-        await sandbox.run(f"echo {hexed} | {_UNHEX} >> {quoted}", WRITE_SECONDS)
-
-
-_UNHEX = "python3 -c 'import sys; sys.stdout.buffer.write(bytes.fromhex(sys.stdin.read()))'"
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="replace", prefix="arise-") as file:
+        file.write(text)
+        file.flush()
+        await sandbox.put(Path(file.name), path)
 
 
 async def launch(
@@ -77,9 +71,4 @@ async def _last(sandbox: Sandbox, result: CommandResult) -> str:
     """Return the end of what a harness printed, as far as its sandbox still runs."""
     if result.ended != "exit":
         return result.output[-LAST_BYTES:]
-    return (await sandbox.run(f"tail -c {LAST_BYTES} {LOG}", WRITE_SECONDS)).output
-
-
-def identity(harness: Harness) -> str:
-    """Return a digest of everything that a harness is run with, for the record of a run."""
-    return blake2b(repr(harness).encode(), digest_size=8).hexdigest()
+    return (await sandbox.run(f"tail -c {LAST_BYTES} {LOG}", TAIL_SECONDS)).output

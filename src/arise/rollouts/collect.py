@@ -51,6 +51,8 @@ class Collector:
     journal: Journal
     seed: int
     skill_limit: SkillLimit | None = None
+    system: str = SYSTEM
+    """The system prompt, to which shown skills are appended."""
 
     def collect(
         self, iteration: int, draws: Sequence[Draw], shown: Sequence[Sequence[Sequence[Pair]]]
@@ -91,7 +93,7 @@ class Collector:
 
     async def _run(self, task: TaskDir, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
         seen, left_out = self.skill_limit.fit(shown) if self.skill_limit else (shown, ())
-        system, timed = system_prompt(SYSTEM, seen), WithinTime(sandbox, task.agent_timeout)
+        system, timed = system_prompt(self.system, seen), WithinTime(sandbox, task.agent_timeout)
         trajectory = await self.agent.attempt(task.task, timed, system, shown_skills(seen), key, self.seed)
         trajectory = replace(trajectory, left_out=shown_skills(left_out))
         result = await self.verifier.verify(sandbox, task)

@@ -18,7 +18,6 @@ from arise.harnesses.install import folder_of, install, seen_paths
 from arise.harnesses.spec import harness
 from arise.rollouts.collect import Collector
 from arise.rollouts.shell_agent import SYSTEM
-from arise.rollouts.verifier import Verifier
 from arise.sandbox import MIB, BubblewrapPool, Limits
 from arise.tasks import TaskDir, read_task
 from arise.types import Example, FunctionCall, Group, LossSpec, OptimSpec, Rollout, StopReason
@@ -26,6 +25,7 @@ from arise.types.chat import Message
 from tests.builders import a_pair
 from tests.e2e.harnesses.rehearsed import Rehearsed, tiny_qwen
 from tests.task_folders import write_task
+from tests.verifiers import bubblewrap_verifier
 
 SOLVE = "echo 42 > answer.txt"
 FINISH = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -102,7 +102,7 @@ async def whole(name: str, tmp_path: Path) -> tuple[Rollout, Rollout, tuple[floa
             BubblewrapPool(
                 1, limits, read_only=(str(endpoint.socket.parent), *map(str, seen_paths(name)))
             ) as sandboxes,
-            Verifier(1) as verifier,
+            bubblewrap_verifier(1) as verifier,
         ):
             agent = HarnessAgent(spec, endpoint, Policy(policy, chat), CallLimits(2, 40), 240, SYSTEM, folder_of(name))
             collector = Collector(agent, sandboxes, verifier, {"answer": task}, NoJournal(), 0)

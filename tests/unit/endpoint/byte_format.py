@@ -56,7 +56,7 @@ class ByteFormat:
             said += [CALL, *_bytes(call.raw or self._json(call)), CALL_END]
         return [*said, ROLES["user"] if self.role_ends_turn else END]
 
-    def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = ()) -> Reply:
+    def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> Reply:
         body = [i for i in ids if i not in self.stop_ids]
         reasoning = ""
         if THINK in body:
@@ -71,7 +71,7 @@ class ByteFormat:
             found.append(FunctionCall("", value["name"], value["arguments"]))
         return Reply(_text(text), reasoning, tuple(found))
 
-    def stream(self, tools: Sequence[ToolSpec] = ()) -> StreamReader:
+    def stream(self, tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> StreamReader:
         raise NotImplementedError("the endpoint buffers answers")
 
     def count(self, text: str) -> int:

@@ -102,6 +102,10 @@ class GenericFormat:
         """Tokens that a text takes inside a message."""
         return len(self.safe.encode(self.safe.protect(text)))
 
+    def text(self, ids: Sequence[int]) -> str:
+        """A turn as text, without the token that ends it."""
+        return self.safe.decode([i for i in ids if i not in self._stops]).strip()
+
     @cached_property
     def _reasoning_tags(self) -> tuple[str, str]:
         return next((tags for tags in REASONING_TAGS if tags[1] in self._template.source), REASONING_TAGS[0])

@@ -122,7 +122,7 @@ class ChatTemplate:
         """The same conversation in roles that the template knows."""
         adapted = list(messages)
         if not self.native:
-            adapted = _in_plain_text(adapted, tools)
+            adapted = in_plain_text(adapted, tools)
         if adapted and adapted[0].role == "system" and not self._knows("_system_first"):
             adapted[0] = replace(adapted[0], role="user")
         if not self._knows("_system_later"):
@@ -197,7 +197,7 @@ def plain_call(call: FunctionCall) -> str:
     return f"<tool_call>\n{body}\n</tool_call>"
 
 
-def _in_plain_text(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[Message]:
+def in_plain_text(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[Message]:
     """Tools in the system message, calls as text, the results of one turn as one user message."""
     plain = list[Message]()
     for message in messages:

@@ -32,7 +32,10 @@ class Family:
     native: bool = True
 
 
-_QWEN_SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+_QWEN_SPECIAL = (
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+    *("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"),
+)
 _QWEN_ADDED = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>")
 _MISTRAL_TOOLS = ("AVAILABLE_TOOLS", "/AVAILABLE_TOOLS", "TOOL_RESULTS", "/TOOL_RESULTS")
 _DEEPSEEK_TOOLS = tuple(
@@ -55,7 +58,10 @@ FAMILIES = {
     "qwen3": Family(_QWEN_SPECIAL, _QWEN_ADDED, eos="<|im_end|>"),
     "qwen3.5": Family(_QWEN_SPECIAL, _QWEN_ADDED, eos="<|im_end|>"),
     "llama-3": Family(
-        ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>"),
+        (
+            *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
+            *("<|eot_id|>", "<|eom_id|>", "<|python_tag|>"),
+        ),
         bos="<|begin_of_text|>",
         eos="<|eot_id|>",
     ),
