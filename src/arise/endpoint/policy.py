@@ -2,20 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from arise.endpoint.exchange import Refused
-from arise.ports import Engine, Format
-from arise.types import SamplingParams, Segment
+from arise.ports import Format
+from arise.types import Capabilities, SamplingParams, Segment
 from arise.types.chat import Message
 
 COUNTED_AT_ONCE = 1 << 18
+
+
+class Samples(Protocol):
+    """All that the endpoint asks of an engine."""
+
+    def capabilities(self) -> Capabilities: ...
+    async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]: ...
 
 
 @dataclass(frozen=True)
 class Policy:
     """Samples turns — `Policy(engine, format)`; the server's sampling parameters, never the client's."""
 
-    engine: Engine
+    engine: Samples
     format: Format
     model: str = "policy"
     temperature: float = 1.0

@@ -110,6 +110,7 @@ class Session:
             plan.ids,
             segment.ids,
             segment.logprobs,
+            tuple(self.policy.format.text([i]) for i in segment.ids) if ask.logprobs else (),
         )
 
     def _require_open(self) -> None:

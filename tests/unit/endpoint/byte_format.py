@@ -74,6 +74,9 @@ class ByteFormat:
     def stream(self, tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> StreamReader:
         raise NotImplementedError("the endpoint buffers answers")
 
+    def text(self, ids: Sequence[int]) -> str:
+        return _text(ids)
+
     def count(self, text: str) -> int:
         return len(_bytes(text))
 

@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
@@ -13,17 +12,7 @@ import httpx2 as httpx
 from arise.endpoint.policy import Policy
 from arise.endpoint.serving import Endpoint, on_socket
 from arise.endpoint.sessions import CallLimits, Session
-from arise.types import (
-    Capabilities,
-    Example,
-    LossSpec,
-    OptimSpec,
-    PolicyRef,
-    SamplingParams,
-    Segment,
-    StepStats,
-    Tokens,
-)
+from arise.types import Capabilities, SamplingParams, Segment
 from arise.types.chat import Message
 from tests.unit.endpoint.byte_format import ByteFormat
 
@@ -41,10 +30,6 @@ class ScriptedEngine:
     asked: list[tuple[tuple[int, ...], SamplingParams]] = field(default_factory=list)
     broken: bool = False
 
-    @property
-    def version(self) -> int:
-        return 3
-
     def capabilities(self) -> Capabilities:
         return Capabilities(False, False, False, False, self.window)
 
@@ -58,24 +43,6 @@ class ScriptedEngine:
         finish = "stop" if len(ids) <= params.max_tokens else "length"
         ids = ids[: params.max_tokens]
         return [Segment(ids, (-0.5,) * len(ids), (3,) * len(ids), "", finish)]
-
-    async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
-        raise NotImplementedError
-
-    async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
-        raise NotImplementedError
-
-    async def publish(self) -> PolicyRef:
-        raise NotImplementedError
-
-    async def save_state(self, path: Path) -> str:
-        raise NotImplementedError
-
-    async def load_state(self, uri: str) -> int:
-        raise NotImplementedError
-
-    async def export_hf(self, path: Path) -> Path:
-        raise NotImplementedError
 
 
 @dataclass
