@@ -10,6 +10,7 @@ from arise.cli import (
     compare,
     config,
     doctor,
+    endpoint,
     eval,
     figures,
     harness,
@@ -47,6 +48,7 @@ store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+endpoint.register(app)
 chat.register(app)
 
 

@@ -72,7 +72,7 @@ class HarnessConfig(AgentConfig):
     @model_validator(mode="after")
     def _tools_are_its_own(self) -> Self:
         for name in ("command_seconds", "observation_chars"):
-            if name in self.model_fields_set:
+            if getattr(self, name) != AgentConfig.model_fields[name].default:
                 raise ValueError(f"{name} has no effect here: a harness runs its own tools; leave it out")
         return self
 

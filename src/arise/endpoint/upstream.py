@@ -1,6 +1,7 @@
 """A recording proxy: hands chat completions on to any OpenAI-compatible server, unchanged, and keeps them."""
 
 import json
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import httpx2 as httpx
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from arise.endpoint.app import key_of
 from arise.endpoint.dialects import chat
 from arise.endpoint.exchange import Refused
 from arise.endpoint.recording import Recorder, StreamedReply, reply_of
@@ -26,6 +28,14 @@ class Upstream:
     key: str
     recorder: Recorder
     client: httpx.AsyncClient
+    token: str = ""
+    """What a client must send as its key, where one is asked for."""
+
+    def refusal(self, request: Request) -> JSONResponse | None:
+        """Refuse a client that does not know the token."""
+        if not self.token or secrets.compare_digest(key_of(request), self.token):
+            return None
+        return _refused(Refused("key", "the API key is missing or unknown"))
 
     def headers(self, request: Request) -> dict[str, str]:
         """Return the client's headers as they are handed on."""
@@ -34,6 +44,8 @@ class Upstream:
 
     async def complete(self, request: Request) -> Response:
         """Hand a request on; its answer is recorded before the client has the last of it."""
+        if refusal := self.refusal(request):
+            return refusal
         data = await request.body()
         try:
             body = json.loads(data)
@@ -67,6 +79,8 @@ class Upstream:
 
     async def models(self, request: Request) -> Response:
         """Hand the list of models on."""
+        if refusal := self.refusal(request):
+            return refusal
         try:
             answer = await self.client.get(f"{self.base_url}/models", headers=self.headers(request))
         except httpx.HTTPError as error:
@@ -83,10 +97,10 @@ def _refused(refused: Refused) -> JSONResponse:
 
 
 @asynccontextmanager
-async def recording_app(base_url: str, key: str, recorder: Recorder) -> AsyncIterator[FastAPI]:
+async def recording_app(base_url: str, key: str, recorder: Recorder, token: str = "") -> AsyncIterator[FastAPI]:
     """Build the proxy for as long as it is served."""
     async with httpx.AsyncClient(timeout=httpx.Timeout(3600, connect=30)) as client:
-        upstream = Upstream(base_url.rstrip("/"), key, recorder, client)
+        upstream = Upstream(base_url.rstrip("/"), key, recorder, client, token)
         app = FastAPI(title="ARISE recorder", openapi_url=None)
         app.post("/v1/chat/completions", response_model=None)(upstream.complete)
         app.get("/v1/models", response_model=None)(upstream.models)

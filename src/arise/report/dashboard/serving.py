@@ -22,7 +22,7 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C, off loopback only with a token; `opened` is told the address."""
     require_token(host, token)
-    listener = _listen(host, port)
+    listener = listen(host, port)
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     hosts = (*allowed, shown)
@@ -49,12 +49,12 @@ def server_of(app: FastAPI) -> uvicorn.Server:
     return uvicorn.Server(settings)
 
 
-def require_token(host: str, token: str) -> None:
+def require_token(host: str, token: str, area: str = "view") -> None:
     """Other machines can reach an address off loopback: who opens the page must know a token."""
     if is_loopback(host) or len(token) >= SHORTEST_TOKEN:
         return
     raise AriseError(
-        "view",
+        area,
         Exit.CONFIG,
         f"--host {host} lets other machines in, and the token is {'too short' if token else 'missing'}",
         "nothing was served",
@@ -62,7 +62,8 @@ def require_token(host: str, token: str) -> None:
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, area: str = "view") -> socket.socket:
+    """Return a bound socket, or say why there is none."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family)
@@ -70,7 +71,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         raise AriseError(
-            "view", Exit.CONFIG, f"cannot listen on {host}:{port}: {error}", "nothing was served", "give another --port"
+            area, Exit.CONFIG, f"cannot listen on {host}:{port}: {error}", "nothing was served", "give another --port"
         ) from None
     return listener
 
