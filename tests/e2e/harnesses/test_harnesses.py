@@ -35,13 +35,15 @@ def called(name: str, **arguments: object) -> Message:
     return Message("assistant", "I do it.", calls=(FunctionCall("", name, arguments),))
 
 
+COMMANDS = ("ls -la", "cat data.csv; echo $RANDOM; date", f"{SOLVE} && cat answer.txt", "cat missing.txt")
+DONE = Message("assistant", "Done.")
 SCRIPTS = {
-    "mini-swe-agent": (called("bash", command=SOLVE), called("bash", command=FINISH)),
-    "pi": (called("bash", command=SOLVE), Message("assistant", "Done.")),
-    "opencode": (called("bash", command=SOLVE, description="x"), Message("assistant", "Done.")),
-    "kilo": (called("bash", command=SOLVE, description="x"), Message("assistant", "Done.")),
-    "claude-code": (called("Bash", command=SOLVE, description="x"), Message("assistant", "Done.")),
-    "codex": (called("exec_command", cmd=SOLVE), Message("assistant", "Done.")),
+    "mini-swe-agent": (*(called("bash", command=text) for text in COMMANDS), called("bash", command=FINISH)),
+    "pi": (*(called("bash", command=text) for text in COMMANDS), DONE),
+    "opencode": (*(called("bash", command=text, description="x") for text in COMMANDS), DONE),
+    "kilo": (*(called("bash", command=text, description="x") for text in COMMANDS), DONE),
+    "claude-code": (*(called("Bash", command=text, description="x") for text in COMMANDS), DONE),
+    "codex": (*(called("exec_command", cmd=text) for text in COMMANDS), DONE),
 }
 SLOW = ("opencode", "kilo", "claude-code", "codex")
 
@@ -77,7 +79,8 @@ def test_a_harness_solves_a_task_and_trains_exactly_what_was_sampled(installed: 
     assert solved.fault == failed.fault == ""
     assert solved.reward == 1.0
     assert solved.trajectory.stop is StopReason.FINISHED
-    assert len(solved.trajectory.rows) == 1
+    assert len(solved.trajectory.turns) == len(SCRIPTS[installed])
+    assert len(solved.trajectory.rows) == 1, "no turn was resent otherwise than it was sampled"
     assert "skill r1" in solved.trajectory.system_prompt
     assert [skill.rubric_id for skill in solved.trajectory.shown_skills] == ["r1"]
     assert failed.reward == 0.0
@@ -104,7 +107,9 @@ async def whole(name: str, tmp_path: Path) -> tuple[Rollout, Rollout, tuple[floa
             ) as sandboxes,
             bubblewrap_verifier(1) as verifier,
         ):
-            agent = HarnessAgent(spec, endpoint, Policy(policy, chat), CallLimits(2, 40), 240, SYSTEM, folder_of(name))
+            agent = HarnessAgent(
+                spec, endpoint, Policy(policy, chat), CallLimits(len(SCRIPTS[name]), 40), 240, SYSTEM, folder_of(name)
+            )
             collector = Collector(agent, sandboxes, verifier, {"answer": task}, NoJournal(), 0)
             solved = await collector.attempt(task, (a_pair("r1"),), "k0/answer/0")
             failed = await collector.attempt(task, (), "k0/answer/1")
