@@ -7,10 +7,11 @@ Run: python examples/read_run.py RUN
 import sys
 from pathlib import Path
 
-from arise.run.reader import RunReader
+from arise import RunReader
 
 
 def report(folder: Path) -> None:
+    """Print what a run learned."""
     with RunReader.open(folder) as run:
         for iteration in run.iterations():
             metrics = iteration.metrics

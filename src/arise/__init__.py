@@ -6,7 +6,7 @@ The public API is what `__all__` lists; every name is imported when it is first 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "arise.baselines.uniform": ("Uniform",),

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 280
+SECONDS, KILLED = 280, -signal.SIGKILL
 _forks = multiprocessing.get_context("forkserver")
 
 
@@ -43,8 +43,7 @@ class Command:
         deadline = time.monotonic() + seconds
         while not any(line.startswith(start) for line in _text(self._out).splitlines()):
             if not self._process.is_alive() or time.monotonic() > deadline:
-                self._process.kill()
-                raise AssertionError(f"no line {start!r}: {self.wait()}")
+                raise AssertionError(f"no line {start!r}: {self.kill_after(0)}")
             time.sleep(0.01)
 
     def interrupt(self) -> None:
@@ -52,20 +51,19 @@ class Command:
         assert self._process.pid is not None
         os.kill(self._process.pid, signal.SIGINT)
 
-    def kill(self) -> None:
-        """Kill the command by force and wait until it is gone."""
-        self._process.kill()
-        self.wait()
-
-    def wait(self, seconds: float = SECONDS) -> Done:
-        """Wait for the end of the command; kill it and fail when that takes too long."""
+    def kill_after(self, seconds: float) -> Done:
+        """Wait for the end of the command, and kill it by force if it takes longer than `seconds`."""
         self._process.join(seconds)
-        code = self._process.exitcode
         self._process.kill()
         self._process.join()
+        assert self._process.exitcode is not None
         with self._folder:
-            done = Done(-1 if code is None else code, _text(self._out), _text(self._errors))
-        assert code is not None, f"it did not end within {seconds} s: {done}"
+            return Done(self._process.exitcode, _text(self._out), _text(self._errors))
+
+    def wait(self, seconds: float = SECONDS) -> Done:
+        """Wait for the end of the command; fail if it takes longer than `seconds`."""
+        done = self.kill_after(seconds)
+        assert done.returncode != KILLED, f"it did not end within {seconds} s: {done}"
         return done
 
 

@@ -3,7 +3,8 @@
 import json
 import random
 import sqlite3
-import time
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from filelock import FileLock
 
 from arise.sandbox import missing_limits
 from arise.sandbox.cgroup import find_cgroups
+from tests.e2e.commands import KILLED
 from tests.e2e.runs import call, digest, settings, start
 
 
@@ -67,27 +69,33 @@ def test_the_same_seed_gives_the_same_run(finished: tuple[Path, str], cache: Pat
     assert digest(tmp_path / "again") == digest(run)
 
 
-def kill_and_resume(cache: Path, run: Path, kills: int, seed: int) -> None:
-    """Kill a run at random moments, each time resuming it; let it finish at last."""
-    moments = random.Random(seed)
-    for _ in range(kills):
-        command = (
-            ["resume", str(run)] if (run / "config.toml").exists() else ["train", "--run-dir", str(run), *settings()]
-        )
-        process = start(cache, *command)
-        time.sleep(moments.uniform(0.2, 5.0))
-        process.kill()
-    done = call(cache, "resume", str(run))
-    assert done.returncode == 0, done.stderr
+def killed_runs(cache: Path, folder: Path, kills: int) -> Iterator[Path]:
+    """Kill runs at random moments and resume each until it finishes; yield the finished runs."""
+    moments, hits = random.Random(kills), 0
+    for number in count():
+        run = folder / str(number)
+        code = KILLED
+        while code == KILLED:
+            command = ["resume", str(run)] if (run / "config.toml").exists() else ["train", "--run-dir", str(run)]
+            process = start(cache, *command, *([] if command[0] == "resume" else settings()))
+            done = process.kill_after(moments.uniform(0.2, 3.0)) if hits < kills else process.wait()
+            code = done.returncode
+            hits += code == KILLED
+        assert code == 0, done.stderr
+        yield run
+        if hits == kills:
+            return
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_kills_at_random_moments_change_nothing(
     finished: tuple[Path, str], cache: Path, tmp_path: Path, kills: int
 ) -> None:
-    run, _ = finished
-    kill_and_resume(cache, tmp_path / "killed", kills, seed=kills)
-    assert digest(tmp_path / "killed") == digest(run)
+    """F17 with whole runs: only kills that hit a running process count."""
+    whole, _ = finished
+    for run in killed_runs(cache, tmp_path, kills):
+        assert digest(run) == digest(whole)
+        assert call(cache, "verify", str(run)).returncode == 0
 
 
 AHEAD = ("train.max_staleness=1", "agent.max_tokens=24")
@@ -97,8 +105,7 @@ def kill_after(cache: Path, line: str, *arguments: str) -> None:
     """Kill the command a moment after it printed a line, when the rollouts of coming iterations are under way."""
     process = start(cache, *arguments)
     process.wait_for_line(line)
-    time.sleep(0.2)
-    process.kill()
+    process.kill_after(0.2)
 
 
 def test_kills_change_nothing_where_rollouts_run_ahead_of_the_update(cache: Path, tmp_path: Path) -> None:

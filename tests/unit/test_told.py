@@ -11,7 +11,7 @@ from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import require_outcome
 from arise.run.folder import claim
 from arise.run.store import RunStore
-from arise.testing import FakeLLM, Status, in_thread
+from arise.testing import Action, FakeLLM, Say, Status, in_thread
 from tests.stored_runs import write_run
 
 NOBODY = "http://127.0.0.1:9/v1"
@@ -99,14 +99,16 @@ TINY = ["--set", "train.iterations=1", "--set", "model.demonstrations=1"]
     ],
 )
 @pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("answer", [Say("ok"), pytest.param(Status(429), marks=pytest.mark.slow)])
 def test_a_run_that_is_refused_leaves_nothing_behind(
-    tmp_path: Path, changes: list[str], code: int, said: str, there: bool
+    tmp_path: Path, changes: list[str], code: int, said: str, there: bool, answer: Action
 ) -> None:
+    """A busy judge (429) is waited for before the next endpoint is tried."""
     folder = tmp_path / "runs" / "new"
     if there:
         folder.mkdir(parents=True)
         (folder / "notes.txt").write_text("mine")
-    with in_thread(FakeLLM(lambda _: Status(429))) as fake:
+    with in_thread(FakeLLM(lambda _: answer)) as fake:
         changes = [change.replace("FAKE", fake.base_url) for change in changes]
         if changes[0] == "judge.kind=model":
             changes.append("judge.endpoint.api_key_env=JUDGE_KEY_OF_NOBODY")

@@ -147,7 +147,12 @@ def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[st
 
 
 def _is_file(name: str) -> bool:
-    return path_like(name) and name.lower() not in _NOT_FILES and bool(_EXTENSION.search(name))
+    return (
+        path_like(name)
+        and not name.startswith("//")
+        and name.lower() not in _NOT_FILES
+        and bool(_EXTENSION.search(name))
+    )
 
 
 def _constraints(instruction: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

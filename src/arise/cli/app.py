@@ -6,6 +6,7 @@ import typer
 
 from arise import __version__
 from arise.cli import (
+    analyze,
     chat,
     compare,
     config,
@@ -18,6 +19,7 @@ from arise.cli import (
     models,
     pool,
     sampler,
+    skills,
     store,
     tasks,
     train,
@@ -42,6 +44,7 @@ app.command(epilog="Example: arise figures runs/both --out figures")(figures.fig
 app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)
 app.add_typer(pool.app, name="pool")
 app.add_typer(sampler.app, name="sampler")
+app.add_typer(skills.app, name="skills")
 train.register(app)
 config.register(app)
 store.register(app)
@@ -50,6 +53,7 @@ view.register(app)
 eval.register(app)
 endpoint.register(app)
 chat.register(app)
+analyze.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from arise.compose.evaluations import last_iteration, require_checkpoint
 from arise.compose.policies import cached_start, open_engine
@@ -16,7 +16,7 @@ from arise.errors import AriseError, Exit
 from arise.ports import Engine, FormatError, SandboxPool
 from arise.run.configuration import run_config
 from arise.run.reader import RunReader
-from arise.types import Message, SamplingParams, SandboxCapabilities
+from arise.types import Message, SamplingParams
 
 Write = Callable[[str], None]
 
@@ -47,19 +47,10 @@ async def _for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[Sandb
     """Sandboxes, opened only where the model that the run started from must be made again."""
     made = config.model.kind == "pretrained" and not config.model.demonstrations
     if made or intact(cached_start(config)):
-        yield _NoSandboxes()
+        yield cast(SandboxPool, None)  # no demonstration is made
         return
     async with open_sandboxes(config, folder) as (sandboxes, _):
         yield sandboxes
-
-
-class _NoSandboxes:
-    capabilities, notes = SandboxCapabilities("none"), ()
-
-    async def open(self, *_: Any, **__: Any) -> Any:
-        raise AssertionError("no demonstration is made here")
-
-    async def close(self) -> None: ...
 
 
 async def export_model(folder: Path, form: str, out: Path, iteration: int | None) -> int:

@@ -1,4 +1,4 @@
-"""What each skill does to its behaviour: the same tasks without any skill, with one at a time, and with all of them."""
+"""The effect of each skill: the same tasks without skills, with one skill at a time, and with all of them."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Arm:
 
 
 async def measure(evaluator: Evaluator, pairs: Sequence[Pair], label: str, iteration: int) -> dict[str, Arm]:
-    """An arm without guidance, one for each skill by its rubric's id, and one with all skills together."""
+    """Run one arm without guidance, one per skill (by its rubric's id), and one with all skills."""
     shown: dict[str, Sequence[Pair]] = {NONE: (), **{pair.rubric.id: (pair,) for pair in pairs}, ALL: pairs}
     arms: dict[str, Arm] = {}
     for name, skills in shown.items():
@@ -44,7 +44,7 @@ async def measure(evaluator: Evaluator, pairs: Sequence[Pair], label: str, itera
 
 
 def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
-    """The counts of judged attempts."""
+    """Count judged attempts."""
     outcomes = [record["success"] for record in records if record["success"] is not None]
     behaviours = judged(record["verdicts"] for record in records)
     missed = [skill["rubric_id"] for record in records for skill in record["rollout"]["trajectory"]["left_out"]]
@@ -53,7 +53,7 @@ def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
 
 
 def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:
-    """Every rate with its counts and 95 % interval in percent, as JSON values."""
+    """Return every rate with its counts and 95 % interval in percent, as JSON values."""
     rows = []
     for pair in pairs:
         name = pair.rubric.id

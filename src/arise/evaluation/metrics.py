@@ -19,7 +19,7 @@ def pass_rate(success_NM: ArrayLike) -> float:
 
 
 def pooled_pass_rate(successes: int, attempts: int) -> float:
-    """The rate of Eq. 21 from counts, for attempts that are not a full rectangle."""
+    """Return the rate of Eq. 21 from counts, for an unequal number of attempts per task."""
     if attempts < 1 or not 0 <= successes <= attempts:
         raise ValueError(f"{successes} successes of {attempts} attempts is not a rate")
     return 100.0 * successes / attempts
@@ -35,7 +35,7 @@ def domain_pass_rates(success_NM: ArrayLike, domain_N: Sequence[str]) -> dict[st
 
 
 def mean_and_deviation(rates: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample standard deviation over evaluation runs; one run has no deviation."""
+    """Return mean and sample standard deviation over evaluation runs; one run has no deviation."""
     if len(rates) < 2:
         raise ValueError(f"{len(rates)} run: a sample standard deviation needs at least two")
     return mean(rates), stdev(rates)

@@ -29,7 +29,7 @@ class Retired:
     returned: int | None = None
 
     def away_at(self, checkpoint: int) -> bool:
-        """Whether a checkpoint was trained without the behaviour's reward since its retirement."""
+        """Return whether the behaviour was retired throughout, up to this checkpoint."""
         return self.iteration < checkpoint and (self.returned is None or checkpoint <= self.returned)
 
 
@@ -52,12 +52,12 @@ def _same(one: Rubric, other: Rubric) -> bool:
 
 
 def away_at(found: Sequence[Retired], checkpoint: int) -> list[Retired]:
-    """Those that a checkpoint can have kept or lost."""
+    """Return the rubrics that were retired at a checkpoint."""
     return [item for item in found if item.away_at(checkpoint)]
 
 
 def as_pool(found: Sequence[Retired]) -> Pool:
-    """The retired rubrics as something to judge by."""
+    """Return the retired rubrics as a pool to judge by."""
     return Pool(tuple(Pair(item.rubric, Skill("")) for item in found), version=1)
 
 

@@ -1,6 +1,6 @@
-"""Model client for long runs: recorded replies, transport retries, shared rate limits, a circuit breaker, a budget, and
-detection of model changes. Retrying for a better format is the caller's job.
+"""Model client for long runs: recorded replies, retries, shared rate limits, circuit breaker, budget, model changes.
 
+Retrying for a better format is the caller's job.
 Provider failures are data (`Unanswered`); only the budget, a changed judge and a stop policy raise.
 """
 

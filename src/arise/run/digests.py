@@ -1,4 +1,4 @@
-"""Digests of rows (seals), independent of their order, to which rows can be added and from which they can be removed."""
+"""Digests of rows (seals): independent of their order; rows can be added to a digest and removed from it."""
 
 import json
 from collections.abc import Iterable

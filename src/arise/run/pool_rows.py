@@ -74,12 +74,12 @@ class PairLife:
 
     @property
     def born_at(self) -> int:
-        """k of the iteration that ended with its birth."""
+        """K of the iteration that ended with its birth."""
         return next((event.k for event in self.events if event.kind in ("born", "imported")), self.rubric.born - 1)
 
     @property
     def retired_at(self) -> int | None:
-        """k of the iteration that ended with its retirement, if it is retired now."""
+        """K of the iteration that ended with its retirement, if it is retired now."""
         return self.events[-1].k if self.status is Status.RETIRED else None
 
     @property

@@ -49,7 +49,7 @@ class _Section(BaseModel):
 
 
 class About(_Section):
-    """[task]"""
+    """Section `[task]`."""
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
 
@@ -63,14 +63,14 @@ class _Part(_Section):
 
 
 class Agent(_Part):
-    """[agent]"""
+    """Section `[agent]`."""
 
     timeout_sec: Seconds | None = None
     prompt_prefix: str | None = None
 
 
 class Check(_Part):
-    """[verifier]"""
+    """Section `[verifier]`."""
 
     type: Literal["test-script"] = "test-script"
     timeout_sec: Seconds = 600.0
@@ -93,7 +93,7 @@ class Check(_Part):
 
 
 class Place(_Section):
-    """[environment]"""
+    """Section `[environment]`."""
 
     network_mode: Network | None = None
     os: Literal["linux"] = "linux"
@@ -127,7 +127,7 @@ class Place(_Section):
 
 
 class Answer(_Section):
-    """[solution]"""
+    """Section `[solution]`."""
 
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from arise.cli.app import app
 from arise.compose import registry
-from arise.compose.imports import SEAMS, check_imports, imported
+from arise.compose.imports import SEAMS, _members, check_imports, imported
 from arise.compose.judges import JUDGES, REFLECTORS
 from arise.compose.policies import ENGINES
 from arise.compose.sandboxes import SANDBOXES
@@ -201,3 +201,12 @@ def test_every_kind_of_a_section_has_its_factory(section: str) -> None:
     variants = get_args(Config.model_fields[section].annotation)
     assert {variant.model_fields["kind"].default for variant in variants} == set(TABLES[section])
     assert ("import" in TABLES[section]) == (section in SEAMS)
+
+
+def test_the_guide_lists_the_arguments_and_methods_of_every_seam() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "extend.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1].strip("[]"): line for line in page.splitlines() if line.startswith("| `[")}
+    assert set(rows) == set(SEAMS)
+    for section, (port, arguments) in SEAMS.items():
+        wanted = [*arguments, *(name for name, _ in _members(port)), port.__name__]
+        assert [name for name in wanted if f"`{name}`" not in rows[section]] == []

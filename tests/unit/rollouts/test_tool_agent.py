@@ -15,7 +15,17 @@ from arise.ports import Engine, PolicyLost
 from arise.rollouts.tool_agent import ToolAgent
 from arise.rollouts.tools import shortened
 from arise.sandbox import BubblewrapPool
-from arise.types import Capabilities, FunctionCall, Message, SamplingParams, Segment, StopReason, Task, Trajectory
+from arise.types import (
+    Capabilities,
+    FunctionCall,
+    Message,
+    Place,
+    SamplingParams,
+    Segment,
+    StopReason,
+    Task,
+    Trajectory,
+)
 from tests.tool_models import limits
 from tests.unit.engines.formats.families import FAMILIES, tokenizer_of
 
@@ -72,7 +82,7 @@ def attempt(
 
     async def run() -> Trajectory:
         async with BubblewrapPool(1) as pool:
-            sandbox = await pool.open(folder)
+            sandbox = await pool.open(Place(folder))
             try:
                 return await agent.attempt(TASK, sandbox, SYSTEM, (), "k0/t/0", 0)
             finally:

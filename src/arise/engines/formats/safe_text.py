@@ -30,7 +30,8 @@ class SafeText:
         literals = sorted(set(control.values()), key=len, reverse=True)
         self._literals = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        self._normalises = getattr(backend, "normalizer", None) is not None
+        folds = any(added[i].normalized for i in control)
+        self._normalises = folds and getattr(backend, "normalizer", None) is not None
 
     def _is_control(self, token: Any) -> bool:
         """Special tokens, and other added ones that frame turns: `<tool_call>` is not special for every tokenizer."""

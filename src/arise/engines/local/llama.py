@@ -1,5 +1,6 @@
-"""The fast decoder for Llama-type models (Llama, SmolLM2, Mistral, Qwen2, Qwen3): fused weights, shared
-prefixes read once, batch-invariant results. Must agree with transformers to 1e-4.
+"""The fast decoder for Llama-type models (Llama, SmolLM2, Mistral, Qwen2, Qwen3).
+
+Fused weights, shared prefixes read once, batch-invariant results. Must agree with transformers to 1e-4.
 """
 
 from collections.abc import Mapping

@@ -72,6 +72,7 @@ def _cells_by_domain(runs: Sequence[RunMeasures], evaluation: str) -> dict[str, 
 
 
 def rate_text(cell: tuple[int, int] | None) -> str:
+    """Print passes of attempts as a percentage, or a dash."""
     return numbers.points(cell[0] / cell[1] if cell and cell[1] else None)
 
 

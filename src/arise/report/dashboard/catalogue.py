@@ -11,14 +11,14 @@ from arise.run.reader import RunReader
 
 
 class Catalogue:
-    """Names to run folders; a folder of runs stands for all runs in it, also those that come later."""
+    """Run folders by name; a folder of runs stands for all runs in it, also later ones."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders = [folder.absolute() for folder in folders]
 
     @classmethod
     def of(cls, folders: Iterable[Path]) -> "Catalogue":
-        """Checked: every folder is a run or holds at least one."""
+        """Create a catalogue; refuse a folder that neither is nor contains a run."""
         catalogue = cls(folders)
         for folder in catalogue._folders:
             if not list(_runs_in(folder)):
@@ -32,7 +32,7 @@ class Catalogue:
         return catalogue
 
     def runs(self) -> Mapping[str, Path]:
-        """All runs now, newest last; equal names get a number."""
+        """Return all runs, newest last; equal names get a number."""
         found: dict[str, Path] = {}
         for folder in dict.fromkeys(run for given in self._folders for run in _runs_in(given)):
             name, number = folder.name, 1
@@ -44,7 +44,7 @@ class Catalogue:
 
     @contextmanager
     def open(self, name: str) -> Iterator[Asked]:
-        """One snapshot of a run for one request."""
+        """Open one snapshot of a run for one request."""
         folder = self.runs().get(name)
         if folder is None:
             raise NotFound(f"no run {name!r} is served here")

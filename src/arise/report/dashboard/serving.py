@@ -1,4 +1,4 @@
-"""Serving the dashboard, and writing it into one file."""
+"""Serve the dashboard, or write it into one file."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ SHORTEST_TOKEN = 16
 def serve(
     catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C, off loopback only with a token; `opened` is told the address."""
+    """Serve until Ctrl-C, off loopback only with a token; call `opened` with the address."""
     require_token(host, token)
     listener = listen(host, port)
     bound = listener.getsockname()[1]
@@ -35,7 +35,7 @@ def serve(
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:
-    """The server around the pages: no access log, no web sockets, no patience with requests that do not arrive."""
+    """Create the server: no access log, no web sockets, a deadline for incomplete requests."""
     settings = uvicorn.Config(
         app,
         http=Impatient,
@@ -50,7 +50,7 @@ def server_of(app: FastAPI) -> uvicorn.Server:
 
 
 def require_token(host: str, token: str, area: str = "view") -> None:
-    """Other machines can reach an address off loopback: who opens the page must know a token."""
+    """Refuse an address that other machines can reach unless a long enough token protects it."""
     if is_loopback(host) or len(token) >= SHORTEST_TOKEN:
         return
     raise AriseError(
@@ -77,7 +77,7 @@ def listen(host: str, port: int, area: str = "view") -> socket.socket:
 
 
 def write_export(catalogue: Catalogue, path: Path) -> None:
-    """The dashboard as one file."""
+    """Write the dashboard as one file."""
     content = export(catalogue).encode("utf-8", "backslashreplace")
     try:
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""What calls to models cost and how long they took, from the run folder's own record; nothing where there are none."""
+"""Cost and latency of model calls, from the record in the run folder."""
 
 import json
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ class Spending:
 
     @classmethod
     def of(cls, run: RunReader) -> "Spending":
-        """All that a run spent; an iteration that nobody measured stands where the one before stood."""
+        """Read the spend of a run; an iteration without a record repeats the sum of the one before."""
         numbers = list(range(1, run.committed() + 1))
         so_far: dict[str, list[float]] = defaultdict(list)
         for k, name, usd in run.vitals("spent."):
@@ -47,7 +47,7 @@ class Spending:
         return sum(call.nano_usd for call in self.calls) / 1e9
 
     def figure(self) -> Figure | None:
-        """Spend so far against the cap; None for a run that has no calls."""
+        """Draw spend so far against the cap; None for a run without calls."""
         if not self.calls or not self.numbers:
             return None
         names, totals = list(self.so_far), list(self.so_far.values())
@@ -68,7 +68,7 @@ class Spending:
 
 
 def answer_figures(run: RunReader) -> list[Figure]:
-    """How long the judge's replies took and how many need not be asked for; none for a judge within the process."""
+    """Draw latency and cache hits of the judge; nothing for a judge in this process."""
     found: dict[int, dict[str, float]] = defaultdict(dict)
     for k, name, value in run.vitals("judge."):
         found[k][name] = value
@@ -131,7 +131,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def call_events(folder: Path) -> tuple[Counter[str], list[dict[str, Any]]]:
-    """What happened around calls, from the end of the run's log: counts by name, and the last of them."""
+    """Return events around calls from the end of the log: counts by name, and the last ones."""
     path = folder / "calls.jsonl"
     if not path.is_file():
         return Counter(), []

@@ -1,4 +1,4 @@
-"""The tables of a run, and its trajectories, as JSON Lines or Parquet: one file a table, one row a record."""
+"""The tables of a run and its trajectories as JSON Lines or Parquet: one file per table."""
 
 import json
 from collections.abc import Iterator
@@ -75,13 +75,13 @@ def _trajectories(run: RunReader) -> Iterator[Record]:
 
 
 def _sources(run: RunReader) -> dict[str, Iterator[Record]]:
-    """Every table by the name of its file; nothing is read before it is asked for."""
+    """Return every table by the name of its file, as lazy iterators."""
     tables = {name: _table(run, name) for name in TABLES}
     return tables | {"iterations": _iterations(run), "pairs": _pairs(run), "turns": _trajectories(run)}
 
 
 def write_jsonl(run: RunReader, out: Path) -> list[Path]:
-    """One JSON Lines file a table."""
+    """Write one JSON Lines file per table."""
     written = []
     for name, records in _sources(run).items():
         path = out / f"{name}.jsonl"
@@ -93,7 +93,7 @@ def write_jsonl(run: RunReader, out: Path) -> list[Path]:
 
 
 def write_parquet(run: RunReader, out: Path) -> list[Path]:
-    """One Parquet file a table; empty tables have no file, for they have no columns."""
+    """Write one Parquet file per table; an empty table has no columns and so no file."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -118,7 +118,7 @@ def write_parquet(run: RunReader, out: Path) -> list[Path]:
 
 
 def _storable(record: Record) -> Record:
-    """Arrow's text is UTF-8: a lone surrogate becomes an escape."""
+    """Escape lone surrogates, which Arrow's UTF-8 text refuses."""
     return {
         name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
         for name, value in record.items()

@@ -143,11 +143,13 @@ def _outcome_alarms(evaluated: HeldOut, found: Sequence[Behaviour], worse: Seque
     if worse:
         clear = sum(item.change.clear for item in worse)
         rubrics = tuple(item.rubric for item in worse if item.rubric)
-        text = f"{len(worse)} unguided rates fell, {clear} of them beyond noise; see Got worse."
+        rates = "1 unguided rate" if len(worse) == 1 else f"{len(worse)} unguided rates"
+        text = f"{rates} fell, {clear} beyond noise; see Got worse."
         yield Alarm("serious" if clear else "note", "Something got worse", text, rubrics)
     stuck = [behaviour.rubric.id for behaviour in found if behaviour.standing.stuck]
     if stuck:
-        text = f"{numbers.amount(len(stuck))} skills were rewritten again and again without effect."
+        skills = "1 skill was" if len(stuck) == 1 else f"{len(stuck)} skills were"
+        text = f"{skills} rewritten again and again without effect."
         yield Alarm("note", "Stuck skills", text, tuple(stuck))
     if evaluated.failed:
         names = ", ".join(evaluation.label for evaluation in evaluated.failed)

@@ -43,7 +43,7 @@ class Table:
         return self.rows[-ROWS_ON_PAGE:]
 
     def csv(self) -> str:
-        """All rows; a cell that a spreadsheet could take for a formula is quoted with an apostrophe."""
+        """Return all rows as CSV; quote cells that a spreadsheet could read as a formula."""
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow(self.columns)

@@ -16,7 +16,7 @@ Values = Mapping[tuple[str, str], float]
 def heatmaps(
     label: str, rows: Sequence[str], columns: Sequence[str], panels: Sequence[tuple[str, Values]], top: float
 ) -> Markup:
-    """Panels side by side on one scale from 0 to `top`, values in percent."""
+    """Draw panels side by side on one scale from 0 to `top`, values in percent."""
     head = 44.0 if any(name for name, _ in panels) else 24.0
     panel_width = CELL_WIDTH * len(columns) + GAP
     parts: list[Markup] = []

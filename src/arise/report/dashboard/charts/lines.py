@@ -1,4 +1,4 @@
-"""Lines with bands, thresholds and points that say their value."""
+"""Line charts with bands, thresholds and points with tooltips."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -71,7 +71,7 @@ def _line(axes: Axes, line: Line, number: int) -> list[Markup]:
 
 
 def mark(kind: str, x: float, y: float, colour: str, title: str, size: float = 3.0) -> Markup:
-    """A small shape that says what it stands for."""
+    """Draw a small shape with a tooltip."""
     said = element("title", title)
     if kind == "circle":
         return element("circle", said, cx=x, cy=y, r=size, fill=colour)
@@ -87,7 +87,7 @@ def mark(kind: str, x: float, y: float, colour: str, title: str, size: float = 3
 
 
 def sparkline(label: str, values: Sequence[float | None], colour: str, width: float = 110.0) -> Markup:
-    """A bare line of values between 0 and 1."""
+    """Draw a line of values between 0 and 1 without axes."""
     height, last = 22.0, max(1, len(values) - 1)
     points = [
         (2 + n * (width - 4) / last, None if v is None else 2 + (1 - v) * (height - 4)) for n, v in enumerate(values)

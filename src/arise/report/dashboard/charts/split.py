@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
-    """Task part above, rubric part below, left of the middle is negative."""
+    """Draw the task part above the rubric part; negative values extend to the left."""
     gutter, tall, top = 84.0, 30.0, 8.0
     largest = max([abs(v) for part in parts for v in (part.task, part.rubric) if v is not None], default=1.0) or 1.0
     x = Scale(-largest * 1.1, largest * 1.1, gutter, width - 10)
@@ -51,7 +51,7 @@ def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
 
 
 def mask_strip(mask: Mask, width: float = 350.0) -> Markup:
-    """A row of tokens from left to right: blue is trained on, grey is masked."""
+    """Draw a row of tokens: blue tokens are trained on, grey ones are masked."""
     columns = min(COLUMNS, max(mask.tokens, 1))
     share = [0.0] * columns
     for start, length in mask.spans:
@@ -70,7 +70,7 @@ def mask_strip(mask: Mask, width: float = 350.0) -> Markup:
 
 
 def _covered(start: int, length: int, tokens: int, columns: int) -> list[tuple[int, float]]:
-    """How much of each column a span of tokens fills."""
+    """Yield how much of each column a span of tokens fills."""
     per_column, found = tokens / columns, []
     column = int(start / per_column)
     while column < columns and column * per_column < start + length:

@@ -1,4 +1,4 @@
-"""Compare: what differs in the configuration first, then curves on one axis, seeds of one configuration as a band."""
+"""Compare: differing settings first, then curves on one axis, with seeds of one configuration as a band."""
 
 import json
 from collections import defaultdict
@@ -41,7 +41,7 @@ class Compared:
 
 
 def build(asked: Sequence[Asked], by: str) -> Page:
-    """Up to six runs side by side."""
+    """Build the comparison of up to six runs."""
     runs = [_read(one, by) for one in asked]
     families: dict[str, list[Compared]] = defaultdict(list)
     for run in runs:
@@ -87,7 +87,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _difference(runs: Sequence[Compared]) -> Table:
-    """Only the settings that are not the same in all runs."""
+    """The settings that differ between runs."""
     keys = sorted({key for run in runs for key in run.settings})
     rows: list[tuple[str, ...]] = []
     for key in keys:

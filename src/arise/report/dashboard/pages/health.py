@@ -1,4 +1,4 @@
-"""Health: what went wrong, how often the run was started, what it takes on disk."""
+"""Health: faults, sessions, disk use."""
 
 import os
 import shutil
@@ -78,7 +78,7 @@ def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
 
 
 def _time(asked: Asked) -> list[Figure]:
-    """Where the seconds of an iteration went, if anybody measured."""
+    """The time of an iteration by part, if it was recorded."""
     found = asked.run.vitals("seconds.")
     if not found:
         return []
@@ -101,7 +101,7 @@ def _time(asked: Asked) -> list[Figure]:
 
 
 def _set_aside(asked: Asked) -> Table:
-    """Tasks that are not drawn for now, because faults left group after group of theirs incomplete."""
+    """Tasks that are set aside because faults left their groups incomplete."""
     run = asked.run
     rows = [
         (
@@ -128,7 +128,7 @@ def _faults(asked: Asked) -> Table:
 
 
 def _disk(folder: Path) -> list[tuple[str, int, int]]:
-    """(name, files, bytes) of everything directly in the run folder."""
+    """(name, files, bytes) of every entry of the run folder."""
     found = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_dir(follow_symlinks=False):

@@ -14,7 +14,7 @@ from arise.text.numbers import amount, dollars, percent
 
 
 def build(asked: Asked) -> Page:
-    """The judge of a run."""
+    """Build the page on the judge and its cost."""
     run = asked.run
     sums, config, spending = run.verdict_sums(), run.config(), Spending.of(run)
     events, last = call_events(run.folder)

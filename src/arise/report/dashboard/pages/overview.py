@@ -42,7 +42,7 @@ def build(asked: Asked) -> Page:
 
 
 def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
-    """The sections of the page in the order in which the terminal tells them."""
+    """The sections of the page, in the same order as on the terminal."""
     weak, improved = found.still_wrong, found.improved
     failing = [(name, OneLine(rate_text(tally))) for name, tally in found.failing_types.items()]
     return {

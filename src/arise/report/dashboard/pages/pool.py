@@ -1,4 +1,4 @@
-"""Pool: how many rubrics come and go, and the life of each on one clock."""
+"""Pool: rubrics added and retired, and the life of each on one time axis."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ STATUSES = ("", *(status.value for status in Status), STUCK)
 
 
 def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -> Page:
-    """The pool so far, perhaps only one capability or one status of it."""
+    """Build the page, optionally for one capability or one status."""
     run = asked.run
     committed, pairs, events = run.committed(), run.pairs(), run.events()
     counts = counts_by_rubric(run.verdict_counts())
@@ -65,12 +65,12 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
 
 
 def _has(pair: PairLife, status: str) -> bool:
-    """Whether a pair stands where the filter asks; without a filter it does."""
+    """Whether a pair passes the status filter."""
     return status in ("", pair.status) or (status == STUCK and pair.standing.stuck)
 
 
 def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
-    """Each behaviour once an update, and none that was taken in another round of it."""
+    """Rejected proposals, each once per update, without those accepted in another round of it."""
     known = {(proposal.k, proposal.text) for proposal in proposals if proposal.accepted}
     found = {(p.k, p.text): p for p in proposals if (p.k, p.text) not in known}
     return list(found.values())
@@ -171,6 +171,6 @@ def _stretch(window: Window) -> Stretch:
 
 
 def label(criteria_text: str) -> str:
-    """A criterion short enough for a lane: without the words that all of them begin with."""
+    """Shorten a criterion for a lane: drop the words that all criteria begin with."""
     text = criteria_text.removeprefix("The agent ").rstrip(".")
     return text[:1].lower() + text[1:]

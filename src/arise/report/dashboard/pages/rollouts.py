@@ -29,7 +29,7 @@ OUTCOMES = ("", "pass", "fail", "fault")
 
 
 def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: str = "", page: int = 1) -> Page:
-    """A page of rollouts, newest first."""
+    """Build one page of rollouts, newest first."""
     run = asked.run
     found = run.rollouts(
         outcome=outcome,

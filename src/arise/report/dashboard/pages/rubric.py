@@ -1,4 +1,4 @@
-"""Rubric: what it asks, where it comes from, how it went, what its skill said, and whether it stayed."""
+"""Rubric: its rule, its evidence, its pass rates, its skill's revisions, and its retention."""
 
 import difflib
 import re
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arise.method.pass_rate import pass_rate
 from arise.report.dashboard.charts import Figure, Table
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
@@ -17,7 +18,7 @@ from arise.run.facts.score import share_interval
 from arise.run.facts.windows import Window, pair_windows
 from arise.run.pool_rows import PairLife, VerdictCount
 from arise.text import numbers
-from arise.text.numbers import percent
+from arise.text.numbers import counted_rate, percent
 from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Tally
 
 VERDICTS_ON_PAGE, SOURCES = 40, 6
@@ -40,7 +41,7 @@ VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
 
 @dataclass(frozen=True)
 class Revision:
-    """A skill's text with what changed from the one before, and the pass rates around its coming."""
+    """A skill's text with its changes, and the pass rates before and after the revision."""
 
     revision: int
     number: int
@@ -51,7 +52,7 @@ class Revision:
 
 
 def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
-    """One pair's whole story."""
+    """Build the page of one pair."""
     run = asked.run
     pair = run.pair(rubric_id)
     if pair is None:
@@ -86,17 +87,17 @@ def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
     when = "" if pair.retired is None else f"after iteration {pair.retired}"
     return [
         Fact(str(pair.standing), "now", STUCK if pair.standing.stuck else when),
-        _passed(judged[:1], "passed, first window"),
-        _passed(judged[-1:], "passed, last window"),
+        _passed(judged[:1], "passed unguided, first window"),
+        _passed(judged[-1:], "passed unguided, last window"),
         Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
         Fact(str(len(pair.skills)), "skill revisions"),
     ]
 
 
 def _passed(windows: Sequence[Window], name: str) -> Fact:
-    """The pass rate of one window, with that of its unguided rollouts."""
-    every, alone = (windows[0].rate, windows[0].unguided_rate) if windows else (None, None)
-    return Fact(percent(every), name, f"unguided {percent(alone)}")
+    """The unguided pass rate of one window, with that of all its rollouts."""
+    alone, every = (windows[0].unguided, windows[0].tally) if windows else (Tally(), Tally())
+    return Fact(percent(pass_rate(alone)), name, f"n = {alone.evaluations}; all rollouts {counted_rate(*every)}")
 
 
 def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
@@ -172,7 +173,7 @@ def _revisions(pair: PairLife, windows: Sequence[Window]) -> list[Revision]:
 
 
 def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Word by word what stayed, went and came."""
+    """Yield the word-level differences of two texts."""
     a, b = (re.findall(r"\s+|\S+", text) for text in (old, new))
     for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -185,7 +186,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _about(rubric: Rubric, items: Sequence[DiagnosticItem]) -> Sequence[DiagnosticItem]:
-    """What a record says of this behaviour: a rollout shows several, and a rubric comes from one."""
+    """The items of a record that concern this behaviour."""
     return [item for item in items if item.issue_tag == rubric.issue_tag] or items
 
 

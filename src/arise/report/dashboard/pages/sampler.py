@@ -1,4 +1,4 @@
-"""Sampler: where tasks are drawn, what the ledger believes, and why each slot holds its task."""
+"""Sampler: draws by cell, the ledger's estimates, and why each slot holds its task."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ WEAKEST = 20
 
 
 def build(asked: Asked, iteration: int | None = None) -> Page:
-    """The sampler as it stands, and the batch of one iteration."""
+    """Build the page of the sampler and the batch of one iteration."""
     run = asked.run
     committed = run.committed()
     if iteration is not None and not 1 <= iteration <= committed:
@@ -183,6 +183,6 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
 
 
 def slot_link(asked: Asked, k: int, slot: int) -> Link:
-    """A slot's place on this page."""
+    """Link to a slot on this page."""
     iteration = iteration_of(k)
     return Link(f"{iteration}:{slot + 1}", asked.links.sampler(iteration, slot))

@@ -1,4 +1,4 @@
-"""Tasks: what was drawn how often, and whether it is being solved."""
+"""Tasks: how often each was drawn and solved."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ ORDERS = ("name", "groups", "rate")
 
 
 def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1) -> Page:
-    """Every task that was drawn."""
+    """Build the list of tasks."""
     found = asked.run.tasks()
     types = sorted({kind for task in found for kind in task.task_types})
     chosen = [task for task in found if not task_type or task_type in task.task_types]
@@ -77,7 +77,7 @@ def _by_type(tasks: Sequence[TaskRow]) -> Figure:
 
 
 def build_one(asked: Asked, task_id: str) -> Page:
-    """One task: its text, its groups, and why each was drawn."""
+    """Build the page of one task: its text, its groups, and why each was drawn."""
     task = asked.run.task(task_id)
     if task is None:
         raise NotFound(f"no task {task_id!r} was drawn in this run")

@@ -1,4 +1,4 @@
-"""Trajectory: one attempt turn by turn, a page at a time however long it is, with all that was said about it."""
+"""Trajectory: one rollout turn by turn, in pages, with its verdicts and diagnostics."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _NAMED_TURN = re.compile(r"\bturns? (\d+)")
 
 @dataclass(frozen=True)
 class Text:
-    """A text as far as a page shows it."""
+    """The part of a text that a page shows."""
 
     kind: str
     text: str
@@ -37,7 +37,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Shown:
-    """A turn as a page shows it: its texts, the tokens that train, and what was pinned to it."""
+    """A turn on the page: its texts, its trained tokens, and the notes attached to it."""
 
     number: int
     texts: list[Text]
@@ -46,7 +46,7 @@ class Shown:
 
 
 def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None) -> Page:
-    """Turns from `turn` on; `part` shows one long turn alone, that many pieces into its texts."""
+    """Build the page from `turn` on; `part` selects a piece of one long turn."""
     row, stored = asked.run.rollout(rollout_id), asked.run.trajectory(rollout_id)
     if row is None or stored is None:
         raise NotFound(f"no rollout {rollout_id!r} in this run")
@@ -97,7 +97,7 @@ def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
 
 
 def _page(stored: StoredRollout, first: int, judgment: Judgment | None) -> list[Shown]:
-    """As many turns as fit a page; a long text is cut, with a way to the rest of it."""
+    """Return as many turns as fit on a page; a long text is cut and links to the rest."""
     spans = [length for mask in stored.masks for _, length in mask.spans]
     trained = spans if len(spans) == stored.turn_count else []
     found: list[Shown] = []
@@ -135,7 +135,7 @@ def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
 
 
 def _pins(number: int, turn: Turn, judgment: Judgment | None) -> list[str]:
-    """What the judge said that names this turn, or whose signal stands in it word for word."""
+    """The judge's remarks that name this turn or quote it."""
     if judgment is None:
         return []
     pins = [note for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
