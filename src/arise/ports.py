@@ -189,7 +189,10 @@ class Sandbox(Protocol):
         ...
 
     async def put(self, source: Path, target: str) -> None:
-        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there.
+
+        Raises TreeRefused when what is there is in the way.
+        """
         ...
 
     async def get(self, source: str, target: Path) -> tuple[str, ...]:

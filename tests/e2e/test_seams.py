@@ -18,7 +18,7 @@ from arise.config.sampler import CapabilitySampling
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.method.credit import separate_credit
 from arise.method.sampler import CapabilitySampler
-from arise.rollouts.shell_agent import ShellAgent
+from arise.world.shell_agent import ShellAgent
 from arise.sandbox import BubblewrapPool
 
 def sampler(*, tasks, random, **options): return CapabilitySampler(tasks, random, CapabilitySampling(**options))

@@ -12,6 +12,7 @@ from arise.evaluation.attempts import require_outcome
 from arise.run.folder import claim
 from arise.run.store import RunStore
 from arise.testing import Action, FakeLLM, Say, Status, in_thread
+from tests.builders import an_attempt
 from tests.stored_runs import write_run
 
 NOBODY = "http://127.0.0.1:9/v1"
@@ -61,8 +62,8 @@ def test_an_endpoint_that_refuses_is_told_before_the_first_attempt(
 
 
 def test_attempts_that_were_all_lost_are_no_score_and_say_why() -> None:
-    lost = {"success": None, "fault": "policy: unavailable: HTTP 503"}
-    require_outcome("m", [lost, {"success": False, "fault": ""}])
+    lost = an_attempt(success=None, fault="policy: unavailable: HTTP 503")
+    require_outcome("m", [lost, an_attempt(success=False)])
     with pytest.raises(AriseError, match="infrastructure ended all 2 attempts, most often by: policy: unava") as caught:
         require_outcome("m", [lost, lost])
     assert caught.value.exit_code is Exit.ENGINE

@@ -28,11 +28,12 @@ from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
 from arise.ports import Engine, Format, SandboxPool
+from arise.rollouts.commands import SUBMIT, observe, parse_command
 from arise.rollouts.guidance import with_guidance
-from arise.rollouts.shell_agent import SUBMIT, SYSTEM, observe, parse_command
 from arise.rollouts.tools import SPECS
 from arise.types import FunctionCall, Message, Tokens
 from arise.world.habits import asked_given_shown, guidance
+from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
 

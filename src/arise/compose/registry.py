@@ -26,11 +26,11 @@ from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
 from arise.observe.trackers import KINDS, Mirrors, Open
 from arise.ports import Agent, Engine, Format, Guidance, Sampler
-from arise.rollouts.shell_agent import SYSTEM, ShellAgent
 from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.tool_agent import ToolAgent
 from arise.rollouts.tools import SPECS
 from arise.types import Message, Task
+from arise.world.shell_agent import SYSTEM, ShellAgent
 
 LEAST_REPLY = 64
 """Tokens that must be left for the first reply; with fewer no call fits."""
@@ -153,7 +153,7 @@ def training_agent(config: Config, engine: Engine, harness: HarnessParts | None 
     """The agent as it is trained; RuscaRL trains on rows without the scaffold."""
     agent = _agent(config, engine, config.sampling, harness)
     if config.guidance.kind == "scaffold" and not config.guidance.trained_with:
-        return BarePromptRows(agent, engine, engine.chat, config.sampling.temperature)
+        return BarePromptRows(agent, engine, engine.chat, SYSTEM, config.sampling.temperature)
     return agent
 
 

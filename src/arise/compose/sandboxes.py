@@ -13,8 +13,15 @@ from arise.errors import AriseError, Exit
 from arise.ports import SandboxPool
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
-from arise.sandbox import BubblewrapPool, BubblewrapVerifierPool, SandboxUnavailable, missing_limits
+from arise.sandbox import (
+    BubblewrapPool,
+    BubblewrapVerifierPool,
+    SandboxUnavailable,
+    bubblewrap_capabilities,
+    missing_limits,
+)
 from arise.sandbox.cgroup import find_cgroups
+from arise.types import SandboxCapabilities
 
 ENFORCE = (
     "run as root, in a container with --privileged, or as a user with: systemd-run --user --scope arise ... "
@@ -74,6 +81,11 @@ def _pool(config: Config, size: int, hidden: tuple[str, ...], harness: HarnessPa
     if harness is None:
         return SANDBOXES[config.sandbox.kind](config.sandbox, size, hidden)
     return BubblewrapPool(size, harness.limits, read_only=harness.seen, hidden=hidden)
+
+
+def capabilities_of(config: Config) -> SandboxCapabilities:  # noqa: ARG001 - one kind of sandbox so far
+    """What the sandboxes of a run offer its tasks, known before any is opened."""
+    return bubblewrap_capabilities()
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from arise.method.intervals import difference_interval, wilson_interval
 from arise.method.pass_rate import pass_rate
 from arise.rollouts.guidance import left_out_text
 from arise.run.facts.verdicts import judged
-from arise.types import Pair, Tally
+from arise.types import Attempt, Pair, Tally
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +43,12 @@ async def measure(evaluator: Evaluator, pairs: Sequence[Pair], label: str, itera
     return arms
 
 
-def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
+def arm_of(attempts: Sequence[Attempt]) -> Arm:
     """Count judged attempts."""
-    outcomes = [record["success"] for record in records if record["success"] is not None]
-    behaviours = judged(record["verdicts"] for record in records)
-    missed = [skill["rubric_id"] for record in records for skill in record["rollout"]["trajectory"]["left_out"]]
-    faults = len(records) - len(outcomes)
+    outcomes = [attempt.success for attempt in attempts if attempt.success is not None]
+    behaviours = judged(attempt.verdicts for attempt in attempts)
+    missed = [skill.rubric_id for attempt in attempts for skill in attempt.rollout.trajectory.left_out]
+    faults = len(attempts) - len(outcomes)
     return Arm(Tally(sum(outcomes), len(outcomes)), faults, behaviours, tuple(sorted(set(missed))))
 
 

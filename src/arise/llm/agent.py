@@ -12,7 +12,7 @@ from arise.llm.first_call import first_call
 from arise.llm.spend import Budget
 from arise.llm.tool_agent import ToolEndpointAgent
 from arise.ports import Agent, PolicyLost, Sandbox
-from arise.rollouts.shell_agent import act
+from arise.rollouts.commands import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
 

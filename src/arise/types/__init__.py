@@ -1,10 +1,11 @@
 """The nouns: every value that crosses a module boundary, frozen, each with the paper's symbol and an example.
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
-`policy` what an engine samples and trains, `chat` what a conversation is made of.
-`policy` what an engine samples and trains, `sandbox` what a task asks of the place it runs in.
+`policy` what an engine samples and trains, `chat` what a conversation is made of, `sandbox` what a task asks of the
+place it runs in, `task` how a whole task is run.
 """
 
+from arise.types.attempt import Attempt
 from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
 from arise.types.evidence import (
     EvidenceRecord,
@@ -74,9 +75,13 @@ from arise.types.sandbox import (
     VerifierJob,
     VerifierRun,
 )
+from arise.types.task import AgentSpec, Artifact, SolutionSpec, StepSpec, TaskSpec, VerifierSpec
 
 __all__ = [
     "BARE",
+    "AgentSpec",
+    "Artifact",
+    "Attempt",
     "Batch",
     "Capabilities",
     "Capability",
@@ -126,12 +131,15 @@ __all__ = [
     "ShownSkill",
     "Skill",
     "SkillUse",
+    "SolutionSpec",
     "Status",
+    "StepSpec",
     "StepStats",
     "StopReason",
     "StreamEvent",
     "Tally",
     "Task",
+    "TaskSpec",
     "Tokens",
     "ToolCall",
     "ToolSpec",
@@ -140,4 +148,5 @@ __all__ = [
     "Verdict",
     "VerifierJob",
     "VerifierRun",
+    "VerifierSpec",
 ]

@@ -17,11 +17,11 @@ from arise.harnesses.agent import HarnessAgent
 from arise.harnesses.install import folder_of, install, seen_paths
 from arise.harnesses.spec import harness
 from arise.rollouts.collect import Collector
-from arise.rollouts.shell_agent import SYSTEM
 from arise.sandbox import MIB, BubblewrapPool, Limits
-from arise.tasks import TaskDir, read_task
+from arise.tasks import read_task
 from arise.types import Example, FunctionCall, Group, LossSpec, OptimSpec, Rollout, StopReason
 from arise.types.chat import Message
+from arise.types.task import AgentSpec, TaskSpec
 from tests.builders import a_pair
 from tests.e2e.harnesses.rehearsed import Rehearsed, tiny_qwen
 from tests.task_folders import write_task
@@ -93,8 +93,8 @@ def test_a_harness_solves_a_task_and_trains_exactly_what_was_sampled(installed: 
 async def whole(name: str, tmp_path: Path) -> tuple[Rollout, Rollout, tuple[float, int]]:
     """Two attempts, one by a script with a skill and one sampled without any, and one update on both."""
     found = read_task(write_task(tmp_path / "answer"))
-    assert isinstance(found, TaskDir)
-    task = replace(found, agent_timeout=None)  # a busy machine may start a harness slowly
+    assert isinstance(found, TaskSpec)
+    task = replace(found, agent=AgentSpec())  # a busy machine may start a harness slowly
     engine, chat = tiny_qwen()
     policy = Rehearsed(engine, chat, {"k0/answer/0": SCRIPTS[name]})
     spec = harness(name)
@@ -108,7 +108,7 @@ async def whole(name: str, tmp_path: Path) -> tuple[Rollout, Rollout, tuple[floa
             bubblewrap_verifier(1) as verifier,
         ):
             agent = HarnessAgent(
-                spec, endpoint, Policy(policy, chat), CallLimits(len(SCRIPTS[name]), 40), 240, SYSTEM, folder_of(name)
+                spec, endpoint, Policy(policy, chat), CallLimits(len(SCRIPTS[name]), 40), 240, install=folder_of(name)
             )
             collector = Collector(agent, sandboxes, verifier, {"answer": task}, NoJournal(), 0)
             solved = await collector.attempt(task, (a_pair("r1"),), "k0/answer/0")

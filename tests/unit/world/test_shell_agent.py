@@ -10,10 +10,11 @@ import pytest
 
 from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Engine, PolicyLost
+from arise.rollouts.commands import NO_COMMAND, observe, parse_command
 from arise.rollouts.guidance import HEADING, active_pairs, shown_skills, system_prompt
-from arise.rollouts.shell_agent import NO_COMMAND, SYSTEM, ShellAgent, observe, parse_command
 from arise.sandbox import BubblewrapPool
 from arise.types import Capability, CommandResult, Pair, Place, Pool, Rubric, Skill, StopReason, Task, Trajectory
+from arise.world.shell_agent import SYSTEM, ShellAgent
 from tests.scripted import ScriptedEngine, WordChat
 
 TASK = Task("t", "List the files .")
