@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ from arise.endpoint.sessions import CallLimits, Session
 from arise.types import Capabilities, SamplingParams, Segment
 from arise.types.chat import Message
 from tests.unit.endpoint.byte_format import ByteFormat
+from tests.unit.endpoint.conversations import loose
 
 Script = Callable[[Sequence[int]], Message]
 
@@ -84,3 +85,19 @@ def saying(*turns: Message) -> Script:
     """Answer with one message after another; the last one again at the end."""
     left = list(turns)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+USER = {"role": "user", "content": "Fix it."}
+SYSTEM = {"role": "system", "content": "You work."}
+TOOL = {"type": "function", "function": {"name": "bash", "description": "Run.", "parameters": {"type": "object"}}}
+LS = Message("assistant", "I look.", "hm", (loose("ls"),))
+DONE = Message("assistant", "done")
+Use = Callable[[Served], Awaitable[None]]
+
+
+def use(work: Use, *turns: Message, **options: Any) -> None:
+    async def whole() -> None:
+        async with served(saying(*(turns or (DONE,))), **options) as found:
+            await work(found)
+
+    asyncio.run(whole())
