@@ -261,7 +261,7 @@ def api_page() -> str:
             "",
             "The public API: these names stay, or a release note says otherwise. Each is imported",
         ]
-        lines += ["on first use. [Extend ARISE](../guides/extend.md) shows how to use them.", ""]
+        lines += ["imported on first use. [Extend ARISE](../guides/extend.md) shows how to use them.", ""]
         lines += [line for name in public for line in _member(name, getattr(arise, name))]
     lines += [
         "## Method library",

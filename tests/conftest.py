@@ -1,11 +1,15 @@
 """What tests of several folders share."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.runs import call_afresh, settings
 from tests.shared import once
+
+# Before torch is imported: two workers whose OpenMP threads spin while they wait take twice the processor time.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 @pytest.fixture(scope="session")

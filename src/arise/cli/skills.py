@@ -7,6 +7,7 @@ import typer
 
 from arise.cli.output import AsJson, one_message, say, say_json, table
 from arise.cli.session import OPENAI, BaseUrl, KeyEnv, MaxUsd, Model, PriceOption, price_of
+from arise.text.numbers import difference, interval, points
 
 if TYPE_CHECKING:
     from arise.compose.skills_test import Effect
@@ -82,12 +83,12 @@ def _text(effects: "list[Effect]") -> str:
         passes = effect.found.passes
         low, high = passes.interval or (0.0, 0.0)
         first = effect is effects[0]
-        change = "" if first else f"{100 * (passes.difference or 0):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+        change = "" if first else f"{difference(passes.difference or 0)} ({interval(low, high, signed=True)})"
         counts = ["", "", ""] if first else [str(passes.better), str(passes.worse), f"{passes.p:.2g}"]
         rate = percent(rate_of(passes.ours))
         rows.append([effect.name, rate, change, *counts, f"${effect.usd:.4f}", "" if first else effect.verdict])
     last = effects[-1].found
     notes = [f"left out: {count:,} {reason}" for reason, count in last.left_out.items()]
     if last.detectable is not None:
-        notes.append(f"differences below {100 * last.detectable:.1f} points would mostly go unnoticed here")
+        notes.append(f"differences below {points(last.detectable)} points would mostly go unnoticed here")
     return "\n".join([table(rows, right=frozenset({3, 4, 5, 6})), *notes])

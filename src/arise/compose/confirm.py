@@ -15,6 +15,7 @@ from arise.config.llm import EndpointConfig
 from arise.llm.client import Client
 from arise.llm.spend import cost
 from arise.run.calls import Usage
+from arise.text.numbers import percent
 
 FLIGHTS = 8
 """Requests under way at once; each holds one trajectory in memory."""
@@ -180,7 +181,7 @@ def _facts(
         shared = [sighting for sighting in first if sighting.behaviour in other]
         total += len(shared)
         same += sum(sighting.present == other[sighting.behaviour] for sighting in shared)
-    agreement = f"{same:,} of {total:,} repeated verdicts agree ({100 * same / total:.1f} %)" if total else ""
+    agreement = f"{same:,} of {total:,} repeated verdicts agree ({percent(same / total)})" if total else ""
     return JudgeFacts(
         client.endpoint.model, ledger.asked, ledger.judged, dict(ledger.unjudged), ledger.confirmed, ledger.refuted,
         ledger.dropped, ledger.spent() / 1e9, ledger.plan.cap, str(expected), agreement,

@@ -1,32 +1,37 @@
 """`arise skills test`: the same tasks without skills, with each one alone and with all of them, paired by task."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from arise.analyze.against import Comparison, compare
 from arise.analyze.behaviours import Attempt
 from arise.analyze.found import Triage
-from arise.compose.build import discreet
+from arise.compose.build import redacting
 from arise.compose.judges import observer
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import AgentConfig, Config, HarborTasks, NoJudging
+from arise.config.agent import ShellAgentConfig
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, raw_file, read_raw
 from arise.llm.agent import endpoint_agent
+from arise.observe.messages import shown_by
 from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.calls import Store
 from arise.run.folder import claim
 from arise.run.store import RunStore
-from arise.tasks import BUILD_FILES, CorpusError, TaskDir, load_corpus
-from arise.types import Capability, Pair, Pool, Rubric, Skill
+from arise.tasks import CorpusError, load_corpus
+from arise.types import Attempt as HeldOut
+from arise.types import Capability, Pair, Pool, Rubric, Skill, TaskSpec
+
+log = logging.getLogger(__name__)
 
 NONE, ALL = "without", "all"
 CALLS_FILE = "policy-calls.db"
@@ -90,17 +95,17 @@ def _skill(file: Path) -> Pair:
     return Pair(rubric, Skill(body.strip(), active=True))
 
 
-def run_test(test: SkillsTest, tell: Callable[[str], None]) -> list[Effect]:
+def run_test(test: SkillsTest, write: Callable[[str], None]) -> list[Effect]:
     """Try every arm and compare; arms that are on record with all their attempts are not tried again."""
     pairs, tasks = read_skills(test.skills), _tasks(test.tasks)
     shown = {NONE: (), **({pair.rubric.id: (pair,) for pair in pairs} if len(pairs) > 1 else {}), ALL: pairs}
-    with closing(RunStore.open(test.out, claim(test.out))) as store:
-        arms = asyncio.run(_arms(test, store, tasks, shown, tell))
+    with shown_by(write), closing(RunStore.open(test.out, claim(test.out))) as store:
+        arms = asyncio.run(_arms(test, store, tasks, shown))
     base = arms[0]
     return [Effect(arm.name, compare(arm.attempts, base.attempts, ()), arm.usd) for arm in arms]
 
 
-def _tasks(folder: Path) -> list[TaskDir]:
+def _tasks(folder: Path) -> list[TaskSpec]:
     try:
         return list(load_corpus(folder))
     except CorpusError as error:
@@ -110,34 +115,32 @@ def _tasks(folder: Path) -> list[TaskDir]:
 async def _arms(
     test: SkillsTest,
     store: RunStore,
-    tasks: Sequence[TaskDir],
+    tasks: Sequence[TaskSpec],
     shown: dict[str, tuple[Pair, ...]],
-    tell: Callable[[str], None],
 ) -> list[Arm]:
     own = HarborTasks(train=str(test.tasks), evaluation=str(test.tasks))
-    config = Config(judge=NoJudging(), tasks=own, agent=test.limits, budget=BudgetConfig(max_usd=test.max_usd))
-    record, observe = test.out / CALLS_FILE, observer(test.out, tell)
+    limits = ShellAgentConfig(**test.limits.model_dump(exclude={"kind"}))
+    config = Config(judge=NoJudging(), tasks=own, agent=limits, budget=BudgetConfig(max_usd=test.max_usd))
+    record, observe = test.out / CALLS_FILE, observer(test.out)
     limit = SkillLimit.of(config.guidance.max_tokens, test.endpoint.context_tokens, guessed_tokens)
     by_id = {task.task.id: task for task in tasks}
     async with (
         endpoint_agent(test.endpoint, config.agent, config.budget, record, observe, again=True) as agent,
-        open_sandboxes(config, test.out, tell) as (sandboxes, verifier),
+        open_sandboxes(config, test.out) as (sandboxes, verifier),
     ):
-        known = discreet(config, agent, tell)
-        collector = Collector(known, sandboxes, verifier, by_id, store, 0, tuple(BUILD_FILES), limit)
+        known = redacting(config, agent)
+        collector = Collector(known, sandboxes, verifier, by_id, store, 0, limit)
         evaluator = Evaluator(collector, tasks, test.attempts, store, None, Pool())
-        return [await _arm(evaluator, name, pairs, record, tell) for name, pairs in shown.items()]
+        return [await _arm(evaluator, name, pairs, record) for name, pairs in shown.items()]
 
 
-async def _arm(
-    evaluator: Evaluator, name: str, pairs: Sequence[Pair], record: Path, tell: Callable[[str], None]
-) -> Arm:
+async def _arm(evaluator: Evaluator, name: str, pairs: Sequence[Pair], record: Path) -> Arm:
     label = f"skills/{name}"
     wanted = len(evaluator.tasks) * evaluator.attempts
     file, before = raw_file(evaluator.store.folder, label), _spent(record)
     records = read_raw(evaluator.store.folder, label) if file.exists() else []
     if len(records) != wanted:
-        tell(f"skills shown: {name} ({wanted} attempts)")
+        log.info("skills shown: %s (%d attempts)", name, wanted)
         records = await evaluator.take_guided(label, 0, pairs)
     return Arm(name, tuple(_attempt(row) for row in records), _spent(record) - before)
 
@@ -147,13 +150,12 @@ def _spent(record: Path) -> float:
         return sum(total.nano_usd for total in store.totals()) / 1e9
 
 
-def _attempt(row: dict[str, Any]) -> Attempt:
+def _attempt(tried: HeldOut) -> Attempt:
     """An attempt for the comparison; what infrastructure ended has no verdict."""
-    passed = row["success"]
-    triage = Triage.INFRASTRUCTURE if passed is None else Triage.VALID
+    triage = Triage.INFRASTRUCTURE if tried.success is None else Triage.VALID
     return Attempt(
-        f"{row['task_id']}/{row['attempt']}", "arise", row["task_id"], "", "", "", triage, passed, row["reward"],
-        row["fault"], len(row["rollout"]["trajectory"]["turns"]), {},
+        f"{tried.task_id}/{tried.attempt}", "arise", tried.task_id, "", "", "", triage, tried.success, tried.reward,
+        tried.fault, len(tried.rollout.trajectory.turns), {},
     )  # fmt: skip
 
 

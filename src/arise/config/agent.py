@@ -49,6 +49,7 @@ class ToolAgentConfig(AgentConfig):
         "write",
         "edit",
     )
+    """The tools that the model is offered."""
     reasoning: Literal["keep", "drop"] = "keep"
     """`keep` leaves reasoning in the conversation; `drop` removes it from earlier turns, so that each turn is a row."""
     system_prompt: str = SYSTEM_PROMPT

@@ -7,7 +7,7 @@ from typing import Any
 
 from arise.config import ToolAgentConfig
 from arise.engines.formats.syntaxes import PLAIN, MalformedCallError
-from arise.engines.formats.templates import in_plain_text, plain_call, tool_dict
+from arise.engines.formats.templates import in_plain_text, message_dict, plain_call, tool_dict
 from arise.llm.client import Client, Unanswered
 from arise.llm.conversation import Conversation
 from arise.llm.endpoint import Refused
@@ -115,16 +115,6 @@ def plain_reply(text: str, tools: Sequence[ToolSpec]) -> Reply:
 
 
 def _entry(message: Message) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.calls:
-        entry["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
-            }
-            for call in message.calls
-        ]
-    if message.role == "tool":
-        entry["tool_call_id"] = message.call_id
+    entry = message_dict(message, json_arguments=True)
+    entry.pop("name", None)  # servers know a result by the id of its call
     return entry

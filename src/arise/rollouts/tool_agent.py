@@ -73,29 +73,31 @@ async def _respond(
     reply = said.reply
     if said.reply.calls and said.finish != "context":
         return await _call(reply, toolbox)
-    answer = _correction(said, speaker)
+    silent = not any(turn.calls for turn in turns)
+    answer = _correction(said, silent, speaker)
     if answer is None:
-        silent = not any(turn.calls for turn in turns)
         if not silent or len(turns) >= REMINDERS:
             return Turn(reply.text, reasoning=reply.reasoning), [], StopReason.FINISHED
         answer = (
-            "You have not called a tool, so nothing was done. To act, call a tool like this:\n"
-            f"{speaker.example()}\nIf there is nothing to do, answer again without a call."
+            f"You have not called a tool, so nothing was done. {_how(speaker)}\n"
+            "If there is nothing to do, answer again without a call."
         )
     turn = Turn(reply.text, (), (Observation(answer, error=True),), reply.reasoning)
     return turn, [Message("user", answer)], None
 
 
-def _correction(said: Said, speaker: Speaker) -> str | None:
+def _correction(said: Said, silent: bool, speaker: Speaker) -> str | None:
     """What to tell a policy whose turn was cut or whose call cannot be read; None where neither is so."""
     if said.finish == "length":
-        return "Your message was cut: it is too long. Say less, and write long files in several steps."
+        cut = "Your message was cut: it is too long. Say less, and write long files in several steps."
+        return f"{cut} {_how(speaker)}" if silent else cut
     if said.reply.malformed:
-        return (
-            f"Your tool call could not be read: {said.reply.malformed}. Nothing was run. Write calls like this:\n"
-            f"{speaker.example()}"
-        )
+        return f"Your tool call could not be read: {said.reply.malformed}. Nothing was run. {_how(speaker)}"
     return None
+
+
+def _how(speaker: Speaker) -> str:
+    return f"To act, call a tool like this:\n{speaker.example()}"
 
 
 async def _call(reply: Reply, toolbox: Toolbox) -> tuple[Turn, list[Message], StopReason | None]:

@@ -13,7 +13,7 @@ from typing import Any
 from arise.engines.formats.reading import reply_of
 from arise.engines.formats.safe_text import SafeText
 from arise.engines.formats.syntaxes import call_id
-from arise.engines.formats.templates import tool_dict
+from arise.engines.formats.templates import message_dict, tool_dict
 from arise.ports import FormatError, StreamReader
 from arise.types import FunctionCall, Message, Reply, StreamEvent, ToolSpec
 
@@ -182,7 +182,7 @@ class FamilyFormat:
         return [tool_dict(self.safe.protect_tool(tool)) for tool in tools] or None
 
     def _dicts(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        return [_dict(self.safe.protect_message(message)) for message in messages]
+        return [message_dict(self.safe.protect_message(message)) for message in messages]
 
 
 class _FamilyReader:
@@ -196,17 +196,3 @@ class _FamilyReader:
 
     def end(self) -> list[StreamEvent]:
         return self._chat.parse(self._ids, self._tools, self._prompt)
-
-
-def _dict(message: Message) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.reasoning:
-        entry["reasoning_content"] = message.reasoning
-    if message.calls:
-        entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": dict(call.arguments)}}
-            for call in message.calls
-        ]
-    if message.role == "tool":
-        entry |= {"tool_call_id": message.call_id, "name": message.name}
-    return entry

@@ -48,6 +48,24 @@ def tool_dict(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
+def message_dict(message: Message, *, json_arguments: bool = False) -> dict[str, Any]:
+    """A message as chat templates and OpenAI-compatible servers expect it; servers want arguments as JSON text."""
+    entry: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.reasoning:
+        entry["reasoning_content"] = message.reasoning
+    if message.calls:
+        entry["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": dict(call.arguments)}}
+            for call in message.calls
+        ]
+    if json_arguments:
+        for call in entry.get("tool_calls", ()):
+            call["function"]["arguments"] = json.dumps(call["function"]["arguments"], ensure_ascii=False)
+    if message.role == "tool":
+        entry |= {"tool_call_id": message.call_id, "name": message.name}
+    return entry
+
+
 class ChatTemplate:
     """Renders conversations as text; what the template supports is tried once, when it is opened."""
 
@@ -93,25 +111,10 @@ class ChatTemplate:
         return str(text)
 
     def _dict(self, message: Message) -> dict[str, Any]:
-        entry: dict[str, Any] = {"role": message.role, "content": message.text}
-        if message.reasoning:
-            entry |= {"reasoning_content": message.reasoning, "thinking": message.reasoning}
-        if message.calls:
-            entry["tool_calls"] = [
-                {
-                    "id": self._id(call.id),
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": self._arguments(call)},
-                }
-                for call in message.calls
-            ]
-        if message.role == "tool":
-            entry |= {"tool_call_id": self._id(message.call_id), "name": message.name}
-        return entry
-
-    def _arguments(self, call: FunctionCall) -> Any:
-        arguments = dict(call.arguments)
-        return json.dumps(arguments, ensure_ascii=False) if self._json_arguments else arguments
+        calls = tuple(replace(call, id=self._id(call.id)) for call in message.calls)
+        known = replace(message, calls=calls, call_id=self._id(message.call_id) if message.call_id else "")
+        entry = message_dict(known, json_arguments=self._json_arguments)
+        return entry | ({"thinking": message.reasoning} if message.reasoning else {})
 
     def _id(self, given: str) -> str:
         if not self._short_ids or (len(given) == 9 and given.isalnum()):

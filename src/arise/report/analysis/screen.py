@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arise.analyze.gaps import Kind
+from arise.text import numbers
 
 SHOWN = 5
 """Behaviours per class on the screen; all of them are in the reports."""
@@ -17,11 +18,11 @@ TITLES = {
 
 
 def percent(rate: Mapping[str, Any]) -> str:
-    """`42.0 % (35.4-48.9) of 200`."""
+    """`42.0 % (35.4 to 48.9) of 200`."""
     if rate["rate"] is None:
         return "undefined (of 0)"
     low, high = rate["interval"]
-    return f"{100 * rate['rate']:.1f} % ({100 * low:.1f}-{100 * high:.1f}) of {rate['total']:,}"
+    return f"{numbers.percent(rate['rate'])} ({numbers.span(low, high)}) of {rate['total']:,}"
 
 
 def coverage_lines(facts: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 from arise.analyze.against import Comparison, Paired
 from arise.report.analysis.facts import rate_of
 from arise.report.analysis.screen import percent
+from arise.text import numbers
 
 SHOWN = 8
 
@@ -51,11 +52,13 @@ def versus_screen(found: Comparison, ours: str, theirs: str) -> str:
     if passes.difference is not None:
         low, high = passes.interval or (float("nan"), float("nan"))
         lines.append(
-            f"difference {100 * passes.difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f}); "
+            f"difference {numbers.difference(passes.difference)} points ({numbers.span(low, high, signed=True)}); "
             f"{passes.better:,} tasks better, {passes.worse:,} worse, exact McNemar p {passes.p:.2g}"
         )
     if found.detectable is not None:
-        lines.append(f"           differences below {100 * found.detectable:.1f} points would mostly go unnoticed")
+        lines.append(
+            f"           differences below {numbers.points(found.detectable)} points would mostly go unnoticed"
+        )
     for title, names in (("better on", found.improved), ("worse on", found.regressed)):
         if names:
             more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

@@ -70,7 +70,9 @@ def _headline(found: RunFacts) -> dict[str, str]:
         known = now or before
         number, detail = (percent(known.tally.passes / known.tally.evaluations), "") if known else ("–", "not measured")
     counts = [f"{e.label} {counts_text(e.tally)}" for e in (before, now) if e]
-    return {"number": number, "detail": detail, "counts": "; ".join(counts)}
+    end = f"iteration {now.iteration}" if now and not found.held_out.after else "after training"
+    title = f"Held-out pass rate without skills, before → {end}"
+    return {"title": title, "number": number, "detail": detail, "counts": "; ".join(counts)}
 
 
 def _still_wrong(asked: Asked, found: RunFacts) -> Table:
