@@ -65,7 +65,7 @@ def test_the_default_judge_is_made_of_rules() -> None:
 
 def test_two_agents_of_our_own() -> None:
     """Others make attempts too: the same agents behind an endpoint, a script, and wrappers around an agent."""
-    own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker"}
+    own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker", "HarnessAgent"}
     wrappers = {"BarePromptRows", "RedactingAgent", "Collector"}
     assert classes("attempt") == own | wrappers
 

@@ -11,8 +11,10 @@ from arise.cli import (
     compare,
     config,
     doctor,
+    endpoint,
     eval,
     figures,
+    harness,
     judge,
     models,
     pool,
@@ -36,6 +38,7 @@ app = typer.Typer(
 app.add_typer(models.app, name="models")
 app.add_typer(judge.app, name="judge")
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(harness.app, name="harness")
 app.add_typer(compare.app, name="compare")
 app.command(epilog="Example: arise figures runs/both --out figures")(figures.figures)
 app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)
@@ -48,6 +51,7 @@ store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+endpoint.register(app)
 chat.register(app)
 analyze.register(app)
 

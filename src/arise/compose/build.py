@@ -9,6 +9,7 @@ from pathlib import Path
 from arise.baselines.online_rubrics import OnlineRubrics
 from arise.coevolution import CoEvolution
 from arise.compose.corpora import instructions, require_tasks, tasks_of, unforgeable
+from arise.compose.harnesses import open_harness, require_harness
 from arise.compose.imports import check_imports
 from arise.compose.judges import Judging
 from arise.compose.parts import Parts, prepared
@@ -83,6 +84,7 @@ def require_sound(config: Config) -> None:
     """Refuse, before anything is written, what would only come to light when the parts are built."""
     check_imports(config)
     require_limits(config)
+    require_harness(config)
     if config.pool.lifecycle:
         starting_pool(Path(config.pool.lifecycle))
     scripted = isinstance(config.tasks, WorldTasks)
@@ -104,12 +106,13 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
     A part that cannot be had is refused before `opened` makes a run of the folder.
     """
     async with (
-        open_sandboxes(config, folder) as (sandboxes, verifier),
+        open_harness(config) as harness,
+        open_sandboxes(config, folder, harness) as (sandboxes, verifier),
         unforgeable(config, TrialPools(sandboxes, verifier)),
         prepared(config, folder, sandboxes) as parts,
     ):
         engine, judges, credit = parts.engine, parts.judges, make_credit(config)
-        agent = redacting(config, training_agent(config, engine))
+        agent = redacting(config, training_agent(config, engine, harness))
         require_room(config, engine, instructions(config))
         with opened() as store:
             train_tasks, held_out = tasks_of(config, folder / "tasks")
@@ -133,7 +136,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
                     Observers(display, store, mirrored),
                 )
                 display.trust = Trust(config, store, state.iteration, judges.budget, judges.meter)
-                examined = replace(collector, agent=redacting(config, evaluation_agent(config, engine)))
+                examined = replace(collector, agent=redacting(config, evaluation_agent(config, engine, harness)))
                 attempts = config.evaluation.attempts
                 evaluator = Evaluator(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
                 yield RunContext(run, state, evaluator)

@@ -48,7 +48,24 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
     if ready:
         yield _engine(config)
         yield _start(config)
+    yield from _harnesses(config)
     yield from _endpoints(config)
+
+
+def _harnesses(config: Config) -> Iterator[Finding]:
+    """The harness that the configuration names, then which others are usable and how to get the rest."""
+    from arise.harnesses.install import status
+    from arise.harnesses.spec import names
+
+    found = [status(name) for name in names()]
+    for each in found:
+        if each.name == config.agent.kind and not each.usable:
+            yield Finding("harness", "failure", f"{each.name}: {each.said}", each.remedy, Exit.ENGINE)
+        elif each.name == config.agent.kind:
+            yield Finding("harness", "ok", f"{each.name}: {each.said}")
+    usable, others = ([each.name for each in found if each.usable == wanted] for wanted in (True, False))
+    said = f"usable: {', '.join(usable) or 'none'}" + (f"; not installed: {', '.join(others)}" if others else "")
+    yield Finding("harnesses", "ok", said, "arise harness install NAME" if others else "")
 
 
 def _python() -> Finding:

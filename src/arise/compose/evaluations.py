@@ -13,6 +13,7 @@ from typing import Any
 
 from arise.compose.build import redacting
 from arise.compose.corpora import Corpus, tasks_of
+from arise.compose.harnesses import HarnessParts, open_harness
 from arise.compose.judges import judging, observer
 from arise.compose.policies import open_engine
 from arise.compose.registry import base_prompt, evaluation_agent, token_count
@@ -197,8 +198,9 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
     ):
         train_tasks, held_out = tasks_of(config, store.folder / "tasks")
         async with (
-            open_sandboxes(config, store.folder) as (sandboxes, verifier),
-            nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes) as found,
+            open_harness(config) as harness,
+            open_sandboxes(config, store.folder, harness) as (sandboxes, verifier),
+            nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes, harness) as found,
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
             known, seed = redacting(config, agent), config.train.seed
@@ -224,7 +226,7 @@ async def _behind_an_endpoint(
 
 @asynccontextmanager
 async def _trained_here(
-    config: Config, store: RunStore, policy: PolicyChoice, sandboxes: SandboxPool
+    config: Config, store: RunStore, policy: PolicyChoice, sandboxes: SandboxPool, harness: HarnessParts | None
 ) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
     engine = await open_engine(config, sandboxes)
@@ -232,6 +234,6 @@ async def _trained_here(
         if checkpoint:
             await engine.load_state(str(checkpoint))
         limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, token_count(engine))
-        yield evaluation_agent(config, engine), limit
+        yield evaluation_agent(config, engine, harness), limit
     finally:
         engine.close()

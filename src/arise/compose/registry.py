@@ -15,9 +15,12 @@ from arise.baselines.response import response_credit
 from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.baselines.uniform import Uniform
 from arise.baselines.vade import Vade
+from arise.compose.harnesses import HarnessParts, harness_agent
 from arise.compose.imports import imported
 from arise.config import Config, Imported, ToolAgentConfig
+from arise.config.agent import HarnessConfig
 from arise.config.sampler import ImportedSampler
+from arise.config.schema import SamplingConfig
 from arise.errors import AriseError, Exit
 from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
@@ -76,7 +79,7 @@ def format_of(engine: Engine) -> Format:
         raise AriseError(
             "config",
             Exit.CONFIG,
-            f"agent.kind = 'tools' needs an engine with an attribute `format`, {type(engine).__name__} has none",
+            f"this agent.kind needs an engine with an attribute `format`, {type(engine).__name__} has none",
             "nothing was started",
             "add `format`, for example arise.engines.formats.generic.GenericFormat(tokenizer)",
         )
@@ -109,6 +112,8 @@ def make_guidance(config: Config) -> Guidance:
 
 def base_prompt(config: Config) -> str:
     """The system prompt without skills."""
+    if isinstance(config.agent, HarnessConfig):
+        return ""  # a harness brings its own
     return config.agent.system_prompt if isinstance(config.agent, ToolAgentConfig) else SYSTEM
 
 
@@ -138,20 +143,26 @@ def require_room(config: Config, engine: Engine, instructions: Mapping[str, str]
         )
 
 
-def training_agent(config: Config, engine: Engine) -> Agent:
+def _agent(config: Config, engine: Engine, sampling: SamplingConfig, harness: HarnessParts | None) -> Agent:
+    if harness is not None and isinstance(config.agent, HarnessConfig):
+        return harness_agent(harness, config.agent, engine, format_of(engine), sampling)
+    return AGENTS[config.agent.kind](config.agent, engine, sampling)
+
+
+def training_agent(config: Config, engine: Engine, harness: HarnessParts | None = None) -> Agent:
     """The agent as it is trained; RuscaRL trains on rows without the scaffold."""
-    agent = AGENTS[config.agent.kind](config.agent, engine, config.sampling)
+    agent = _agent(config, engine, config.sampling, harness)
     if config.guidance.kind == "scaffold" and not config.guidance.trained_with:
         return BarePromptRows(agent, engine, engine.chat, SYSTEM, config.sampling.temperature)
     return agent
 
 
-def evaluation_agent(config: Config, engine: Engine) -> Agent:
+def evaluation_agent(config: Config, engine: Engine, harness: HarnessParts | None = None) -> Agent:
     """The agent as it is evaluated: with its own sampling, its rows as they are."""
     sampling = config.sampling.model_copy(
         update={"temperature": config.evaluation.temperature, "top_p": config.evaluation.top_p}
     )
-    return AGENTS[config.agent.kind](config.agent, engine, sampling)
+    return _agent(config, engine, sampling, harness)
 
 
 def open_trackers(config: Config, folder: Path) -> Mirrors:

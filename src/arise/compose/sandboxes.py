@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
@@ -51,15 +52,20 @@ async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
 
 
 @asynccontextmanager
-async def open_sandboxes(config: Config, folder: Path) -> AsyncIterator[tuple[SandboxPool, Verifier]]:
-    """Open sandboxes for as many attempts as run together, and the verifier's own; log which limits are missing."""
+async def open_sandboxes(
+    config: Config, folder: Path, harness: HarnessParts | None = None
+) -> AsyncIterator[tuple[SandboxPool, Verifier]]:
+    """Open sandboxes for as many attempts as run together, and the verifier's own; log which limits are missing.
+
+    Those of a harness show its installation and the endpoint's socket; the verifier's never do.
+    """
     require_limits(config)
     batches = 1 + config.train.max_staleness
     ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
     hidden = tuple(map(str, private_paths(config, folder)))
     try:
         async with (
-            _started(SANDBOXES[config.sandbox.kind](config.sandbox, ready, hidden)) as sandboxes,
+            _started(_pool(config, ready, hidden, harness)) as sandboxes,
             BubblewrapVerifierPool(min(8, ready), hidden=hidden) as tests,
         ):
             verifier = Verifier(tests)
@@ -69,6 +75,12 @@ async def open_sandboxes(config: Config, folder: Path) -> AsyncIterator[tuple[Sa
             yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
+
+
+def _pool(config: Config, size: int, hidden: tuple[str, ...], harness: HarnessParts | None) -> SandboxPool:
+    if harness is None:
+        return SANDBOXES[config.sandbox.kind](config.sandbox, size, hidden)
+    return BubblewrapPool(size, harness.limits, read_only=harness.seen, hidden=hidden)
 
 
 def capabilities_of(config: Config) -> SandboxCapabilities:  # noqa: ARG001 - one kind of sandbox so far

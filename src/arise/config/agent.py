@@ -1,8 +1,8 @@
 """Settings of the agent. A new kind of agent is one class here and one line in `compose/registry.py`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from arise.config.base import Count, Positive, Section
 from arise.config.imported import Imported
@@ -54,8 +54,55 @@ class ToolAgentConfig(AgentConfig):
     """The system message; evolved skills are appended to it."""
 
 
+class HarnessConfig(AgentConfig):
+    """Limits of an attempt that a harness makes; its prompts, tools and loop are its own."""
+
+    max_turns: Count = 100
+    """Most calls of the policy in one attempt."""
+    max_tokens: Count = 4096
+    """Most tokens of one answer."""
+    attempt_tokens: Count = 65_536
+    """Most generated tokens of one attempt."""
+    attempt_seconds: Positive = 3600.0
+    """Most seconds of one attempt, waiting for the model included; a task's own limit counts as well."""
+    model_name: Annotated[str, Field(pattern=r"^[\w.-]+$")] = "policy"
+    """The name under which the harness calls the policy."""
+
+    @model_validator(mode="after")
+    def _tools_are_its_own(self) -> Self:
+        for name in ("command_seconds", "observation_chars"):
+            if getattr(self, name) != AgentConfig.model_fields[name].default:
+                raise ValueError(f"{name} has no effect here: a harness runs its own tools; leave it out")
+        return self
+
+
+class HarnessAgentConfig(HarnessConfig):
+    """An unmodified agent harness, run in the sandbox; `arise harness list` says which are usable."""
+
+    kind: Literal["claude-code", "codex", "kilo", "mini-swe-agent", "opencode", "pi"]
+
+
+class CommandAgentConfig(HarnessConfig):
+    """A harness of your own, started by a shell command in the sandbox.
+
+    `{{url}}`, `{{key}}`, `{{model}}`, `{{instruction}}` (a file) and `{{home}}` (a folder) are filled in.
+    """
+
+    kind: Literal["command"] = "command"
+    command: str
+    env: dict[str, str] = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
+    """Files to write before the start, by path below /tmp or the working directory."""
+    read_only: list[str] = Field(default_factory=list)
+    """Paths of this machine that the sandbox shows, such as the folder where the harness is installed."""
+    memory_mb: Count = 1536
+
+
 class ImportedAgent(AgentConfig, Imported):
     """An agent of your own; the limits are handed to it."""
 
 
-AgentChoice = Annotated[ShellAgentConfig | ToolAgentConfig | ImportedAgent, Field(discriminator="kind")]
+AgentChoice = Annotated[
+    ShellAgentConfig | ToolAgentConfig | HarnessAgentConfig | CommandAgentConfig | ImportedAgent,
+    Field(discriminator="kind"),
+]

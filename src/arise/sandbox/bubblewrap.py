@@ -19,7 +19,7 @@ from pathlib import Path
 from arise.ports import SandboxLost, TreeRefused
 from arise.sandbox import transfer
 from arise.sandbox.cgroup import Group
-from arise.sandbox.layout import USER, Layout
+from arise.sandbox.layout import RELAY, USER, Layout, inner_python
 from arise.sandbox.tree import copy_tree, read_plain_file
 from arise.sandbox.usage import MAX_STRETCH
 from arise.types import CommandResult
@@ -29,6 +29,7 @@ GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much lat
 CATCH_UP_SECONDS = 1.0  # for an answer that lies ready while this process was itself held up
 MAX_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's limit on one argument
 NOT_STARTED, KILLED = 126, 137
+RELAY_PORT, RELAY_SECONDS = 8791, 60.0
 _ENDED = ("exit", "timeout", "output", "memory", "processes")
 
 
@@ -107,6 +108,7 @@ class BubblewrapSandbox:
     _limit_reached: str = ""
     """The limit at which the commands ended the whole sandbox."""
     _kills_seen: int = 0
+    _reached: dict[str, str] = field(default_factory=dict)
 
     @property
     def workdir(self) -> str:
@@ -157,8 +159,19 @@ class BubblewrapSandbox:
             raise SandboxLost(f"{source} could not be copied to {target}: {error}") from error
 
     async def reach(self, url: str) -> str:
-        """Refuse: the sandbox has no network."""
-        raise SandboxLost(f"{url} cannot be reached from a bubblewrap sandbox, which has no network")
+        """Start a relay to the unix socket that `url` names as unix:PATH, and return the URL of its port inside."""
+        if url in self._reached:
+            return self._reached[url]
+        path = url.removeprefix("unix:")
+        if path == url:
+            raise SandboxLost(f"{url} cannot be reached from a bubblewrap sandbox, which has no network but unix:PATH")
+        port = RELAY_PORT + len(self._reached)
+        relay = f"{inner_python()[0]} -I -S {RELAY} {shlex.quote(path)} {port}"
+        started = await self.run(f"read -r said < <(exec {relay}) && echo $said", RELAY_SECONDS)
+        if "ready" not in started.output:
+            raise SandboxLost(f"the relay to {url} did not start: {started.output.strip()[-500:] or started.ended}")
+        self._reached[url] = f"http://127.0.0.1:{port}"
+        return self._reached[url]
 
     async def run(
         self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None

@@ -18,6 +18,7 @@ INSTALL = "apt-get install bubblewrap"
 _INNER = "/run/arise"
 _PACKAGE = f"{_INNER}/arise/sandbox"
 SERVER = f"{_PACKAGE}/inside/server.py"
+RELAY = f"{_PACKAGE}/inside/relay.py"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _HERE = Path(__file__).parent
 USER, WORKDIR = "agent", "/app"

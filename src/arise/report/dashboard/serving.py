@@ -34,7 +34,7 @@ def serve_app(
 ) -> None:
     """Serve the pages that `make` gives for the names this machine may be called by."""
     require_token(host, token)
-    listener = _listen(host, port)
+    listener = listen(host, port)
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     app = make((*allowed, shown))
@@ -60,12 +60,12 @@ def server_of(app: FastAPI) -> uvicorn.Server:
     return uvicorn.Server(settings)
 
 
-def require_token(host: str, token: str) -> None:
-    """Return a token for an address that other machines can reach."""
+def require_token(host: str, token: str, area: str = "view") -> None:
+    """Refuse an address that other machines can reach unless a long enough token protects it."""
     if is_loopback(host) or len(token) >= SHORTEST_TOKEN:
         return
     raise AriseError(
-        "view",
+        area,
         Exit.CONFIG,
         f"--host {host} lets other machines in, and the token is {'too short' if token else 'missing'}",
         "nothing was served",
@@ -73,7 +73,8 @@ def require_token(host: str, token: str) -> None:
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, area: str = "view") -> socket.socket:
+    """Return a bound socket, or say why there is none."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family)
@@ -81,7 +82,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         raise AriseError(
-            "view", Exit.CONFIG, f"cannot listen on {host}:{port}: {error}", "nothing was served", "give another --port"
+            area, Exit.CONFIG, f"cannot listen on {host}:{port}: {error}", "nothing was served", "give another --port"
         ) from None
     return listener
 

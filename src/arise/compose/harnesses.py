@@ -1,0 +1,88 @@
+"""Harnesses as agents of a run: the endpoint they call, what their sandboxes see, and the agent around each."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.config import Config
+from arise.config.agent import CommandAgentConfig, HarnessAgentConfig, HarnessConfig
+from arise.config.schema import SamplingConfig
+from arise.endpoint.policy import Policy
+from arise.endpoint.serving import Endpoint, on_socket
+from arise.endpoint.sessions import CallLimits
+from arise.errors import AriseError, Exit
+from arise.harnesses.agent import HarnessAgent
+from arise.harnesses.install import folder_of, require, seen_paths, status
+from arise.harnesses.spec import Harness
+from arise.ports import Engine, Format
+from arise.sandbox import MIB, Limits
+
+
+@dataclass(frozen=True)
+class HarnessParts:
+    """What a run with a harness has beside its other parts: the harness, its endpoint and its sandboxes' needs."""
+
+    harness: Harness
+    endpoint: Endpoint
+    install: Path | None
+    seen: tuple[str, ...]
+    """Host paths that its sandboxes show."""
+
+    @property
+    def limits(self) -> Limits:
+        """The caps of a sandbox that holds a harness and what it starts."""
+        memory = self.harness.memory_mb * MIB
+        return Limits(memory_bytes=memory, tmp_bytes=memory // 4, processes=512, open_files=4096)
+
+
+def harness_of(config: HarnessConfig) -> Harness:
+    """Return the harness that a section names or describes."""
+    if isinstance(config, CommandAgentConfig):
+        return Harness("command", config.command, env=config.env, files=config.files, memory_mb=config.memory_mb)
+    assert isinstance(config, HarnessAgentConfig), "there are two kinds of section"
+    return require(config.kind)
+
+
+def require_harness(config: Config) -> None:
+    """Refuse a harness that cannot be used here, before anything is started."""
+    chosen = config.agent
+    if not isinstance(chosen, HarnessConfig):
+        return
+    if config.sandbox.kind != "bubblewrap":
+        what = f"agent.kind = {chosen.kind!r} needs sandbox.kind = 'bubblewrap', not {config.sandbox.kind!r}"
+        raise AriseError("config", Exit.CONFIG, what, "nothing was started", "set sandbox.kind = 'bubblewrap'")
+    if isinstance(chosen, CommandAgentConfig):
+        for path in chosen.read_only:
+            if not Path(path).exists():
+                what = f"agent.read_only: there is no {path}"
+                raise AriseError("config", Exit.CONFIG, what, "nothing was started", "name a path that exists")
+        return
+    found = status(chosen.kind)
+    if not found.usable:
+        what = f"agent.kind = {chosen.kind!r}: {found.said}"
+        raise AriseError("harness", Exit.ENGINE, what, "nothing was started", found.remedy)
+
+
+@asynccontextmanager
+async def open_harness(config: Config) -> AsyncIterator[HarnessParts | None]:
+    """Serve the endpoint for as long as a run with a harness goes on; nothing for any other agent."""
+    chosen = config.agent
+    if not isinstance(chosen, HarnessConfig):
+        yield None
+        return
+    require_harness(config)
+    own = isinstance(chosen, CommandAgentConfig)
+    paths = tuple(chosen.read_only) if isinstance(chosen, CommandAgentConfig) else map(str, seen_paths(chosen.kind))
+    async with on_socket() as endpoint:
+        install = None if own else folder_of(chosen.kind)
+        yield HarnessParts(harness_of(chosen), endpoint, install, (str(endpoint.socket.parent), *paths))
+
+
+def harness_agent(
+    parts: HarnessParts, chosen: HarnessConfig, engine: Engine, chat: Format, sampling: SamplingConfig
+) -> HarnessAgent:
+    """Return the agent of a run that a harness drives."""
+    policy = Policy(engine, chat, chosen.model_name, sampling.temperature, sampling.top_p)
+    limits = CallLimits(chosen.max_turns, chosen.max_tokens, chosen.attempt_tokens)
+    return HarnessAgent(parts.harness, parts.endpoint, policy, limits, chosen.attempt_seconds, "", parts.install)

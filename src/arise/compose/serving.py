@@ -1,0 +1,74 @@
+"""Serving outside of a run: a checkpoint through the endpoint, or a recording proxy in front of another server."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import FastAPI
+
+from arise.compose.registry import format_of
+from arise.compose.trained import trained_engine
+from arise.endpoint.app import create_app
+from arise.endpoint.policy import Policy
+from arise.endpoint.recording import Recorder
+from arise.endpoint.serving import running
+from arise.endpoint.sessions import CallLimits, Session, Sessions
+from arise.endpoint.upstream import recording_app
+from arise.errors import AriseError, Exit
+from arise.report.dashboard.serving import listen, require_token
+
+KEPT_CALLS = 1000
+Opened = Callable[[str], None]
+
+
+async def _serve(app: FastAPI, host: str, port: int, opened: Opened) -> None:
+    """Serve until cancelled; `opened` is told the base URL that clients use."""
+    listener = listen(host, port, "endpoint")
+    bound = listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    async with running(app, listener):
+        opened(f"http://{shown}:{bound}/v1")
+        await asyncio.Event().wait()
+
+
+async def serve_run(
+    folder: Path, iteration: int | None, host: str, port: int, token: str, max_tokens: int, opened: Opened
+) -> None:
+    """Serve a checkpoint of a run, sampled as its evaluations are, without any evolved skill."""
+    require_token(host, token, "endpoint")
+    async with trained_engine(folder, iteration) as (config, engine, at):
+        sampling = config.evaluation
+        model = f"{folder.resolve().name}-k{at:05d}"
+        policy = Policy(engine, format_of(engine), model, sampling.temperature, sampling.top_p)
+        session = Session(policy, CallLimits(0, max_tokens), "serve", config.train.seed, keep_calls=KEPT_CALLS)
+        sessions = Sessions()
+        if token:
+            session.token = token
+            sessions.add(session)
+        else:
+            sessions.anyone = session
+        try:
+            await _serve(create_app(sessions), host, port, opened)
+        finally:
+            await session.close()
+
+
+async def record(upstream: str, folder: Path, key_env: str, host: str, port: int, token: str, opened: Opened) -> None:
+    """Hand chat completions on to a server and keep every conversation as a file in `folder`."""
+    require_token(host, token, "endpoint")
+    key = os.environ.get(key_env, "") if key_env else ""
+    if key_env and not key:
+        raise AriseError(
+            "endpoint",
+            Exit.CONFIG,
+            f"the environment variable {key_env} is not set",
+            "nothing was served",
+            f"export {key_env}=..., or leave --key-env out to hand on the key of each client",
+        )
+    if not upstream.startswith(("http://", "https://")):
+        remedy = "give it as http://HOST:PORT/v1"
+        raise AriseError("endpoint", Exit.CONFIG, f"--upstream {upstream} is no URL", "nothing was served", remedy)
+    folder.mkdir(parents=True, exist_ok=True)
+    async with recording_app(upstream, key, Recorder(folder), token) as app:
+        await _serve(app, host, port, opened)

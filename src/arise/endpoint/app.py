@@ -1,0 +1,141 @@
+"""The routes: three dialects, with the key as bearer, as x-api-key or as the path prefix /r/KEY."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from arise.endpoint.dialects import chat, messages, responses
+from arise.endpoint.exchange import Answer, Ask, Body, Refused
+from arise.endpoint.sessions import Sessions
+from arise.endpoint.stream import KEEP_ALIVE_SECONDS, Event, named, streamed
+
+RETRY_HEADER = "x-stainless-retry-count"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One wire format as functions."""
+
+    read: Callable[[Body], Ask]
+    write: Callable[[Answer, Ask], dict[str, Any]]
+    events: Callable[[Answer, Ask], Iterable[Event]]
+    error: Callable[[Refused], dict[str, Any]]
+    keep_alive: str
+
+
+CHAT = Dialect(chat.read, chat.write, chat.events, chat.error, chat.KEEP_ALIVE)
+MESSAGES = Dialect(messages.read, messages.write, messages.events, messages.error, messages.KEEP_ALIVE)
+RESPONSES = Dialect(responses.read, responses.write, responses.events, responses.error, responses.KEEP_ALIVE)
+
+
+def create_app(sessions: Sessions, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> FastAPI:
+    """Build the application over a set of sessions; it offers no route that reads tokens of a rollout back."""
+    app = FastAPI(title="ARISE endpoint", openapi_url=None)
+
+    def serve(path: str, dialect: Dialect) -> None:
+        async def complete(request: Request) -> Response:
+            return await _complete(sessions, request, dialect, keep_alive_seconds)
+
+        for prefix in ("/v1", "/r/{token}/v1", "/r/{token}"):
+            app.post(prefix + path)(complete)
+
+    serve("/chat/completions", CHAT)
+    serve("/messages", MESSAGES)
+    serve("/responses", RESPONSES)
+
+    async def count(request: Request) -> Response:
+        return await _count(sessions, request)
+
+    async def models(request: Request) -> Response:
+        return _models(sessions, request)
+
+    for prefix in ("/v1", "/r/{token}/v1", "/r/{token}"):
+        app.post(prefix + "/messages/count_tokens")(count)
+        app.get(prefix + "/models")(models)
+    app.get("/healthz")(_healthy)
+    return app
+
+
+async def _healthy() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+def key_of(request: Request) -> str:
+    """Return the key of a request, from wherever its client puts it."""
+    bearer = request.headers.get("authorization", "")
+    given = bearer[7:] if bearer[:7].lower() == "bearer " else ""
+    return str(request.path_params.get("token") or request.headers.get("x-api-key") or given).strip()
+
+
+async def _complete(sessions: Sessions, request: Request, dialect: Dialect, every: float) -> Response:
+    try:
+        session = sessions.find(key_of(request))
+        body = await request.body()
+        ask = dialect.read(_parsed(body))
+    except Refused as refused:
+        return _refusal(dialect, refused)
+    marked = request.headers.get(RETRY_HEADER, "0").strip() not in ("", "0")
+    waiting = asyncio.ensure_future(session.answer(ask, body, marked))
+    try:
+        # A refusal within this time still gets its own status; afterwards a stream has begun.
+        await asyncio.wait({waiting}, timeout=every if ask.stream else None)
+        if waiting.done() and isinstance(error := waiting.exception(), Refused):
+            return _refusal(dialect, error)
+        if not ask.stream:
+            return Response(_dumped(dialect.write(waiting.result(), ask)), media_type="application/json")
+    except BaseException:
+        waiting.cancel()
+        raise
+    parts = streamed(waiting, lambda found: dialect.events(found, ask), _as_event(dialect), dialect.keep_alive, every)
+    return StreamingResponse(parts, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+
+
+def _as_event(dialect: Dialect) -> Callable[[BaseException], Iterable[Event]]:
+    def failed(error: BaseException) -> Iterable[Event]:
+        if not isinstance(error, Refused):
+            raise error
+        return [named("error", dialect.error(error))]
+
+    return failed
+
+
+async def _count(sessions: Sessions, request: Request) -> Response:
+    """Count the tokens of a request as it would be rendered; never recorded."""
+    try:
+        session = sessions.find(key_of(request))
+        ask = messages.read(_parsed(await request.body()))
+        return JSONResponse({"input_tokens": session.count(ask)})
+    except Refused as refused:
+        return _refusal(MESSAGES, refused)
+
+
+def _models(sessions: Sessions, request: Request) -> Response:
+    try:
+        model = sessions.find(key_of(request)).policy.model
+    except Refused as refused:
+        return _refusal(CHAT, refused)
+    entry = {"id": model, "object": "model", "created": 0, "owned_by": "arise"}
+    return JSONResponse({"object": "list", "data": [entry]})
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused("invalid", f"the body is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Refused("invalid", "the body must be a JSON object")
+    return value
+
+
+def _dumped(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _refusal(dialect: Dialect, refused: Refused) -> JSONResponse:
+    return JSONResponse(dialect.error(refused), refused.status)

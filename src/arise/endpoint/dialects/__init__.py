@@ -1,0 +1,1 @@
+"""The wire formats that harnesses speak, each a pure translation both ways."""

@@ -1,0 +1,176 @@
+"""Token-exact history of one rollout: a forest of sampled calls, grown by extension and never re-rendered.
+
+A request that continues a known call extends that call's ids. Any other request is rendered in full and branches off
+where its ids leave those that are stored: edited or compacted history and sub-agents open new rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from arise.endpoint.canonical import Path, key_of, matching, path_of, tools_key
+from arise.ports import Format
+from arise.types import Segment
+from arise.types.chat import Message, ToolSpec
+
+
+class Start(StrEnum):
+    """How the prompt of a call came about: as an extension, or rendered in full for one of three reasons."""
+
+    EXTENDED = "extended"
+    OPENING = "opening"
+    REWRITTEN = "rewritten"
+    UNEXTENDABLE = "unextendable"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The prompt of a request before it is sampled: `ids` in full, of which `parent` already holds the beginning."""
+
+    ids: tuple[int, ...]
+    parent: int | None
+    known: int
+    """How many of the ids belong to the parent and what is before it."""
+    start: Start
+    after: int | None
+    """The call that the messages continue; it differs from `parent` where its ids could not be extended."""
+    inputs: tuple[Message, ...]
+    """The messages behind `after`, all of them where there is none."""
+    path: Path
+    tools: bytes
+    has_tools: bool
+
+    @property
+    def opening(self) -> Path:
+        """The first messages, by which conversations of one rollout are told apart."""
+        return self.path[:2]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One sampled call: what was added to its parent's ids, what was sampled, and how the answer reads."""
+
+    number: int
+    parent: int | None
+    added: tuple[int, ...]
+    segment: Segment
+    reply: Message
+    start: Start
+    after: int | None
+    inputs: tuple[Message, ...]
+    path: Path
+    """Every message up to and including the reply."""
+    tools: bytes
+    has_tools: bool
+
+    @property
+    def request(self) -> tuple[int | None, tuple[int, ...]]:
+        """What was asked: equal for calls that sampled one prompt twice."""
+        return self.parent, self.added
+
+
+@dataclass
+class History:
+    """The calls of one rollout in the order of their commit; `format` renders and extends, nothing else has effects."""
+
+    format: Format
+    calls: list[Call] = field(default_factory=list)
+    saw_tools: bool = False
+    """Whether any request offered tools, also one that was not answered."""
+    _children: dict[int | None, list[int]] = field(default_factory=dict)
+
+    def plan(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Plan:
+        """Find the prompt of a request: the newest call that it continues, extended, or else a full rendering."""
+        self.saw_tools = self.saw_tools or bool(tools)
+        path, root = path_of(messages), tools_key(tools)
+        anchor = self._anchor(path, root)
+        tail = tuple(messages[len(anchor.path) :]) if anchor else ()
+        if anchor is None or not tail or any(message.role == "assistant" for message in tail):
+            why = self._why(path, root)
+            return self._rendered(
+                messages, tools, Plan((), None, 0, why, None, tuple(messages), path, root, bool(tools))
+            )
+        stored, number = self.ids(anchor.number), anchor.number
+        plan = Plan(stored, number, len(stored), Start.EXTENDED, number, tail, path, root, bool(tools))
+        longer = self.format.extend(stored, tail, tools)
+        if longer is not None and tuple(longer[: len(stored)]) == stored:
+            return replace(plan, ids=tuple(longer))
+        return self._rendered(messages, tools, replace(plan, start=Start.UNEXTENDABLE))
+
+    def commit(self, plan: Plan, segment: Segment, reply: Message) -> Call:
+        """Append one sampled call; calls that were planned side by side become siblings."""
+        call = Call(
+            len(self.calls),
+            plan.parent,
+            plan.ids[plan.known :],
+            segment,
+            reply,
+            plan.start,
+            plan.after,
+            plan.inputs,
+            (*plan.path, key_of(reply)),
+            plan.tools,
+            plan.has_tools,
+        )
+        self.calls.append(call)
+        self._children.setdefault(plan.parent, []).append(call.number)
+        return call
+
+    def ids(self, number: int) -> tuple[int, ...]:
+        """Return all ids up to and including what a call sampled."""
+        parts = [(*call.added, *call.segment.ids) for call in self.lineage(number)]
+        return tuple(i for part in parts for i in part)
+
+    def lineage(self, number: int) -> list[Call]:
+        """Return a call with its ancestors, oldest first."""
+        found: list[Call] = []
+        at: int | None = number
+        while at is not None:
+            found.append(self.calls[at])
+            at = self.calls[at].parent
+        return found[::-1]
+
+    def children(self, number: int | None) -> Sequence[int]:
+        """Return the calls that continue a call; those that begin a conversation for None."""
+        return self._children.get(number, ())
+
+    def leaves(self) -> Iterator[Call]:
+        """Yield the calls that nothing continues, oldest first."""
+        return (call for call in self.calls if not self.children(call.number))
+
+    def _anchor(self, path: Path, root: bytes) -> Call | None:
+        """Find the deepest call whose every message is resent; the newest of several."""
+        fits = (call for call in self.calls if call.tools == root and len(call.path) <= len(path))
+        for call in sorted(fits, key=lambda call: (-len(call.path), -call.number)):
+            if matching(call.path, path) == len(call.path):
+                return call
+        return None
+
+    def _why(self, path: Path, root: bytes) -> Start:
+        """A conversation that shares its opening with a known one was rewritten; any other is a new one."""
+        known = (call for call in self.calls if call.tools == root)
+        shared = any(matching(call.path, path) >= len(path[:2]) for call in known)
+        return Start.REWRITTEN if shared else Start.OPENING
+
+    def _rendered(self, messages: Sequence[Message], tools: Sequence[ToolSpec], plan: Plan) -> Plan:
+        """Render everything and branch off behind the deepest call whose ids the rendering begins with."""
+        ids = tuple(self.format.prompt(messages, tools))
+        parent, known = self._token_equal(ids)
+        return replace(plan, ids=ids, parent=parent, known=known)
+
+    def _token_equal(self, ids: tuple[int, ...]) -> tuple[int | None, int]:
+        best: tuple[int | None, int] = (None, 0)
+        open_ends = [best]
+        while open_ends:
+            parent, known = open_ends.pop()
+            if known > best[1]:
+                best = parent, known
+            ends = ((number, self._end(number, ids, known)) for number in self.children(parent))
+            open_ends += [(number, end) for number, end in ends if end is not None and end < len(ids)]
+        return best
+
+    def _end(self, number: int, ids: tuple[int, ...], at: int) -> int | None:
+        """Where a call ends in `ids`, if they hold it at this place."""
+        call = self.calls[number]
+        own = (*call.added, *call.segment.ids)
+        return at + len(own) if ids[at : at + len(own)] == own else None

@@ -1,0 +1,83 @@
+"""Running the endpoint inside this process: on a unix socket for sandboxes, or on a TCP port."""
+
+import asyncio
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from arise.endpoint.app import create_app
+from arise.endpoint.sessions import Session, Sessions
+
+SOCKET = "endpoint.sock"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A running endpoint: where it listens, and its sessions."""
+
+    socket: Path
+    sessions: Sessions = field(default_factory=Sessions)
+
+    @asynccontextmanager
+    async def session(self, session: Session) -> AsyncIterator[Session]:
+        """Accept a session's key for as long as its rollout runs."""
+        self.sessions.add(session)
+        try:
+            yield session
+        finally:
+            await self.sessions.end(session)
+
+
+class Server(uvicorn.Server):
+    """A server that leaves signals to the process around it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take no signal."""
+        yield
+
+
+def server_of(app: FastAPI) -> Server:
+    """Return a server without access log, web sockets or limits on the size of a body."""
+    settings = uvicorn.Config(
+        app,
+        ws="none",
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        server_header=False,
+        lifespan="off",
+    )
+    return Server(settings)
+
+
+@asynccontextmanager
+async def running(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve an application on a socket in the background of this event loop."""
+    server = server_of(app)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.005)
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+        listener.close()
+
+
+@asynccontextmanager
+async def on_socket() -> AsyncIterator[Endpoint]:
+    """Serve on a unix socket in a folder of its own, removed at the end; sandboxes bind it by its path."""
+    with tempfile.TemporaryDirectory(prefix="arise-endpoint-") as folder:
+        endpoint = Endpoint(Path(folder) / SOCKET)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(endpoint.socket))
+        async with running(create_app(endpoint.sessions), listener):
+            yield endpoint

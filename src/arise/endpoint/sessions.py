@@ -1,0 +1,214 @@
+"""Sessions: one rollout's key, its history and limits. Each key is random and ends with its rollout.
+
+Every answer is committed to the history before the client sees any of it. A request that its client marks as a retry
+gets the same answer again; an equal request without the mark is another sample.
+"""
+
+import asyncio
+import secrets
+import time
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from arise.endpoint.exchange import Answer, Ask, Refused
+from arise.endpoint.history import History, Plan
+from arise.endpoint.policy import Policy
+from arise.ports import FormatError
+from arise.types import Segment, StopReason
+from arise.types.chat import Message
+
+PREFIX = "arise-"
+PROMPT_END = 32
+"""How much of a prompt a format needs to read what follows it."""
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """What one rollout may use: calls, tokens of one answer, tokens of all answers together (0 is without limit)."""
+
+    calls: int = 0
+    tokens_per_call: int = 4096
+    tokens: int = 0
+
+
+@dataclass
+class Session:
+    """The conversation of one rollout with the policy."""
+
+    policy: Policy
+    limits: CallLimits = field(default_factory=CallLimits)
+    conversation: str = ""
+    seed: int = 0
+    guidance: str = ""
+    """Text that is appended to the system message of the agent's conversations."""
+    keep_calls: int = 0
+    """After so many calls earlier conversations are forgotten: for a server, whose sessions never end."""
+    token: str = field(default_factory=lambda: PREFIX + secrets.token_urlsafe(24))
+    history: History = field(init=False)
+    stop: StopReason | None = None
+    """The limit that ended the session, if one did."""
+    overflowed: bool = False
+    """Whether the last call did not fit into the window."""
+    fault: str = ""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set as soon as no further call will be answered."""
+    _answers: dict[bytes, asyncio.Task[Answer]] = field(default_factory=dict)
+    _running: set[asyncio.Task[Answer]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.history = History(self.policy.format)
+
+    async def answer(self, ask: Ask, body: bytes, marked_retry: bool = False) -> Answer:
+        """Answer a request, or repeat the answer that a marked retry asks for; raise Refused.
+
+        Sampling goes on when the client leaves, so that a retry finds its answer.
+        """
+        digest = blake2b(body, digest_size=16).digest()
+        known = self._answers.get(digest) if marked_retry else None
+        if known is None or (known.done() and (known.cancelled() or known.exception())):
+            known = asyncio.get_running_loop().create_task(self._answer(ask))
+            self._answers[digest] = known
+            self._running.add(known)
+            known.add_done_callback(self._finished)
+        return await asyncio.shield(known)
+
+    def count(self, ask: Ask) -> int:
+        """Count the tokens of a request's prompt; nothing is recorded."""
+        try:
+            self.policy.require_fits(ask.messages)
+            return len(self.policy.format.prompt(self._guided(ask), ask.tools))
+        except FormatError as error:
+            raise Refused("invalid", str(error), "messages") from None
+
+    def _finished(self, task: asyncio.Task[Answer]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # a client that left does not fetch it
+
+    async def _answer(self, ask: Ask) -> Answer:
+        self._require_open()
+        if self.keep_calls and len(self.history.calls) >= self.keep_calls:
+            self.history = History(self.policy.format)
+            self._answers.clear()
+        history, plan = self.history, self._plan(ask)
+        segment = await self._sample(plan, self._budget(ask))
+        if segment.finish == "context" and not segment.ids:
+            self.overflowed = True
+            raise self.policy.too_long(len(plan.ids))
+        read = self.policy.format.read(segment.ids, ask.tools, plan.ids[-PROMPT_END:])
+        number = len(history.calls)
+        calls = tuple(replace(call, id=f"call_{number:05d}_{n}") for n, call in enumerate(read.calls))
+        reply = Message("assistant", read.text, read.reasoning, calls)
+        history.commit(plan, segment, reply)
+        self.overflowed = segment.finish == "context"
+        return Answer(
+            number,
+            int(time.time()),
+            self.policy.model,
+            reply,
+            "stop" if segment.finish == "stop" else "length",
+            plan.ids,
+            segment.ids,
+            segment.logprobs,
+            tuple(self.policy.format.text([i]) for i in segment.ids) if ask.logprobs else (),
+        )
+
+    def _require_open(self) -> None:
+        if self.over.is_set():
+            raise Refused("ended", self.fault or f"this rollout has ended ({self.stop or 'closed'})")
+        if self.limits.calls and len(self.history.calls) >= self.limits.calls:
+            raise self._ended(StopReason.TURN_LIMIT, f"the limit of {self.limits.calls} turns is reached")
+
+    def _plan(self, ask: Ask) -> Plan:
+        if not ask.messages or ask.messages[-1].role == "assistant":
+            raise Refused("invalid", "the last message must not be the assistant's", "messages")
+        messages = self._guided(ask)
+        try:
+            self.policy.require_fits(messages)
+            plan = self.history.plan(messages, ask.tools)
+        except FormatError as error:
+            raise Refused("invalid", str(error), "messages") from None
+        except Refused:
+            self.overflowed = True
+            raise
+        if len(plan.ids) >= self.policy.window:
+            self.overflowed = True
+            raise self.policy.too_long(len(plan.ids))
+        return plan
+
+    def _guided(self, ask: Ask) -> tuple[Message, ...]:
+        """Append the guidance to the system message; not in side calls, which have no tools while the agent has."""
+        if not self.guidance or (self.history.saw_tools and not ask.tools):
+            return ask.messages
+        leading = next((n for n, message in enumerate(ask.messages) if message.role != "system"), len(ask.messages))
+        if not leading:
+            return (Message("system", self.guidance), *ask.messages)
+        last = ask.messages[leading - 1]
+        guided = replace(last, text=f"{last.text}\n\n{self.guidance}")
+        return (*ask.messages[: leading - 1], guided, *ask.messages[leading:])
+
+    def _budget(self, ask: Ask) -> int:
+        most = min(self.limits.tokens_per_call, ask.max_tokens or self.limits.tokens_per_call)
+        if not self.limits.tokens:
+            return most
+        left = self.limits.tokens - sum(len(call.segment.ids) for call in self.history.calls)
+        if left <= 0:
+            raise self._ended(StopReason.TOKEN_LIMIT, f"the limit of {self.limits.tokens} tokens is reached")
+        return min(most, left)
+
+    async def _sample(self, plan: Plan, budget: int) -> Segment:
+        opening = blake2b(b"".join(key.digest for key in plan.opening) + plan.tools, digest_size=8).hexdigest()
+        again = sum(call.request == (plan.parent, plan.ids[plan.known :]) for call in self.history.calls)
+        conversation = f"{self.conversation}/{opening}" + (f"/{again}" if again else "")
+        try:
+            return await self.policy.sample(plan.ids, budget, conversation, self.seed)
+        except Exception as error:  # the boundary to the engine: whatever it raises, this rollout has a hole
+            self.fault = f"the policy could not answer: {type(error).__name__}: {error}"
+            self.over.set()
+            raise Refused("unavailable", self.fault) from error
+
+    def _ended(self, stop: StopReason, said: str) -> Refused:
+        self.stop = stop
+        self.over.set()
+        return Refused("limit", said)
+
+    async def close(self) -> None:
+        """Answer no further call and let go of those that are still sampled."""
+        self.over.set()
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        self._answers.clear()
+
+
+@dataclass
+class Sessions:
+    """The sessions by key; a key that was revoked is remembered, so that late calls are told."""
+
+    open: dict[str, Session] = field(default_factory=dict)
+    anyone: Session | None = None
+    """The session of every call whose key is unknown, where no key is asked for."""
+    revoked: set[str] = field(default_factory=set)
+
+    def find(self, token: str) -> Session:
+        """Return the session of a key; raise Refused for one that is unknown or has ended."""
+        found = self.open.get(token)
+        if found is not None:
+            return found
+        if token in self.revoked:
+            raise Refused("ended", "this rollout has ended: its key is no longer valid")
+        if self.anyone is not None:
+            return self.anyone
+        raise Refused("key", "the API key is missing or unknown")
+
+    def add(self, session: Session) -> Session:
+        """Accept the key of a session."""
+        self.open[session.token] = session
+        return session
+
+    async def end(self, session: Session) -> None:
+        """Revoke a session's key."""
+        if self.open.pop(session.token, None) is not None:
+            self.revoked.add(session.token)
+        await session.close()

@@ -1,0 +1,1 @@
+"""Agent harnesses as data, and what installs and runs them: each drives the policy through the endpoint."""

@@ -1,0 +1,121 @@
+"""Installing harnesses, each into a folder of its own below the ARISE cache; sandboxes see it read-only."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.engines.local.pretrained import cache_root
+from arise.errors import AriseError, Exit
+from arise.harnesses.spec import Harness, harness, names
+
+MARKER = "installed.json"
+INSTALL_SECONDS = 1800.0
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether a harness can be used here, and if not, what to do."""
+
+    name: str
+    usable: bool
+    said: str
+    remedy: str = ""
+
+
+def folder_of(name: str) -> Path:
+    """Return where a harness is installed."""
+    return cache_root() / "harnesses" / name
+
+
+def require(name: str) -> Harness:
+    """Return a harness that ships, or say which there are."""
+    try:
+        return harness(name)
+    except KeyError:
+        raise AriseError(
+            "harness",
+            Exit.CONFIG,
+            f"there is no harness {name!r}",
+            "nothing was installed",
+            f"name one of: {', '.join(names())}; for any other set agent.kind = 'command'",
+        ) from None
+
+
+def status(name: str) -> Status:
+    """Say whether a harness is installed as its specification asks."""
+    spec, folder = require(name), folder_of(name)
+    remedy = f"arise harness install {name}"
+    if spec.installer == "none":
+        return Status(name, True, "needs no installation")
+    if not (folder / MARKER).is_file() or not (folder / spec.program).exists():
+        return Status(name, False, "not installed", remedy)
+    packages = json.loads((folder / MARKER).read_text()).get("packages")
+    if packages != list(spec.packages):
+        return Status(name, False, f"installed as {' '.join(packages or ())}, wanted {' '.join(spec.packages)}", remedy)
+    missing = missing_program(spec)
+    return Status(name, not missing, missing or f"{' '.join(spec.packages)} in {folder}", _get_node if missing else "")
+
+
+_get_node = "install Node.js 20 or newer with npm"
+
+
+def missing_program(spec: Harness) -> str:
+    """Name the program that a harness runs on and that is not here, "" if none is missing."""
+    return "Node.js is not installed" if spec.installer == "npm" and shutil.which("node") is None else ""
+
+
+def seen_paths(name: str) -> tuple[Path, ...]:
+    """Return the folders that a sandbox must see for a harness to run."""
+    spec = require(name)
+    if spec.installer == "none":
+        return ()
+    program = Path(sys.base_prefix if spec.installer == "pip" else shutil.which("node") or "").resolve()
+    outside = () if program.is_relative_to("/usr") else (program if spec.installer == "pip" else program.parents[1],)
+    return (folder_of(name), *outside)
+
+
+def install(name: str, say: Say) -> Status:
+    """Install a harness; what an interrupted installation left is removed first."""
+    spec, folder = require(name), folder_of(name)
+    if spec.installer == "none" or status(name).usable:
+        return status(name)
+    if spec.installer == "npm" and shutil.which("npm") is None:
+        raise AriseError(
+            "harness", Exit.ENGINE, f"{name} needs npm, which is not here", "nothing was installed", _get_node
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    say(f"installing {' '.join(spec.packages)} into {folder}")
+    if spec.installer == "pip":
+        _run(name, [sys.executable, "-m", "venv", str(folder)])
+        _run(name, [str(folder / "bin" / "pip"), "install", "--quiet", *spec.packages])
+    else:
+        _run(name, ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *spec.packages])
+    if not (folder / spec.program).exists():
+        raise _failed(name, f"its packages hold no {spec.program}")
+    (folder / MARKER).write_text(json.dumps({"packages": list(spec.packages)}))
+    return status(name)
+
+
+def _run(name: str, command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise _failed(name, f"{command[0]} did not end within {INSTALL_SECONDS:g} s") from None
+    if done.returncode:
+        raise _failed(name, (done.stderr or done.stdout).strip()[-1000:])
+
+
+def _failed(name: str, why: str) -> AriseError:
+    return AriseError(
+        "harness",
+        Exit.ENGINE,
+        f"{name} could not be installed: {why}",
+        "it cannot be used",
+        "check the network or the package registry, then repeat the command",
+    )
