@@ -10,9 +10,9 @@ import torch
 
 from arise.config import SmallModel
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import LoadedModel
-from arise.engines.small_model import small_model
+from arise.engines.local import LocalEngine
+from arise.engines.local.models import LoadedModel
+from arise.engines.local.small_model import small_model
 from arise.types import SamplingParams, Tokens
 from benchmarks.side_by_side import ROUNDS
 
@@ -44,7 +44,7 @@ def conversations(
 OBSERVATION = "exit code 0, 3 lines of output were written to out.txt"
 
 
-async def converse(engine: EmbeddedEngine, name: str, ids: list[int], lengths: Sequence[int], seed: int) -> Tokens:
+async def converse(engine: LocalEngine, name: str, ids: list[int], lengths: Sequence[int], seed: int) -> Tokens:
     """Take turns of the given lengths as fast as the engine answers."""
     chat = ChatFormat(engine.tokenizer)
     generated, logprob = [False] * len(ids), [0.0] * len(ids)
@@ -59,19 +59,19 @@ async def converse(engine: EmbeddedEngine, name: str, ids: list[int], lengths: S
     return Tokens(np.array(so_far), mask, np.array(logprob[:end]), mask - 1)
 
 
-async def all_conversations(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> list[Tokens]:
+async def all_conversations(engine: LocalEngine, prompts: Prompts, lengths: Lengths, seed: int) -> list[Tokens]:
     """All conversations at once."""
     work = [converse(engine, f"{seed}/{i}", ids, lengths[i], seed) for i, ids in enumerate(prompts)]
     return await asyncio.gather(*work)
 
 
-def cold_rounds(engine: EmbeddedEngine, count: int, groups: int, prompt_tokens: int) -> list[list[list[int]]]:
+def cold_rounds(engine: LocalEngine, count: int, groups: int, prompt_tokens: int) -> list[list[list[int]]]:
     """Prompts for each round that no cache of an earlier round covers."""
     words = ("work", "shell", "answer", "task")
     return [conversations(engine.tokenizer, count, groups, prompt_tokens, words[i]) for i in range(ROUNDS + 1)]
 
 
-def run_ours(engine: EmbeddedEngine, rounds: Sequence[Prompts], lengths: Lengths, seed: int) -> None:
+def run_ours(engine: LocalEngine, rounds: Sequence[Prompts], lengths: Lengths, seed: int) -> None:
     """Sample on cold caches."""
     asyncio.run(all_conversations(engine, rounds[seed], lengths, seed))
 

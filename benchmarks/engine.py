@@ -25,9 +25,9 @@ import numpy as np
 import torch
 
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import load
-from arise.engines.pretrained import available
+from arise.engines.local import LocalEngine
+from arise.engines.local.models import load
+from arise.engines.local.pretrained import available
 from arise.types import Example, LossSpec, OptimSpec, Tokens
 from benchmarks.conversations import (
     OBSERVATION,
@@ -47,13 +47,13 @@ THREADS = torch.get_num_threads()
 NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
 
 
-def small_engine(**options: Any) -> EmbeddedEngine:
+def small_engine(**options: Any) -> LocalEngine:
     """The small model under the engine."""
     loaded = fresh_model()
-    return EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, threads=THREADS, **options)
+    return LocalEngine(loaded.model, loaded.tokenizer, end_ids=NEVER, threads=THREADS, **options)
 
 
-def beside(engine: EmbeddedEngine, work: Callable[[int], object]) -> Callable[[int], object]:
+def beside(engine: LocalEngine, work: Callable[[int], object]) -> Callable[[int], object]:
     """The same work, done on the engine's thread."""
     return lambda turn: engine._scheduler.run_now(partial(work, turn))
 
@@ -118,7 +118,7 @@ def update() -> None:
     )
 
 
-def iteration(engine: EmbeddedEngine, prompts: Prompts, lengths: Lengths, seed: int) -> None:
+def iteration(engine: LocalEngine, prompts: Prompts, lengths: Lengths, seed: int) -> None:
     """Sample one conversation a prompt, update, publish."""
 
     async def run() -> None:
@@ -209,7 +209,7 @@ def smollm2() -> None:
         print("\nSmolLM2: not compared, run `arise models pull smollm2-135m` first")
         return
     loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
-    engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER, threads=THREADS)
+    engine = LocalEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER, threads=THREADS)
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
     for turns, length in ((1, 32), (4, 32)):
         asyncio.run(engine.publish())  # forgets the rounds before

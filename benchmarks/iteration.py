@@ -23,7 +23,7 @@ import psutil
 
 from arise.compose.build import open_run
 from arise.config.file import load_config
-from arise.engines.scheduler import Scheduler
+from arise.engines.local.scheduler import Scheduler
 from arise.observe.terminal import Display
 from arise.rollouts.verifier import Verifier
 from arise.run.reader import RunReader

@@ -7,11 +7,13 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 
+from tests.verifiers import bubblewrap_verifier
+
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
 from arise.sandbox.launch import start
 from arise.tasks import TaskDir
-from arise.types import Task
+from arise.types import Place, Task
 
 ROUNDS = 40
 SETTLE = 0.1  # until the pool is full again, so that its refilling is not measured along
@@ -32,11 +34,11 @@ def row(name: str, milliseconds: list[float]) -> str:
 async def one_at_a_time(files: Path, tests: TaskDir) -> list[str]:
     """Each step of a rollout by itself, on an otherwise idle machine."""
     steps: dict[str, list[float]] = {"cold": [], "open": [], "run": [], "verify": [], "close": []}
-    async with BubblewrapPool(4) as pool, Verifier(4) as verifier:
+    async with BubblewrapPool(4) as pool, bubblewrap_verifier(4) as verifier:
         for _ in range(ROUNDS):
             await asyncio.sleep(SETTLE)
             begun = time.perf_counter()
-            box = await pool.open(files)
+            box = await pool.open(Place(files))
             steps["open"].append((time.perf_counter() - begun) * 1000)
             await asyncio.sleep(SETTLE)
             steps["run"] += [await timed(box.run("echo 42 > answer.txt", 10)) for _ in range(5)]
@@ -60,7 +62,7 @@ async def one_at_a_time(files: Path, tests: TaskDir) -> list[str]:
 async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: TaskDir) -> float:
     """Milliseconds of a whole rollout: open, five commands, verify, close."""
     begun = time.perf_counter()
-    box = await pool.open(files)
+    box = await pool.open(Place(files))
     for _ in range(5):
         await box.run("echo 42 > answer.txt", 60)
     result = await verifier.verify(box, tests)
@@ -71,7 +73,7 @@ async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: 
 
 async def all_at_once(count: int, files: Path, tests: TaskDir) -> list[str]:
     """Many whole rollouts at the same time; the pools are smaller than their number."""
-    async with BubblewrapPool(8) as pool, Verifier(8) as verifier:
+    async with BubblewrapPool(8) as pool, bubblewrap_verifier(8) as verifier:
         await asyncio.sleep(1)
         begun = time.perf_counter()
         taken = await asyncio.gather(*(rollout(pool, verifier, files, tests) for _ in range(count)))

@@ -8,8 +8,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+from arise.compose.sandboxes import trial_pools
 from arise.rollouts.oracle import check_task
-from arise.rollouts.verifier import Verifier
 from arise.tasks import load_corpus
 
 TASK = """\
@@ -45,9 +45,9 @@ def write_task(folder: Path, name: str, numbers: list[int]) -> None:
 
 async def check(folder: Path) -> int:
     problems = 0
-    async with Verifier(2) as verifier:
+    async with trial_pools(2) as pools:
         for task in load_corpus(folder):
-            found = await check_task(task, verifier)
+            found = await check_task(task, pools)
             problems += len(found)
             print(task.task.id, "sound" if not found else "; ".join(map(str, found)))
     return problems

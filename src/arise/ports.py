@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from arise.types import (
+    BARE,
     Capabilities,
     CommandResult,
     Draw,
@@ -14,6 +15,7 @@ from arise.types import (
     LossSpec,
     OptimSpec,
     Pair,
+    Place,
     PolicyRef,
     Pool,
     RefinementRecord,
@@ -21,11 +23,16 @@ from arise.types import (
     Rewrite,
     Rollout,
     SamplingParams,
+    SandboxCapabilities,
     Segment,
     Selection,
+    ShownSkill,
     StepStats,
     Task,
     Tokens,
+    Trajectory,
+    VerifierJob,
+    VerifierRun,
 )
 
 
@@ -94,20 +101,81 @@ class PolicyLost(Exception):  # noqa: N818 - what happened, not which class of e
     """The policy could not be reached: an infrastructure fault, never something that it did."""
 
 
+class TreeRefused(Exception):  # noqa: N818 - what happened, not which class of error it is
+    """Files of an attempt cannot be copied whole: the agent's doing, never a fault; the message says what is wrong."""
+
+
 class Sandbox(Protocol):
-    """A confined place with a working directory; commands run one at a time, closing leaves no process behind."""
+    """A confined place with a working directory; commands run one at a time, closing leaves no process behind.
+
+    Every method raises SandboxLost when the sandbox itself fails.
+    """
 
     @property
     def workdir(self) -> str: ...
-    @property
-    def files(self) -> Path: ...
-    async def run(self, command: str, timeout: float) -> CommandResult: ...
-    async def end(self) -> None: ...
-    async def close(self) -> None: ...
+    async def run(
+        self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None
+    ) -> CommandResult:
+        """Run one shell command in the working directory; `env` is added to the environment of the sandbox."""
+        ...
+
+    async def put(self, source: Path, target: str) -> None:
+        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+        ...
+
+    async def get(self, source: str, target: Path) -> tuple[str, ...]:
+        """Copy a file or the content of a folder inside to the host path `target`; return what was left out.
+
+        It may be the work of an agent: follow no link in it. Raises FileNotFoundError when there is nothing at
+        `source`, and TreeRefused when it cannot be copied whole.
+        """
+        ...
+
+    async def reach(self, url: str) -> str:
+        """Return the URL under which commands inside reach an endpoint that the host knows as `url`."""
+        ...
+
+    async def end(self) -> None:
+        """End every process of the sandbox and return when they are dead; the files stay until `close`."""
+        ...
+
+    async def close(self) -> None:
+        """End every process and release everything the sandbox holds."""
+        ...
 
 
 class SandboxPool(Protocol):
-    """Hands out fresh sandboxes holding a copy of `files`; raises SandboxLost, an infrastructure fault."""
+    """Hands out fresh sandboxes; raises SandboxLost, an infrastructure fault."""
 
-    async def open(self, files: Path | None = None, skip: Collection[str] = ()) -> Sandbox: ...
+    @property
+    def capabilities(self) -> SandboxCapabilities: ...
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Limits that this machine does not enforce, for the record of the run."""
+        ...
+
+    async def open(self, place: Place = BARE) -> Sandbox: ...
     async def close(self) -> None: ...
+
+
+class VerifierPool(Protocol):
+    """Runs the tests of a task on the files that an attempt left, in sandboxes where its agent never was."""
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
+        """Copy the files of an ended attempt into a fresh sandbox and run test.sh there.
+
+        Only test.sh and its own programs can write the reward files that the result holds.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Agent(Protocol):
+    """Makes one attempt at a task in a sandbox."""
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory: ...

@@ -9,7 +9,7 @@ from arise.config import AgentConfig, Config
 from arise.config.evaluation import EvaluationConfig
 from arise.config.file import differences, load_config
 from arise.config.schema import TasksChoice
-from arise.engines.pretrained import PULLABLE
+from arise.engines.local.pretrained import PULLABLE
 from arise.report.figures.draw import FIGURES
 from tests.architecture.test_paper_map import ROOT, code, table
 
@@ -54,7 +54,7 @@ def test_no_shipped_configuration_trains_a_large_model() -> None:
 
 
 def test_one_engine() -> None:
-    assert classes("train_step", "publish", "load_state") == {"EmbeddedEngine"}
+    assert classes("train_step", "publish", "load_state") == {"LocalEngine"}
     assert Config().train.max_staleness == 0
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import LoadedModel
-from arise.engines.small_model import small_model
-from arise.engines.weights import LoraSpec, with_adapters
+from arise.engines.local import LocalEngine
+from arise.engines.local.models import LoadedModel
+from arise.engines.local.small_model import small_model
+from arise.engines.local.weights import LoraSpec, with_adapters
 
 CORPUS = [
     "list the files, read each of them, then count the words and write the answer down " * 8,
     "0 1 2 3 4 5 6 7 8 9 ",
 ]
 LORA = LoraSpec(rank=4, alpha=8)
-EngineMaker = Callable[..., EmbeddedEngine]
+EngineMaker = Callable[..., LocalEngine]
 
 
 def tiny_model(seed: int = 0, context_length: int = 512, scale: float = 4.0) -> LoadedModel:
@@ -37,12 +37,12 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def make_engine(kind: str) -> Iterator[EngineMaker]:
     """Builds engines of this kind; equal arguments give equal engines."""
-    made: list[EmbeddedEngine] = []
+    made: list[LocalEngine] = []
 
-    def make(*, seed: int = 0, context_length: int = 512, scale: float = 4.0, **options: Any) -> EmbeddedEngine:
+    def make(*, seed: int = 0, context_length: int = 512, scale: float = 4.0, **options: Any) -> LocalEngine:
         loaded = tiny_model(seed, context_length, scale)
         options = {"lora": LORA if kind == "lora" else None, "fast": kind != "generic"} | options
-        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, **options)
+        engine = LocalEngine(loaded.model, loaded.tokenizer, **options)
         made.append(engine)
         return engine
 

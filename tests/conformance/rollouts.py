@@ -8,20 +8,20 @@ import numpy as np
 import torch
 
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
+from arise.engines.local import LocalEngine
 from arise.types import Example, SamplingParams, Segment, Tokens
 
 SYSTEM = "list the files, then count the words in each of them and write the answer down"
 
 
-def opening(engine: EmbeddedEngine, text: str) -> list[int]:
+def opening(engine: LocalEngine, text: str) -> list[int]:
     """The prompt of a new conversation."""
     chat = ChatFormat(engine.tokenizer)
     return chat.prompt([{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}])
 
 
 async def converse(
-    engine: EmbeddedEngine,
+    engine: LocalEngine,
     name: str,
     text: str,
     turns: int = 3,
@@ -55,7 +55,7 @@ def row_of(ids: Sequence[int], marks: Sequence[tuple[int, Segment]]) -> Tokens:
     return Tokens(np.array(ids), generated, logprob, version)
 
 
-async def rollouts(engine: EmbeddedEngine, count: int = 6, seed: int = 0, temperature: float = 1.0) -> list[Example]:
+async def rollouts(engine: LocalEngine, count: int = 6, seed: int = 0, temperature: float = 1.0) -> list[Example]:
     """A batch with advantages of both signs and conversations of different lengths."""
     work = [
         converse(engine, f"r{i}", "count " * (1 + i), turns=1 + i % 3, seed=seed, temperature=temperature)

@@ -11,8 +11,8 @@ import pytest
 from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import converse
 
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.small_model import small_model
+from arise.engines.local import LocalEngine
+from arise.engines.local.small_model import small_model
 from arise.types import SamplingParams, Segment
 
 TEXTS = ["count", "read " * 30, "list " * 70, "write the answer", "", "0 1 2 3 " * 30]
@@ -60,7 +60,7 @@ def test_long_prompts_sample_the_same_bits_with_any_number_of_threads(threads: i
 
     def sampled(numbers: range) -> list[Segment]:
         loaded = small_model(["a b c"], vocabulary=270)
-        engine = EmbeddedEngine(loaded.model, loaded.tokenizer, threads=threads, end_ids=[1 << 30])
+        engine = LocalEngine(loaded.model, loaded.tokenizer, threads=threads, end_ids=[1 << 30])
 
         async def run() -> list[list[Segment]]:
             return await asyncio.gather(
@@ -81,9 +81,9 @@ SCRIPT = """
 import asyncio, hashlib
 from tests.conformance.conftest import tiny_model
 from tests.conformance.rollouts import converse
-from arise.engines.embedded import EmbeddedEngine
+from arise.engines.local import LocalEngine
 loaded = tiny_model()
-engine = EmbeddedEngine(loaded.model, loaded.tokenizer, threads=2)
+engine = LocalEngine(loaded.model, loaded.tokenizer, threads=2)
 async def run():
     return await asyncio.gather(*(converse(engine, f"n{i}", "count " * i) for i in range(5)))
 print(hashlib.sha256(repr([segments for _, segments in asyncio.run(run())]).encode()).hexdigest())

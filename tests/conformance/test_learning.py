@@ -7,8 +7,8 @@ import pytest
 from tests.conformance.rollouts import row_of
 
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.small_model import small_model
+from arise.engines.local import LocalEngine
+from arise.engines.local.small_model import small_model
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams
 
 CONTEXTS = ("red", "blue", "green", "white", "black", "brown", "pink", "gold")
@@ -20,7 +20,7 @@ GROUP = 16
 async def mean_rewards(seed: int, shuffled: bool, updates: int = 60) -> list[float]:
     """In each context other tokens pay: the policy must read its prompt."""
     loaded = small_model([" ".join(CONTEXTS)], vocabulary=270, hidden=64, layers=2, context_length=64, seed=seed)
-    engine = EmbeddedEngine(loaded.model, loaded.tokenizer, end_ids=[0])
+    engine = LocalEngine(loaded.model, loaded.tokenizer, end_ids=[0])
     chat, random = ChatFormat(loaded.tokenizer), np.random.default_rng(seed)
     pays = {context: random.permutation(len(loaded.tokenizer)) % PAYS == 0 for context in CONTEXTS}
     means = []

@@ -11,7 +11,7 @@ import torch
 from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import converse, full_logprobs, opening, row_of
 
-from arise.engines.weights import plain_model
+from arise.engines.local.weights import plain_model
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Segment, Tokens
 
 Reference = Callable[[Path], Any]

@@ -9,9 +9,9 @@ from tests.conformance.rollouts import converse, full_logprobs
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import load
-from arise.engines.pretrained import pull
+from arise.engines.local import LocalEngine
+from arise.engines.local.models import load
+from arise.engines.local.pretrained import pull
 from arise.types import Example, LossSpec, OptimSpec, SamplingParams
 
 
@@ -20,7 +20,7 @@ from arise.types import Example, LossSpec, OptimSpec, SamplingParams
 def test_two_updates_export_and_chat(tmp_path: Path) -> None:
     pull("smollm2-135m")
     loaded = load("smollm2-135m")
-    engine = EmbeddedEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, token_budget=1024)
+    engine = LocalEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, token_budget=1024)
 
     async def run() -> None:
         for iteration in range(2):

@@ -10,14 +10,14 @@ from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import opening, rollouts
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.weights import LoraSpec
+from arise.engines.local import LocalEngine
+from arise.engines.local.weights import LoraSpec
 from arise.types import LossSpec, OptimSpec, SamplingParams
 
 OPTIM = OptimSpec(learning_rate=3e-3, warmup_updates=4)
 
 
-async def iterate(engine: EmbeddedEngine, iterations: range) -> None:
+async def iterate(engine: LocalEngine, iterations: range) -> None:
     for iteration in iterations:
         await engine.train_step(await rollouts(engine, seed=iteration), LossSpec(), OPTIM)
         await engine.publish()

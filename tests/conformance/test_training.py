@@ -13,7 +13,7 @@ from tests.conformance.conftest import EngineMaker
 from tests.conformance.rollouts import full_logprobs, moved, rollouts
 
 from arise.engines.faults import EngineFault
-from arise.engines.weights import plain_model, trainable
+from arise.engines.local.weights import plain_model, trainable
 from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens
 
 Reference = Callable[[Path], Any]

@@ -19,6 +19,7 @@ from arise.run.store import RunStore
 from arise.state import State
 from arise.tasks import TaskDir
 from arise.train import Run, train
+from arise.types import Place
 from tests.instant import instantly
 from tests.stored_runs import content_of
 from tests.unit.test_train import TASKS, Log, Nowhere, SlowPolicy
@@ -31,7 +32,8 @@ class Breaks(Nowhere):
         self.broken = broken
 
     async def open(self, *given: object) -> "Nowhere":
-        if Path(str(given[0])).name == self.broken:
+        (place,) = given
+        if isinstance(place, Place) and place.files is not None and place.files.name == self.broken:
             raise SandboxLost("its image is gone")
         return self
 

@@ -8,8 +8,7 @@ from math import exp
 import numpy as np
 
 from arise.config.baselines import Scaffold
-from arise.ports import Engine, Sandbox
-from arise.rollouts.collect import Agent
+from arise.ports import Agent, Engine, Sandbox
 from arise.rollouts.shell_agent import SYSTEM, Chat
 from arise.types import Pair, Pool, ShownSkill, Task, Tokens, Trajectory
 

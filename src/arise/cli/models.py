@@ -16,8 +16,8 @@ def pull(
 ) -> None:
     """Download a model into the cache, check it and keep it as safetensors."""
     with one_message():
-        from arise.engines.pretrained import cache_root
-        from arise.engines.pretrained import pull as pull_model
+        from arise.engines.local.pretrained import cache_root
+        from arise.engines.local.pretrained import pull as pull_model
         from arise.errors import AriseError, Exit
 
         try:
@@ -35,7 +35,7 @@ def pull(
 @app.command("list", epilog="Example: arise models list")
 def show(as_json: AsJson = False) -> None:
     """Show the models that can be pulled, and where the pulled ones lie."""
-    from arise.engines.pretrained import available
+    from arise.engines.local.pretrained import available
 
     found = available()
     if as_json:

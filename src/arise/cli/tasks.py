@@ -78,10 +78,10 @@ async def _check(
     """The problems of each task; one that asks for what it does not get is not run."""
     import asyncio
 
+    from arise.compose.sandboxes import trial_pools
     from arise.errors import AriseError
     from arise.rollouts.cheats import AT_ONCE, forgeries
     from arise.rollouts.oracle import check_task
-    from arise.rollouts.verifier import Verifier
     from arise.sandbox import SandboxUnavailable
     from arise.tasks import refused
 
@@ -89,11 +89,11 @@ async def _check(
 
     async def problems(task: "TaskDir") -> "tuple[TaskProblem, ...]":
         async with slots:
-            found = tuple(refused(task.unmet, ignore)) or await check_task(task, verifier)
-            return found or (await forgeries(task, verifier) if cheat else ())
+            found = tuple(refused(task.unmet, ignore)) or await check_task(task, pools)
+            return found or (await forgeries(task, pools) if cheat else ())
 
     try:
-        async with Verifier(AT_ONCE) as verifier:
+        async with trial_pools(AT_ONCE) as pools:
             return list(zip(tasks, await asyncio.gather(*map(problems, tasks)), strict=True))
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was checked", error.remedy) from None

@@ -33,17 +33,17 @@ from arise.observe.terminal import Display
 from arise.observe.trackers import mirrors
 from arise.observe.trust import Trust
 from arise.observe.watches import Observers
-from arise.ports import Assessor, Engine, Guidance, Sampler
+from arise.ports import Agent, Assessor, Engine, Guidance, Sampler
 from arise.rollouts.assessment import EachRollout, WithWatch
-from arise.rollouts.collect import Agent, Collector
+from arise.rollouts.collect import Collector
 from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
+from arise.rollouts.oracle import TrialPools
 from arise.rollouts.shell_agent import ShellAgent
 from arise.rollouts.showing import ActiveSkills
 from arise.run.lifecycle_file import starting_pool
 from arise.run.store import RunStore
 from arise.state import State
-from arise.tasks import BUILD_FILES
 from arise.train import Run
 from arise.types import Pool, Task
 
@@ -104,7 +104,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
     """
     async with (
         open_sandboxes(config, folder, display.tell) as (sandboxes, verifier),
-        unforgeable(config, verifier),
+        unforgeable(config, TrialPools(sandboxes, verifier)),
         prepared(config, folder, sandboxes, display.tell) as parts,
     ):
         with opened() as store:
@@ -115,7 +115,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
             tasks, seed = train_tasks | held_out, config.train.seed
             agent = discreet(config, _agent(config, engine, chat), display.tell)
             limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit)
             state = _state(config, [task.task for task in train_tasks.values()])
             await _continue(config, state, store, engine, display.tell)
             with mirrors(config, folder, display.tell) as mirrored:

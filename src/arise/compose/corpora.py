@@ -8,7 +8,7 @@ from pathlib import Path
 from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
 from arise.rollouts.cheats import require_unforgeable
-from arise.rollouts.verifier import Verifier
+from arise.rollouts.oracle import TrialPools
 from arise.tasks import CorpusError, TaskDir, load_corpus, refused
 from arise.world.generator import instances, write_task
 
@@ -30,11 +30,11 @@ def require_tasks(config: Config) -> None:
 
 
 @asynccontextmanager
-async def unforgeable(config: Config, verifier: Verifier) -> AsyncIterator[None]:
+async def unforgeable(config: Config, pools: TrialPools) -> AsyncIterator[None]:
     """Refuse tasks of your own whose reward an attempt can write itself, if the configuration asks for it."""
     if isinstance(config.tasks, HarborTasks):
         train, held_out = _own_tasks(config.tasks)
-        await require_unforgeable(config.tasks, (*train.values(), *held_out.values()), verifier)
+        await require_unforgeable(config.tasks, (*train.values(), *held_out.values()), pools)
     yield
 
 

@@ -164,7 +164,7 @@ def _refused(name: str, error: AriseError) -> Finding:
 def _engine(config: Config) -> Finding:
     """Whether the engine can be imported and computes where the configuration says."""
     try:
-        from arise.engines.embedded import torch_on
+        from arise.engines.local.engine import torch_on
 
         version = torch_on(config.policy.device)
     except (ImportError, RuntimeError, AssertionError) as error:
@@ -176,8 +176,8 @@ def _engine(config: Config) -> Finding:
 def _start(config: Config) -> Finding:
     """Whether the model is here, or can be made: the first run of a small model fills the cache."""
     from arise.compose.policies import cached_start
-    from arise.engines.models import model_folder
-    from arise.engines.pretrained import PULLABLE, cache_root
+    from arise.engines.local.models import model_folder
+    from arise.engines.local.pretrained import PULLABLE, cache_root
 
     if not isinstance(config.model, SmallModel):
         try:

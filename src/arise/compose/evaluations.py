@@ -29,13 +29,12 @@ from arise.evaluation.rubrics import every_pair, last_pool
 from arise.evaluation.score import Evaluation, stored_evaluation
 from arise.llm.agent import endpoint_agent
 from arise.observe.terminal import Display
-from arise.ports import SandboxPool
-from arise.rollouts.collect import Agent, Collector
+from arise.ports import Agent, SandboxPool
+from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.configuration import run_config
 from arise.run.folder import CONFIG_FILE, RunLock
 from arise.run.store import RunStore
-from arise.tasks import BUILD_FILES
 from arise.types import Pair, Pool
 
 Write = Callable[[str], None]
@@ -197,7 +196,7 @@ async def candidate(
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
             known, seed = discreet(config, agent, display.tell), config.train.seed
-            collector = Collector(known, sandboxes, verifier, tasks, store, seed, tuple(BUILD_FILES), limit)
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit)
             attempts = config.evaluation.attempts
             evaluator = Evaluator(
                 collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query)

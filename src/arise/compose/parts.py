@@ -15,11 +15,10 @@ from arise.compose.references import ScriptedWorker
 from arise.config import Config, WorldTasks
 from arise.config.baselines import ElicitedCriteria
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
+from arise.engines.local import LocalEngine
 from arise.llm.agent import endpoint_agent
 from arise.llm.spend import Budget
-from arise.ports import SandboxPool
-from arise.rollouts.collect import Agent
+from arise.ports import Agent, SandboxPool
 
 Tell = Callable[[str], None]
 
@@ -28,7 +27,7 @@ Tell = Callable[[str], None]
 class Parts:
     """The policy's engine and chat format, the two models of a run, and who makes reference attempts, if anybody."""
 
-    engine: EmbeddedEngine
+    engine: LocalEngine
     chat: ChatFormat
     judges: Judging
     reference: Agent | None

@@ -15,12 +15,12 @@ import numpy as np
 
 from arise.config import Config, SmallModel, WorldTasks
 from arise.engines.chat import ChatFormat
-from arise.engines.cloning import CloneSpec, clone
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import LoadedModel, load, save
-from arise.engines.pretrained import cache_root, intact
-from arise.engines.small_model import small_model
-from arise.engines.weights import LoraSpec, with_adapters
+from arise.engines.local import LocalEngine
+from arise.engines.local.cloning import CloneSpec, clone
+from arise.engines.local.models import LoadedModel, load, save
+from arise.engines.local.pretrained import cache_root, intact
+from arise.engines.local.small_model import small_model
+from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
 from arise.ports import SandboxPool
 from arise.rollouts.guidance import with_guidance
@@ -66,11 +66,11 @@ def cached_start(config: Config) -> Path:
     return cache_root() / "starts" / _key(config)
 
 
-def build_engine(config: Config, loaded: LoadedModel) -> EmbeddedEngine:
+def build_engine(config: Config, loaded: LoadedModel) -> LocalEngine:
     """The embedded engine around a loaded model."""
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
     with _as_a_message():
-        return EmbeddedEngine(
+        return LocalEngine(
             loaded.model,
             loaded.tokenizer,
             lora=loaded.lora,

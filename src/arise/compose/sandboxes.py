@@ -6,8 +6,9 @@ from pathlib import Path
 
 from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
+from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
-from arise.sandbox import BubblewrapPool, SandboxUnavailable, missing_limits
+from arise.sandbox import BubblewrapPool, BubblewrapVerifierPool, SandboxUnavailable, missing_limits
 from arise.sandbox.cgroup import find_cgroups
 
 ENFORCE = (
@@ -28,14 +29,22 @@ async def open_sandboxes(
     try:
         async with (
             BubblewrapPool(ready, hidden=hidden) as sandboxes,
-            Verifier(min(8, ready), hidden=hidden) as verifier,
+            BubblewrapVerifierPool(min(8, ready), hidden=hidden) as tests,
         ):
+            verifier = Verifier(tests)
             require_limits(config, verifier.notes)
             for note in verifier.notes:
                 tell(f"limit not enforced by the kernel: {note}")
             yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
+
+
+@asynccontextmanager
+async def trial_pools(size: int) -> AsyncIterator[TrialPools]:
+    """Open sandboxes to try tasks out in, without any run."""
+    async with BubblewrapPool(size) as sandboxes, BubblewrapVerifierPool(size) as tests:
+        yield TrialPools(sandboxes, Verifier(tests))
 
 
 def require_limits(config: Config, missing: Sequence[str] | None = None) -> None:

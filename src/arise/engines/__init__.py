@@ -1,4 +1,4 @@
-"""Policies that sample and train: the embedded PyTorch engine and its models. Only this package imports torch."""
+"""Policies that sample and train. `local` is the PyTorch engine; only this package imports torch."""
 
 import os
 

@@ -6,18 +6,21 @@ very process that writes the reward, takes the reward from what they leave, or t
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from arise.config import HarborTasks
 from arise.errors import AriseError, Exit
-from arise.ports import SandboxLost
-from arise.rollouts.oracle import run_null, solve
-from arise.rollouts.verifier import LOGS, Verifier, VerifierResult
-from arise.tasks import BUILD_FILES, TaskDir, TaskProblem
+from arise.ports import SandboxLost, TreeRefused
+from arise.rollouts.oracle import TrialPools, run_null, solve
+from arise.rollouts.verifier import VerifierResult
+from arise.tasks import TaskDir, TaskProblem
+from arise.types.sandbox import LOGS
 
 AT_ONCE = 4
+CLEAR_SECONDS = 60.0
 FORGE = f"""#!/bin/bash
 echo 1 > {LOGS}/reward.txt
 echo '{{"reward": 1}}' > {LOGS}/reward.json
@@ -140,24 +143,27 @@ CHEATS = (
 )
 
 
-async def _try(cheat: Cheat, task: TaskDir, verifier: Verifier) -> VerifierResult:
-    sandbox = await verifier.pool.open(task.environment, BUILD_FILES)
+async def _try(cheat: Cheat, task: TaskDir, pools: TrialPools) -> VerifierResult:
+    sandbox = await pools.open(task)
     try:
         if cheat.solved and task.solution is not None:
             await solve(task, sandbox)
-        await sandbox.end()
-        await asyncio.to_thread(cheat.plant, sandbox.files, task.environment)
-        return await verifier.verify(sandbox, task)
+        with tempfile.TemporaryDirectory() as folder:
+            await sandbox.get(sandbox.workdir, Path(folder))
+            await asyncio.to_thread(cheat.plant, Path(folder), task.environment)
+            await sandbox.run("find . -mindepth 1 -delete", CLEAR_SECONDS)
+            await sandbox.put(Path(folder), sandbox.workdir)
+        return await pools.verifier.verify(sandbox, task)
     finally:
         await sandbox.close()
 
 
-async def forgeries(task: TaskDir, verifier: Verifier) -> tuple[TaskProblem, ...]:
+async def forgeries(task: TaskDir, pools: TrialPools) -> tuple[TaskProblem, ...]:
     """One problem for every cheat that earns more than doing nothing."""
     try:
-        nothing = (await run_null(task, verifier)).reward or 0.0
-        earned = [(cheat, (await _try(cheat, task, verifier)).reward or 0.0) for cheat in CHEATS]
-    except (SandboxLost, OSError) as fault:
+        nothing = (await run_null(task, pools)).reward or 0.0
+        earned = [(cheat, (await _try(cheat, task, pools)).reward or 0.0) for cheat in CHEATS]
+    except (SandboxLost, TreeRefused, OSError) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
     return tuple(
         TaskProblem(task.tests / "test.sh", f"gives a cheat reward {reward:g}: {cheat.name}", cheat.remedy)
@@ -166,7 +172,7 @@ async def forgeries(task: TaskDir, verifier: Verifier) -> tuple[TaskProblem, ...
     )
 
 
-async def require_unforgeable(tasks: object, corpus: Iterable[TaskDir], verifier: Verifier) -> None:
+async def require_unforgeable(tasks: object, corpus: Iterable[TaskDir], pools: TrialPools) -> None:
     """Refuse tasks whose reward an attempt can write itself, where the configuration asks for that."""
     if not isinstance(tasks, HarborTasks) or not tasks.refuse_forgeable:
         return
@@ -174,7 +180,7 @@ async def require_unforgeable(tasks: object, corpus: Iterable[TaskDir], verifier
 
     async def found(task: TaskDir) -> tuple[TaskProblem, ...]:
         async with slots:
-            return await forgeries(task, verifier)
+            return await forgeries(task, pools)
 
     problems = [problem for each in await asyncio.gather(*map(found, corpus)) for problem in each]
     if problems:

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from arise.ports import PolicyLost, Sandbox, SandboxLost, SandboxPool
+from arise.ports import Agent, PolicyLost, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
 from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
 from arise.tasks import TaskDir
-from arise.types import Draw, Group, Pair, Rollout, ShownSkill, StopReason, Task, Trajectory
+from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, Trajectory
 
 MAX_OUTPUT_CHARS = 2000
 
@@ -33,14 +33,6 @@ async def in_flight() -> AsyncIterator[InFlight]:
         await asyncio.gather(*left, return_exceptions=True)
 
 
-class Agent(Protocol):
-    """Makes one attempt at a task in a sandbox."""
-
-    async def attempt(
-        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
-    ) -> Trajectory: ...
-
-
 class Journal(Protocol):
     """Keeps finished groups, so that none is ever rolled out twice."""
 
@@ -58,7 +50,6 @@ class Collector:
     tasks: Mapping[str, TaskDir]
     journal: Journal
     seed: int
-    not_for_the_agent: tuple[str, ...] = ()
     skill_limit: SkillLimit | None = None
 
     def collect(
@@ -86,7 +77,7 @@ class Collector:
     async def attempt(self, task: TaskDir, shown: Sequence[Pair], key: str) -> Rollout:
         """One attempt from a fresh sandbox to its reward."""
         try:
-            sandbox = await self.sandboxes.open(task.environment, self.not_for_the_agent)
+            sandbox = await self.sandboxes.open(task.place)
         except SandboxLost as fault:
             return _lost(task.task, key, f"sandbox: {fault}")
         try:

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from arise.ports import Sandbox
-from arise.rollouts.collect import Agent
+from arise.ports import Agent, Sandbox
 from arise.text.secrets import found, redact
 from arise.types import ShownSkill, Task, Trajectory, Turn
 

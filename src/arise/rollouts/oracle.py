@@ -1,46 +1,60 @@
 """Whether a task is sound: its own solution must pass its verifier, and doing nothing must not."""
 
-from arise.ports import SandboxLost
-from arise.rollouts.verifier import SOLUTION, Verifier, VerifierResult, script
-from arise.sandbox import BubblewrapSandbox
-from arise.tasks import BUILD_FILES, TaskDir, TaskProblem
+from dataclasses import dataclass, replace
+
+from arise.ports import Sandbox, SandboxLost, SandboxPool
+from arise.rollouts.verifier import Verifier, VerifierResult
+from arise.tasks import TaskDir, TaskProblem
 from arise.types import CommandResult
+from arise.types.sandbox import SOLUTION
 
 
-async def run_null(task: TaskDir, verifier: Verifier) -> VerifierResult:
+@dataclass(frozen=True)
+class TrialPools:
+    """Where a task is tried out: sandboxes as an agent gets them, and the verifier."""
+
+    sandboxes: SandboxPool
+    verifier: Verifier
+
+    async def open(self, task: TaskDir) -> Sandbox:
+        """A fresh sandbox of the task, with a folder for its solution."""
+        return await self.sandboxes.open(replace(task.place, folders=(SOLUTION,)))
+
+
+async def run_null(task: TaskDir, pools: TrialPools) -> VerifierResult:
     """What an agent that does nothing earns."""
-    sandbox = await verifier.pool.open(task.environment, BUILD_FILES)
+    sandbox = await pools.open(task)
     try:
-        return await verifier.verify(sandbox, task)
+        return await pools.verifier.verify(sandbox, task)
     finally:
         await sandbox.close()
 
 
-async def solve(task: TaskDir, sandbox: BubblewrapSandbox) -> CommandResult:
-    """Runs the task's own solution."""
+async def solve(task: TaskDir, sandbox: Sandbox) -> CommandResult:
+    """Run the task's own solution."""
     assert task.solution is not None, f"{task.directory} has no solution"
-    await sandbox.fill(SOLUTION, task.solution)
-    return await sandbox.run(script(f"{SOLUTION}/solve.sh", task.solution_env), task.solution_timeout)
+    await sandbox.put(task.solution, SOLUTION)
+    return await sandbox.run(f"exec bash {SOLUTION}/solve.sh", task.solution_timeout, task.solution_env)
 
 
-async def run_oracle(task: TaskDir, verifier: Verifier) -> VerifierResult:
+async def run_oracle(task: TaskDir, pools: TrialPools) -> VerifierResult:
     """What the task's own solution earns."""
-    sandbox = await verifier.pool.open(task.environment, BUILD_FILES)
+    sandbox = await pools.open(task)
     try:
         done = await solve(task, sandbox)
         if done.ended != "exit":
             return VerifierResult(None, None, f"solve.sh was ended by its {done.ended} limit", done.output)
-        return await verifier.verify(sandbox, task)
+        return await pools.verifier.verify(sandbox, task)
     finally:
         await sandbox.close()
 
 
-async def check_task(task: TaskDir, verifier: Verifier) -> tuple[TaskProblem, ...]:
-    """Runs the oracle and the null agent; no problem means the first earned 1 and the second 0."""
+async def check_task(task: TaskDir, pools: TrialPools) -> tuple[TaskProblem, ...]:
+    """Run the oracle and the null agent; no problem means the first earned 1 and the second 0."""
     if task.solution is None:
         return (TaskProblem(task.directory / "solution" / "solve.sh", "is missing", "add a solution that passes"),)
     try:
-        oracle, null = await run_oracle(task, verifier), await run_null(task, verifier)
+        oracle, null = await run_oracle(task, pools), await run_null(task, pools)
     except SandboxLost as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
     problems = []

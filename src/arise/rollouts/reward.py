@@ -3,25 +3,13 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-JSON, TEXT = "reward.json", "reward.txt"
-MAX_REWARD_BYTES = 64 * 1024
+from arise.types import RewardFile
+from arise.types.sandbox import MAX_REWARD_BYTES, REWARD_JSON, REWARD_TEXT
 
 
 class RewardError(ValueError):
     """The reward files hold no valid reward."""
-
-
-@dataclass(frozen=True)
-class Written:
-    """A reward file as it stands in the end; `handed_to` names a program of the attempt that could write it too."""
-
-    name: str
-    data: bytes
-    writer: str = "test.sh"
-    order: int = 0
-    handed_to: str = ""
 
 
 def _finite(name: str, value: object) -> float:
@@ -64,7 +52,7 @@ def choose_reward(numbers: Mapping[str, float]) -> float:
     return next(iter(numbers.values()))
 
 
-def _parsed(file: Written) -> dict[str, float]:
+def _parsed(file: RewardFile) -> dict[str, float]:
     if file.handed_to:
         raise RewardError(
             f"{file.name} was open in {file.handed_to}, which may run files of the attempt; "
@@ -72,21 +60,23 @@ def _parsed(file: Written) -> dict[str, float]:
         )
     if len(file.data) > MAX_REWARD_BYTES:
         raise RewardError(f"{file.name} has more than {MAX_REWARD_BYTES} bytes")
-    return parse_json_reward(file.data) if file.name == JSON else parse_text_reward(file.data)
+    return parse_json_reward(file.data) if file.name == REWARD_JSON else parse_text_reward(file.data)
 
 
-def final_reward(files: Sequence[Written], bounds: tuple[float, float] = (0.0, 1.0)) -> tuple[float, dict[str, float]]:
+def final_reward(
+    files: Sequence[RewardFile], bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float, dict[str, float]]:
     """The reward and all numbers beside it; reward.json takes precedence, unless reward.txt was written after it.
 
     Two files that disagree, with reward.txt the later one, are no reward: nobody can say which of them is meant.
     """
-    found = {file.name: file for file in files if file.name in (JSON, TEXT)}
+    found = {file.name: file for file in files if file.name in (REWARD_JSON, REWARD_TEXT)}
     if not found:
         raise RewardError("test.sh wrote neither reward.json nor reward.txt")
-    chosen = found.get(JSON) or found[TEXT]
+    chosen = found.get(REWARD_JSON) or found[REWARD_TEXT]
     numbers = _parsed(chosen)
     reward = choose_reward(numbers)
-    other = found.get(TEXT)
+    other = found.get(REWARD_TEXT)
     if other is not None and other.order > chosen.order:
         said = choose_reward(_parsed(other))
         if said != reward:

@@ -1,6 +1,7 @@
 """The time that a task gives an agent, as a sandbox that runs no command beyond it."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,23 +26,30 @@ class WithinTime:
     def workdir(self) -> str:
         return self.sandbox.workdir
 
-    @property
-    def files(self) -> Path:
-        return self.sandbox.files
-
-    async def run(self, command: str, timeout: float) -> CommandResult:
-        """Runs a command for as long as it may take and the attempt still has."""
+    async def run(
+        self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None
+    ) -> CommandResult:
+        """Run a command for as long as it may take and the attempt still has."""
         if self.seconds is None:
-            return await self.sandbox.run(command, timeout)
+            return await self.sandbox.run(command, timeout, env, user)
         left = self.seconds - self.used
         if left <= 0:
             return CommandResult("", 124, UP)
         begun, given = time.monotonic(), min(timeout, left)
-        result = await self.sandbox.run(command, given)
+        result = await self.sandbox.run(command, given, env, user)
         self.used += min(
             time.monotonic() - begun, given
         )  # a sandbox adds the time that a command waits for a processor
         return replace(result, ended=UP) if result.ended == "timeout" and left <= timeout else result
+
+    async def put(self, source: Path, target: str) -> None:
+        await self.sandbox.put(source, target)
+
+    async def get(self, source: str, target: Path) -> tuple[str, ...]:
+        return await self.sandbox.get(source, target)
+
+    async def reach(self, url: str) -> str:
+        return await self.sandbox.reach(url)
 
     async def end(self) -> None:
         await self.sandbox.end()

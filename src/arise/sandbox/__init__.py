@@ -1,20 +1,22 @@
 """Places where agent commands run confined; bubblewrap is the default."""
 
-from arise.ports import SandboxLost
+from arise.ports import SandboxLost, TreeRefused
 from arise.sandbox.bubblewrap import BubblewrapSandbox
 from arise.sandbox.layout import SandboxUnavailable, find_bubblewrap
 from arise.sandbox.limits import MIB, Limits
-from arise.sandbox.pool import BubblewrapPool, missing_limits
-from arise.sandbox.tree import TreeRefused
+from arise.sandbox.pool import BubblewrapPool, bubblewrap_capabilities, missing_limits
+from arise.sandbox.verification import BubblewrapVerifierPool
 
 __all__ = [
     "MIB",
     "BubblewrapPool",
     "BubblewrapSandbox",
+    "BubblewrapVerifierPool",
     "Limits",
     "SandboxLost",
     "SandboxUnavailable",
     "TreeRefused",
+    "bubblewrap_capabilities",
     "find_bubblewrap",
     "missing_limits",
 ]

@@ -8,17 +8,19 @@ import asyncio
 import contextlib
 import os
 import select
+import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arise.ports import SandboxLost
+from arise.ports import SandboxLost, TreeRefused
+from arise.sandbox import transfer
 from arise.sandbox.cgroup import Group
-from arise.sandbox.layout import Layout
-from arise.sandbox.tree import TreeRefused, copy_tree, read_plain_file
+from arise.sandbox.layout import USER, Layout
+from arise.sandbox.tree import copy_tree, read_plain_file
 from arise.sandbox.usage import MAX_STRETCH
 from arise.types import CommandResult
 
@@ -49,6 +51,12 @@ async def _dead(pidfd: int) -> None:
 def _remove(folders: Collection[Path]) -> None:
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_env(command: str, env: Mapping[str, str]) -> str:
+    """A shell command with variables exported before it."""
+    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
+    return f"export {exports}; {command}" if exports else command
 
 
 def send_kill(pidfd: int) -> None:
@@ -88,6 +96,8 @@ class BubblewrapSandbox:
     """Whether a signal ended the last command."""
     report: bytes = b""
     """What the guard of the last command says, as JSON."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that every command of an attempt sees."""
     on_close: Callable[["BubblewrapSandbox"], None] | None = None
     _running: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ending: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -102,11 +112,6 @@ class BubblewrapSandbox:
     def workdir(self) -> str:
         """Where commands run, as seen from inside."""
         return self.layout.workdir
-
-    @property
-    def files(self) -> Path:
-        """The working directory as the host reaches it until `close`; it is the agent's, so follow no link in it."""
-        return self.folder(self.workdir)
 
     @property
     def alive(self) -> bool:
@@ -135,8 +140,36 @@ class BubblewrapSandbox:
         """A regular file directly in one of the places, or None when it is absent, something else or too large."""
         return read_plain_file(self.folders[place], name, limit)
 
-    async def run(self, command: str, timeout: float, alone: bool = False, guarded: bool = False) -> CommandResult:
-        """Runs one command; with `alone`, whatever it left running is ended before its result is given.
+    async def put(self, source: Path, target: str) -> None:
+        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+        try:
+            await asyncio.to_thread(transfer.put, source, target, self.folders)
+        except (TreeRefused, OSError) as error:
+            raise SandboxLost(f"{source} could not be copied to {target}: {error}") from error
+
+    async def get(self, source: str, target: Path) -> tuple[str, ...]:
+        """Copy a file or the content of a folder inside to the host path `target`; return what was left out."""
+        try:
+            return await asyncio.to_thread(transfer.get, source, target, self.folders)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise SandboxLost(f"{source} could not be copied to {target}: {error}") from error
+
+    async def reach(self, url: str) -> str:
+        """Refuse: the sandbox has no network."""
+        raise SandboxLost(f"{url} cannot be reached from a bubblewrap sandbox, which has no network")
+
+    async def run(
+        self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None
+    ) -> CommandResult:
+        """Run one shell command in the working directory."""
+        if user not in (None, "", USER):
+            raise SandboxLost(f"a bubblewrap sandbox has no user {user!r}")
+        return await self.execute(with_env(command, {**self.env, **(env or {})}), timeout)
+
+    async def execute(self, command: str, timeout: float, alone: bool = False, guarded: bool = False) -> CommandResult:
+        """Run one command; with `alone`, end whatever it left running before its result is given.
 
         With `guarded`, `report` then says who wrote what into the reward files.
         """

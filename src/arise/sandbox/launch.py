@@ -14,7 +14,7 @@ from pathlib import Path
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, Group
-from arise.sandbox.layout import SERVER, Layout, SandboxUnavailable, inner_python
+from arise.sandbox.layout import SERVER, TEMPORARY, Layout, SandboxUnavailable, inner_python
 from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.seccomp import open_filter
@@ -170,7 +170,7 @@ async def _take_hold(
         return fd
 
     pidfds = kept(os.pidfd_open(pid)), kept(os.pidfd_open(outer))
-    places = {place: Path(f"/proc/{pid}/root{place}") for place in layout.writable} | shown
+    places = {place: Path(f"/proc/{pid}/root{place}") for place in (*layout.writable, TEMPORARY)} | shown
     folders = {place: kept(os.open(path, FOLDER)) for place, path in places.items()}
     _limit(pid, layout.limits, grouped=cgroups is not None)
     if cgroups is None:

@@ -20,11 +20,13 @@ _PACKAGE = f"{_INNER}/arise/sandbox"
 SERVER = f"{_PACKAGE}/inside/server.py"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _HERE = Path(__file__).parent
+USER, WORKDIR = "agent", "/app"
+TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's own, which no other sandbox sees
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
-    "HOME": "/tmp",  # noqa: S108 - the sandbox's own, which no other sandbox sees
+    "HOME": TEMPORARY,
     "LANG": "C.UTF-8",
-    "USER": "agent",
+    "USER": USER,
     "TERM": "dumb",
 }
 
@@ -118,7 +120,7 @@ class Layout:
     """Where things are — `Layout(Limits(), folders=("/logs",), shown=("/tests",))`; the host can fill all of them."""
 
     limits: Limits
-    workdir: str = "/app"
+    workdir: str = WORKDIR
     folders: tuple[str, ...] = ()
     """Further writable places."""
     shown: tuple[str, ...] = ()
@@ -154,7 +156,7 @@ class Layout:
             line += ["--setenv", name, value]
         line += _system()
         line += [*_proc(), "--dev", "/dev"]
-        sizes = {"/tmp": self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
+        sizes = {TEMPORARY: self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
         for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]
         # After the sandbox's own /tmp, which would cover a toolchain that lies in the host's.

@@ -8,7 +8,7 @@ import resource
 import shutil
 import signal
 import tempfile
-from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,10 +17,11 @@ from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox
 from arise.sandbox.cgroup import Cgroups, find_cgroups
 from arise.sandbox.launch import start
-from arise.sandbox.layout import Layout
-from arise.sandbox.limits import Limits
+from arise.sandbox.layout import WORKDIR, Layout
+from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.owner import orphan_processes, orphans
 from arise.sandbox.seccomp import filter_program
+from arise.types import BARE, Place, SandboxCapabilities
 
 STARTING_AT_ONCE = 2
 CLOSED = "the sandbox pool is closed"
@@ -49,15 +50,27 @@ def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def bubblewrap_capabilities(limits: Limits | None = None) -> SandboxCapabilities:
+    """What a bubblewrap sandbox gives a task: the programs of this machine, no network, one user."""
+    limits = limits or Limits()
+    return SandboxCapabilities(
+        "bubblewrap",
+        cpus=len(os.sched_getaffinity(0)),
+        memory_mb=limits.memory_bytes / MIB,
+        storage_mb=limits.disk_bytes / MIB,
+        workdir=WORKDIR,
+    )
+
+
 class BubblewrapPool:
-    """Fresh sandboxes, `size` kept ready — `async with BubblewrapPool(8) as pool: box = await pool.open(files)`."""
+    """Fresh sandboxes, `size` kept ready — `async with BubblewrapPool(8) as pool: box = await pool.open(place)`."""
 
     def __init__(
         self,
         size: int = 4,
         limits: Limits | None = None,
         folders: tuple[str, ...] = (),
-        workdir: str = "/app",
+        workdir: str = WORKDIR,
         shown: tuple[str, ...] = (),
         read_only: tuple[str, ...] = (),
         hidden: tuple[str, ...] = (),
@@ -72,6 +85,10 @@ class BubblewrapPool:
         self._open: set[BubblewrapSandbox] = set()
         self._closed = False
         self._watches_capped = True
+
+    @property
+    def capabilities(self) -> SandboxCapabilities:
+        return bubblewrap_capabilities(self.layout.limits)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -112,18 +129,31 @@ class BubblewrapPool:
             except SandboxLost as fault:
                 self._ready.put_nowait(fault)
 
-    async def open(self, files: Path | None = None, skip: Collection[str] = ()) -> BubblewrapSandbox:
-        """A fresh sandbox whose working directory holds a copy of `files`, but for the top-level names in `skip`."""
-        sandbox = await self._take()
+    async def open(self, place: Place = BARE) -> BubblewrapSandbox:
+        """A fresh sandbox whose working directory holds a copy of the files of `place`.
+
+        `capabilities` says what else of a place is honoured; the rest is refused before a task gets here.
+        """
+        sandbox = await self._start_with(place.folders) or await self._take()
         self._open.add(sandbox)
-        sandbox.on_close = self._open.discard
+        sandbox.on_close, sandbox.env = self._open.discard, place.env
         try:
-            if files is not None:
-                await sandbox.fill(sandbox.workdir, files, skip)
+            if place.files is not None:
+                await sandbox.fill(sandbox.workdir, place.files, place.skip)
         except BaseException:
             await sandbox.close()
             raise
         return sandbox
+
+    async def _start_with(self, folders: tuple[str, ...]) -> BubblewrapSandbox | None:
+        """A sandbox started on the spot, for a place with folders that those kept ready do not have."""
+        missing = tuple(folder for folder in folders if folder not in (*self.layout.writable, *self.layout.shown))
+        if not missing:
+            return None
+        if self._closed:
+            raise SandboxLost(CLOSED)
+        async with self._slots:
+            return await start(replace(self.layout, shown=(*self.layout.shown, *missing)), self.cgroups)
 
     async def _take(self) -> BubblewrapSandbox:
         while not self._closed:

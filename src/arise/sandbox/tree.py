@@ -5,6 +5,7 @@ inside the folder or lead to the read-only system, so that none becomes a window
 Regular files and folders come along all or not at all: a part of them would let test.sh judge what is not there.
 """
 
+import contextlib
 import errno
 import itertools
 import os
@@ -12,6 +13,8 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from arise.ports import TreeRefused
 
 MAX_DEPTH = 64
 MAX_ENTRIES = 20_000
@@ -23,10 +26,6 @@ _HOST = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EN
 """Errors that are the machine's own; any other comes from what is being copied."""
 _SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class TreeRefused(Exception):  # noqa: N818 - what happened, not which class of error it is
-    """A folder whose content cannot be copied whole; the message says what is in the way."""
 
 
 def stays_inside(link: str, depth: int, home: str) -> bool:
@@ -69,6 +68,8 @@ class Copy:
     target: int
     home: str
     left_by_agent: bool = False
+    over: bool = False
+    """Whether files of the same name are replaced and folders of the same name filled."""
     left_out: list[str] = field(default_factory=list)
     entries: int = 0
     hard_links: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class Copy:
         elif stat.S_ISLNK(info.st_mode):
             link = os.readlink(name, dir_fd=source)
             if stays_inside(link, len(at), self.home):
+                self._make_room(name, target)
                 os.symlink(link, name, dir_fd=target)
             else:
                 self.left_out.append(f"{readable((*at, name))} (a link to {readable((link,))})")
@@ -124,7 +126,8 @@ class Copy:
         try:
             if self.left_by_agent:
                 os.fchmod(inner_source, info.st_mode & 0o777 | 0o700)
-            os.mkdir(name, 0o700, dir_fd=target)
+            with contextlib.suppress(FileExistsError) if self.over else contextlib.nullcontext():
+                os.mkdir(name, 0o700, dir_fd=target)
             inner_target = os.open(name, _INNER, dir_fd=target)
             try:
                 self.folder(inner_source, inner_target, (*at, name))
@@ -134,7 +137,13 @@ class Copy:
         finally:
             os.close(inner_source)
 
+    def _make_room(self, name: str, target: int) -> None:
+        if self.over:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=target)
+
     def _file(self, name: str, info: os.stat_result, source: int, target: int, at: tuple[str, ...]) -> None:
+        self._make_room(name, target)
         if info.st_nlink > 1:
             if info.st_ino in self.hard_links:
                 self._link(self.hard_links[info.st_ino], name, target)
@@ -171,9 +180,9 @@ def readable(parts: tuple[str, ...]) -> str:
 
 
 def copy_tree(
-    source: Path, target: int, home: str, skip: Collection[str] = (), left_by_agent: bool = False
+    source: Path, target: int, home: str, skip: Collection[str] = (), left_by_agent: bool = False, over: bool = False
 ) -> tuple[str, ...]:
-    """Copies the folder `source` into the open folder `target`, seen inside as `home`; gives what was left out.
+    """Copy the folder `source` into the open folder `target`, seen inside as `home`; return what was left out.
 
     What an agent left is the copier's to unlock: modes that keep its own user out are lifted from the source.
     """
@@ -181,7 +190,7 @@ def copy_tree(
         os.chmod(source, 0o700)
     opened = os.open(source, FOLDER)
     try:
-        copy = Copy(target, home, left_by_agent)
+        copy = Copy(target, home, left_by_agent, over)
         copy.folder(opened, target, skip=skip)
     except OSError as error:
         if error.errno in _HOST:

@@ -14,7 +14,7 @@ from arise.tasks.problem import TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text, scan
 from arise.tasks.schema import TaskFile, check_task_file
-from arise.types import Task
+from arise.types import Place, Task, VerifierJob
 
 HARBOR_FILE, BENCHFLOW_FILE = "task.toml", "task.md"
 BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
@@ -42,6 +42,16 @@ class TaskDir:
     reward_range: tuple[float, float] = (0.0, 1.0)
     unmet: tuple[Unmet, ...] = ()
     """What it asks for and does not get."""
+
+    @property
+    def place(self) -> Place:
+        """What it asks of its sandbox."""
+        return Place(self.environment, tuple(sorted(BUILD_FILES)))
+
+    @property
+    def verifier_job(self) -> VerifierJob:
+        """How its tests are run."""
+        return VerifierJob(self.tests, self.verifier_timeout, self.verifier_env, place=self.place)
 
 
 def read_task(directory: Path) -> TaskDir | list[TaskProblem]:

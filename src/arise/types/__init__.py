@@ -1,7 +1,7 @@
 """The nouns: every value that crosses a module boundary, frozen, each with the paper's symbol and an example.
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
-`policy` what an engine samples and trains.
+`policy` what an engine samples and trains, `sandbox` what a task asks of the place it runs in.
 """
 
 from arise.types.evidence import (
@@ -63,8 +63,18 @@ from arise.types.rollout import (
     Turn,
     Verdict,
 )
+from arise.types.sandbox import (
+    BARE,
+    Healthcheck,
+    Place,
+    RewardFile,
+    SandboxCapabilities,
+    VerifierJob,
+    VerifierRun,
+)
 
 __all__ = [
+    "BARE",
     "Batch",
     "Capabilities",
     "Capability",
@@ -82,6 +92,7 @@ __all__ = [
     "Feedback",
     "GenerationRecord",
     "Group",
+    "Healthcheck",
     "Judgment",
     "LossSpec",
     "Need",
@@ -89,6 +100,7 @@ __all__ = [
     "OptimSpec",
     "Outcome",
     "Pair",
+    "Place",
     "PolicyRef",
     "Pool",
     "PoolEvent",
@@ -97,10 +109,12 @@ __all__ = [
     "Reflection",
     "Rejection",
     "Return",
+    "RewardFile",
     "Rewrite",
     "Rollout",
     "Rubric",
     "SamplingParams",
+    "SandboxCapabilities",
     "Segment",
     "Selection",
     "ShownSkill",
@@ -116,4 +130,6 @@ __all__ = [
     "Trajectory",
     "Turn",
     "Verdict",
+    "VerifierJob",
+    "VerifierRun",
 ]

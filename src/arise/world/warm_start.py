@@ -11,7 +11,7 @@ import numpy as np
 
 from arise.config import WorldTasks
 from arise.ports import Sandbox, SandboxPool
-from arise.types import CommandResult, Observation
+from arise.types import CommandResult, Observation, Place
 from arise.world.demonstrations import Seen, demonstration
 from arise.world.generator import instances, write_environment
 from arise.world.habit import Habit
@@ -47,7 +47,7 @@ async def demonstrate(
         async with free:
             with tempfile.TemporaryDirectory() as folder:
                 write_environment(instance, Path(folder))
-                sandbox = await sandboxes.open(Path(folder))
+                sandbox = await sandboxes.open(Place(Path(folder)))
             try:
                 turns = await _play(instance, habits, own, sandbox, show, max_turns, seconds)
             finally:

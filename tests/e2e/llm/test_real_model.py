@@ -30,7 +30,7 @@ class Model:
     """Answers with what the model generates greedily."""
 
     def __init__(self, name: str) -> None:
-        from arise.engines.models import load
+        from arise.engines.local.models import load
 
         self.loaded = load(name, lora=False)
         self.said: list[str] = []

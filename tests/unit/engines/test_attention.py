@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from arise.engines.attention import agreement, attend, reach
+from arise.engines.local.attention import agreement, attend, reach
 
 
 @pytest.mark.parametrize("head", [8, 16, 32, 48, 64, 80, 96, 128, 256])

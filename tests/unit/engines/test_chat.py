@@ -6,7 +6,7 @@ import pytest
 from tests.unit.engines.tiny_gguf import CHATML
 
 from arise.engines.chat import ChatFormat
-from arise.engines.small_model import small_tokenizer
+from arise.engines.local.small_model import small_tokenizer
 
 HELLO = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hello"}]
 

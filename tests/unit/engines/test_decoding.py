@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arise.engines.cache import Prefix, PrefixStore
-from arise.engines.sampling import choose, distribution, stream_key, uniforms
-from arise.engines.small_model import small_tokenizer
-from arise.engines.stopping import StopRules
+from arise.engines.local.cache import Prefix, PrefixStore
+from arise.engines.local.sampling import choose, distribution, stream_key, uniforms
+from arise.engines.local.small_model import small_tokenizer
+from arise.engines.local.stopping import StopRules
 from arise.types import SamplingParams
 
 PLAIN = SamplingParams(1)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from arise.engines.llama import LlamaDecoder, Saved
+from arise.engines.local.llama import LlamaDecoder, Saved
 
 
 def small_decoder(heads: tuple[int, int]) -> LlamaDecoder:

@@ -12,11 +12,10 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from typer.testing import CliRunner
 
 from arise.cli.models import app
-from arise.engines import models, pretrained
 from arise.engines.chat import ChatFormat
-from arise.engines.embedded import EmbeddedEngine
-from arise.engines.models import load, save
-from arise.engines.small_model import small_model
+from arise.engines.local import LocalEngine, models, pretrained
+from arise.engines.local.models import load, save
+from arise.engines.local.small_model import small_model
 from arise.types import SamplingParams
 
 
@@ -159,7 +158,7 @@ def test_the_fast_decoder_agrees_with_every_family_it_takes(family: str, attenti
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter) * 0.3)
     tokenizer = small_model(["a b c"], vocabulary=270, hidden=32, layers=1).tokenizer
-    engine = EmbeddedEngine(model, tokenizer, end_ids=[1 << 30], threads=1)
+    engine = LocalEngine(model, tokenizer, end_ids=[1 << 30], threads=1)
     try:
         (segment,) = asyncio.run(engine.sample([5, 6, 7, 8], SamplingParams(12)))
     finally:

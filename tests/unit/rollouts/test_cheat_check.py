@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from arise.cli.tasks import app
+from arise.compose.sandboxes import trial_pools
 from arise.config import HarborTasks
 from arise.errors import AriseError, Exit
 from arise.rollouts.cheats import CHEATS, require_unforgeable
-from arise.rollouts.verifier import Verifier
 from arise.tasks import load_corpus
 from tests.task_folders import write_task
 
@@ -88,8 +88,8 @@ def test_a_task_that_asks_for_more_is_not_run_unless_that_is_ignored(tmp_path: P
 def test_forgeable_tasks_can_be_refused_on_start(corpus: Path) -> None:
     async def start(refuse: bool) -> None:
         settings = HarborTasks(train="", evaluation="", refuse_forgeable=refuse)
-        async with Verifier(2) as verifier:
-            await require_unforgeable(settings, load_corpus(corpus), verifier)
+        async with trial_pools(2) as pools:
+            await require_unforgeable(settings, load_corpus(corpus), pools)
 
     asyncio.run(start(False))
     with pytest.raises(AriseError, match=r"in-process/tests/test\.sh: gives a cheat reward 1") as caught:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from arise.rollouts.verifier import Verifier, VerifierResult
+from arise.rollouts.verifier import VerifierResult
 from arise.sandbox import BubblewrapPool
 from tests.task_folders import DIFF_TEST, bare_task
+from tests.verifiers import bubblewrap_verifier
 
 SITE = str(Path(pytest.__file__).parents[1])
 PYTHON_TEST = """python3 - <<'END'
@@ -109,7 +110,7 @@ def earn(cheat: Cheat, commands: tuple[str, ...], tests: Path) -> VerifierResult
     (tests / "test_answer.py").write_text(TEST_ANSWER)
 
     async def body() -> VerifierResult:
-        async with BubblewrapPool(1) as pool, Verifier(1, read_only=(SITE,)) as verifier:
+        async with BubblewrapPool(1) as pool, bubblewrap_verifier(1, read_only=(SITE,)) as verifier:
             box = await pool.open()
             for command in commands:
                 await box.run(command, 20)

@@ -12,13 +12,13 @@ from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Engine, SandboxLost
 from arise.rollouts.collect import Collector, Journal
 from arise.rollouts.shell_agent import ShellAgent
-from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
-from arise.tasks import BUILD_FILES, TaskDir, read_task
+from arise.tasks import TaskDir, read_task
 from arise.types import Rollout, StopReason
 from arise.types.codec import from_json, to_json
 from tests.scripted import ScriptedEngine, WordChat
 from tests.task_folders import write_task
+from tests.verifiers import bubblewrap_verifier
 
 
 def attempted(directory: Path, *answers: str, change: Callable[[TaskDir], TaskDir] = lambda task: task) -> Rollout:
@@ -30,8 +30,8 @@ def attempted(directory: Path, *answers: str, change: Callable[[TaskDir], TaskDi
     )
 
     async def run() -> Rollout:
-        async with BubblewrapPool(1) as sandboxes, Verifier(1) as verifier:
-            collector = Collector(agent, sandboxes, verifier, {}, cast(Journal, None), 0, tuple(BUILD_FILES))
+        async with BubblewrapPool(1) as sandboxes, bubblewrap_verifier(1) as verifier:
+            collector = Collector(agent, sandboxes, verifier, {}, cast(Journal, None), 0)
             return await collector.attempt(change(task), (), "k0/t/0")
 
     return asyncio.run(run())

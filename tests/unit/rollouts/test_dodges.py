@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from arise.rollouts.verifier import Verifier, VerifierResult
+from arise.rollouts.verifier import VerifierResult
 from arise.sandbox import MIB, BubblewrapPool, Limits
 from tests.task_folders import bare_task
+from tests.verifiers import bubblewrap_verifier
 
 OUT = "/logs/verifier"
 LIMITS = Limits(memory_bytes=256 * MIB, disk_bytes=64 * MIB, tmp_bytes=16 * MIB, processes=64)
@@ -102,7 +103,7 @@ def earn(dodge: Dodge, tests: Path) -> VerifierResult:
     (tests / "test.sh").write_text(dodge.test)
 
     async def body() -> VerifierResult:
-        async with BubblewrapPool(1, LIMITS) as pool, Verifier(1, LIMITS) as verifier:
+        async with BubblewrapPool(1, LIMITS) as pool, bubblewrap_verifier(1, LIMITS) as verifier:
             box = await pool.open()
             await box.run(dodge.agent, 60)
             await box.run("true", 10)  # the sandbox is still there

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from arise.rollouts.verifier import Verifier, VerifierResult
+from arise.rollouts.verifier import VerifierResult
 from arise.sandbox import BubblewrapPool
 from tests.task_folders import bare_task
+from tests.verifiers import bubblewrap_verifier
 
 SITE = str(Path(pytest.__file__).parents[1])
 OUT = "/logs/verifier"
@@ -196,8 +197,8 @@ def earn(case: Case, files: dict[str, str], tests: Path) -> VerifierResult:
         (tests / name).write_text(text)
 
     async def body() -> VerifierResult:
-        async with BubblewrapPool(1) as pool, Verifier(1, read_only=(SITE,)) as verifier:
-            assert not verifier.unguarded
+        async with BubblewrapPool(1) as pool, bubblewrap_verifier(1, read_only=(SITE,)) as verifier:
+            assert not any("can write the reward" in note for note in verifier.notes)
             box = await pool.open()
             for name, text in files.items():
                 await box.run(f"mkdir -p $(dirname {name}); cat > {name} <<'END'\n{text}\nEND", 20)

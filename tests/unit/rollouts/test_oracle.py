@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from arise.compose.sandboxes import trial_pools
 from arise.rollouts.oracle import check_task
-from arise.rollouts.verifier import Verifier
 from arise.tasks import TaskDir, TaskProblem, read_task
 from tests.task_folders import DIFF_TEST, write_task
 
@@ -16,8 +16,8 @@ def check(directory: Path) -> tuple[TaskProblem, ...]:
     assert isinstance(task, TaskDir), task
 
     async def body() -> tuple[TaskProblem, ...]:
-        async with Verifier(2) as verifier:
-            return await check_task(task, verifier)
+        async with trial_pools(2) as pools:
+            return await check_task(task, pools)
 
     return asyncio.run(body())
 

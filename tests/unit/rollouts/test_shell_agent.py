@@ -13,7 +13,7 @@ from arise.ports import Engine, PolicyLost
 from arise.rollouts.guidance import HEADING, active_pairs, shown_skills, system_prompt
 from arise.rollouts.shell_agent import NO_COMMAND, SYSTEM, ShellAgent, observe, parse_command
 from arise.sandbox import BubblewrapPool
-from arise.types import Capability, CommandResult, Pair, Pool, Rubric, Skill, StopReason, Task, Trajectory
+from arise.types import Capability, CommandResult, Pair, Place, Pool, Rubric, Skill, StopReason, Task, Trajectory
 from tests.scripted import ScriptedEngine, WordChat
 
 TASK = Task("t", "List the files .")
@@ -33,7 +33,7 @@ def attempt(
 
     async def run() -> Trajectory:
         async with BubblewrapPool(1) as pool:
-            sandbox = await pool.open(tmp_path)
+            sandbox = await pool.open(Place(tmp_path))
             try:
                 return await agent.attempt(TASK, sandbox, system, (), "k0/t/0", 0)
             finally:

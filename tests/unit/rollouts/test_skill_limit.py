@@ -12,18 +12,18 @@ from arise.analyst.catalogue import wordings
 from arise.analyst.reflector import first_skill
 from arise.config import AgentConfig, Config, SamplingConfig
 from arise.engines.chat import ChatFormat
-from arise.engines.small_model import small_model
+from arise.engines.local.small_model import small_model
 from arise.ports import Engine
 from arise.rollouts.collect import Collector, Journal
 from arise.rollouts.guidance import SHARE_OF_WINDOW, SkillLimit, guessed_tokens
 from arise.rollouts.shell_agent import SYSTEM, ShellAgent
-from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
 from arise.types import Need, Pair, Rollout, ShownSkill, Task
 from arise.world.wording import vocabulary
 from tests.builders import a_pair
 from tests.scripted import ScriptedEngine, WordChat
 from tests.task_folders import bare_task
+from tests.verifiers import bubblewrap_verifier
 
 TASK = Task("t", "List the files .")
 
@@ -98,7 +98,7 @@ def attempted(tmp_path: Path, shown: Sequence[Pair], limit: SkillLimit | None) -
     task = replace(bare_task(tests), task=TASK)
 
     async def run() -> Rollout:
-        async with BubblewrapPool(1) as sandboxes, Verifier(1) as verifier:
+        async with BubblewrapPool(1) as sandboxes, bubblewrap_verifier(1) as verifier:
             tasks = {TASK.id: task}
             collector = Collector(agent, sandboxes, verifier, tasks, cast(Journal, None), 0, skill_limit=limit)
             return await collector.attempt(task, shown, "k0/t/0")

@@ -10,10 +10,11 @@ import arise.sandbox.layout as layout
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config
 from arise.errors import AriseError
-from arise.rollouts.verifier import Verifier, VerifierResult
+from arise.rollouts.verifier import VerifierResult
 from arise.sandbox import BubblewrapPool
 from arise.sandbox.seccomp import guard_settings
 from tests.task_folders import bare_task
+from tests.verifiers import bubblewrap_verifier
 
 OUT = "/logs/verifier"
 NOTIFY = (0x7FC00000).to_bytes(4, "little").hex()
@@ -35,7 +36,7 @@ def verify(test: str, tmp_path: Path) -> tuple[VerifierResult, tuple[str, ...]]:
     (tmp_path / "test.sh").write_text(test)
 
     async def body() -> tuple[VerifierResult, tuple[str, ...]]:
-        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+        async with BubblewrapPool(1) as pool, bubblewrap_verifier(1) as verifier:
             return await verifier.verify(await pool.open(), bare_task(tmp_path)), verifier.notes
 
     return asyncio.run(body())

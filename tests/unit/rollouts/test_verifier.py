@@ -9,16 +9,17 @@ import pytest
 
 from arise.rollouts.reward import (
     RewardError,
-    Written,
     choose_reward,
     final_reward,
     parse_json_reward,
     parse_text_reward,
 )
-from arise.rollouts.verifier import Verifier, VerifierResult
-from arise.sandbox import MIB, BubblewrapPool, Limits
+from arise.rollouts.verifier import VerifierResult
+from arise.sandbox import MIB, BubblewrapPool, BubblewrapVerifierPool, Limits
+from arise.types import RewardFile
 from tests.leftovers import SLEEP, processes_with
 from tests.task_folders import bare_task
+from tests.verifiers import bubblewrap_verifier
 
 OUT = "/logs/verifier"
 
@@ -28,7 +29,7 @@ def verify(test: str, tmp_path: Path, agent: str = "true", timeout: float = 10, 
     limits = Limits(memory_bytes=256 * MIB, disk_bytes=32 * MIB, tmp_bytes=8 * MIB)
 
     async def body() -> VerifierResult:
-        async with BubblewrapPool(1, limits) as pool, Verifier(1, limits) as verifier:
+        async with BubblewrapPool(1, limits) as pool, bubblewrap_verifier(1, limits) as verifier:
             box = await pool.open()
             await box.run(agent, 10)
             return await verifier.verify(box, bare_task(tmp_path, timeout, environment))
@@ -99,17 +100,20 @@ def test_bad_json_rewards(text: bytes) -> None:
 
 
 def test_a_range_of_the_tasks_own() -> None:
-    written = [Written("reward.txt", b"-3")]
+    written = [RewardFile("reward.txt", b"-3")]
     assert final_reward(written, (-5.0, 5.0)) == (-3.0, {"reward": -3.0})
     with pytest.raises(RewardError, match="outside -1 to 1"):
         final_reward(written, (-1.0, 1.0))
 
 
 def test_two_files_that_agree_or_of_which_reward_json_came_last() -> None:
-    text, numbers = Written("reward.txt", b"1", order=1), Written("reward.json", b'{"reward": 1, "x": 2}', order=2)
+    text, numbers = (
+        RewardFile("reward.txt", b"1", order=1),
+        RewardFile("reward.json", b'{"reward": 1, "x": 2}', order=2),
+    )
     assert final_reward([text, numbers]) == (1.0, {"reward": 1.0, "x": 2.0})
-    assert final_reward([Written("reward.txt", b"1.0", order=3), numbers])[0] == 1.0
-    assert final_reward([Written("reward.txt", b"0", order=1), numbers])[0] == 1.0
+    assert final_reward([RewardFile("reward.txt", b"1.0", order=3), numbers])[0] == 1.0
+    assert final_reward([RewardFile("reward.txt", b"0", order=1), numbers])[0] == 1.0
 
 
 def test_choice_among_several_numbers() -> None:
@@ -123,7 +127,7 @@ def test_agent_processes_are_dead_before_the_tests_run(tmp_path: Path) -> None:
     (tmp_path / "test.sh").write_text(f"echo 1 > {OUT}/reward.txt")
 
     async def body() -> list[int]:
-        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+        async with BubblewrapPool(1) as pool, bubblewrap_verifier(1) as verifier:
             box = await pool.open()
             await box.run(f"(setsid nohup {SLEEP} >/dev/null 2>&1 &) ; sleep 0.5", 5)
             assert len(processes_with(SLEEP)) == 1
@@ -186,11 +190,13 @@ def test_a_lost_verifier_sandbox_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "test.sh").write_text("sleep 30")
 
     async def body() -> VerifierResult:
-        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+        async with BubblewrapPool(1) as pool, bubblewrap_verifier(1) as verifier:
             box = await pool.open()
             verification = asyncio.create_task(verifier.verify(box, bare_task(tmp_path, 30)))
             await asyncio.sleep(0.3)
-            for sandbox in tuple(verifier.pool._open):
+            tests = verifier.pool
+            assert isinstance(tests, BubblewrapVerifierPool)
+            for sandbox in tuple(tests.pool._open):
                 signal.pidfd_send_signal(sandbox.pidfds[0], signal.SIGKILL)
             return await verification
 
@@ -201,7 +207,7 @@ def test_a_lost_verifier_sandbox_is_a_fault(tmp_path: Path) -> None:
 
 def test_missing_tests_are_a_fault(tmp_path: Path) -> None:
     async def body() -> VerifierResult:
-        async with BubblewrapPool(1) as pool, Verifier(1) as verifier:
+        async with BubblewrapPool(1) as pool, bubblewrap_verifier(1) as verifier:
             return await verifier.verify(await pool.open(), bare_task(tmp_path / "absent"))
 
     assert "absent" in asyncio.run(body()).fault
@@ -211,7 +217,7 @@ def test_verification_is_quick(tmp_path: Path) -> None:
     (tmp_path / "test.sh").write_text(f"echo 1 > {OUT}/reward.txt")
 
     async def body() -> float:
-        async with BubblewrapPool(4) as pool, Verifier(4) as verifier:
+        async with BubblewrapPool(4) as pool, bubblewrap_verifier(4) as verifier:
             taken = []
             for _ in range(5):
                 box = await pool.open()

@@ -9,7 +9,7 @@ import pytest
 
 from arise.ports import SandboxLost
 from arise.sandbox import BubblewrapPool, BubblewrapSandbox, bubblewrap
-from arise.types import CommandResult
+from arise.types import CommandResult, Place
 
 
 def run(*commands: str, timeout: float = 10) -> list[CommandResult]:
@@ -74,7 +74,7 @@ def test_a_server_that_cannot_answer_for_its_processes_is_their_time_limit(monke
             await box.run("echo kept > file", 5)
             signal.pidfd_send_signal(box.pidfds[0], signal.SIGSTOP)
             first, second = await box.run("sleep 5", 0.1), await box.run("echo", 5)
-            return first.ended, second.ended, (box.files / "file").exists()
+            return first.ended, second.ended, (box.folder(box.workdir) / "file").exists()
 
     assert asyncio.run(body()) == ("timeout", "timeout", True)
 
@@ -148,11 +148,11 @@ def test_files_outlive_the_processes(tmp_path: Path) -> None:
 
     async def body() -> list[str]:
         async with BubblewrapPool(1) as pool:
-            box = await pool.open(tmp_path)
+            box = await pool.open(Place(tmp_path))
             await box.run("cat given > made; sleep 60 &", 5)
             await box.end()
             await box.end()
-            return [*sorted(os.listdir(box.files)), (box.files / "made").read_text()]
+            return [*sorted(os.listdir(box.folder(box.workdir))), (box.folder(box.workdir) / "made").read_text()]
 
     assert asyncio.run(body()) == ["given", "made", "in"]
 

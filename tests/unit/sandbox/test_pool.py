@@ -13,6 +13,7 @@ import pytest
 
 from arise.sandbox import BubblewrapPool, Limits, SandboxLost, SandboxUnavailable
 from arise.sandbox.owner import owner_mark
+from arise.types import Place
 from tests.leftovers import SLEEP, groups, processes_with, temporary_files
 
 OWNER = """
@@ -92,7 +93,7 @@ def test_sandboxes_are_fresh_and_apart(tmp_path: Path) -> None:
 
     async def body() -> list[str]:
         async with BubblewrapPool(2) as pool:
-            one, two = await asyncio.gather(*(pool.open(tmp_path, {"Dockerfile"}) for _ in range(2)))
+            one, two = await asyncio.gather(*(pool.open(Place(tmp_path, ("Dockerfile",))) for _ in range(2)))
             await one.run("echo changed > given.txt; touch /tmp/one /dev/shm/one", 5)
             return [(await box.run("cat given.txt; ls /app /tmp /dev/shm", 5)).output for box in (one, two)]
 
@@ -130,9 +131,9 @@ def test_open_gives_a_fault_for_files_that_do_not_fit(tmp_path: Path) -> None:
     async def body() -> None:
         async with BubblewrapPool(1, Limits(disk_bytes=64 * 1024)) as pool:
             with pytest.raises(SandboxLost, match="could not be copied to /app"):
-                await pool.open(tmp_path)
+                await pool.open(Place(tmp_path))
             with pytest.raises(SandboxLost, match="no-such-folder"):
-                await pool.open(tmp_path / "no-such-folder")
+                await pool.open(Place(tmp_path / "no-such-folder"))
 
     asyncio.run(body())
 

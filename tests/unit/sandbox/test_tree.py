@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arise.ports import TreeRefused
 from arise.sandbox.seccomp import filter_program
 from arise.sandbox.tree import (
     FOLDER,
     MAX_DEPTH,
     MAX_ENTRIES,
-    TreeRefused,
     copy_tree,
     read_plain_file,
     stays_inside,

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arise.compose.sandboxes import trial_pools
 from arise.config import WorldTasks
 from arise.rollouts.oracle import check_task
-from arise.rollouts.verifier import Verifier
 from arise.tasks import load_corpus, task_types
 from arise.types import Task
 from arise.world.demonstrations import Seen, demonstration
@@ -87,8 +87,8 @@ def test_every_oracle_passes_and_every_null_agent_fails(tmp_path: Path, settings
     assert len(tasks) == len(KINDS)
 
     async def problems() -> list[object]:
-        async with Verifier(4) as verifier:
-            return [problem for task in tasks for problem in await check_task(task, verifier)]
+        async with trial_pools(4) as pools:
+            return [problem for task in tasks for problem in await check_task(task, pools)]
 
     assert asyncio.run(problems()) == []
 

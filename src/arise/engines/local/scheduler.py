@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import torch
 
-from arise.engines.decoding import Row
-from arise.engines.generation import Generator
+from arise.engines.local.decoding import Row
+from arise.engines.local.generation import Generator
 from arise.types import Segment
 
 Result = TypeVar("Result")

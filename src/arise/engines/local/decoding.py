@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from arise.engines.cache import IdArray, Prefix
-from arise.engines.sampling import stream_key
-from arise.engines.stopping import StopRules
+from arise.engines.local.cache import IdArray, Prefix
+from arise.engines.local.sampling import stream_key
+from arise.engines.local.stopping import StopRules
 from arise.types import SamplingParams, Segment
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arise.engines.cache import IdArray, Prefix, PrefixStore, shared_length
-from arise.engines.decoding import Decoder, Opening, Row
 from arise.engines.faults import EngineFault
-from arise.engines.sampling import choose, uniforms
-from arise.engines.stopping import StopRules
+from arise.engines.local.cache import IdArray, Prefix, PrefixStore, shared_length
+from arise.engines.local.decoding import Decoder, Opening, Row
+from arise.engines.local.sampling import choose, uniforms
+from arise.engines.local.stopping import StopRules
 
 MIN_SHARED = 16
 PREFILL_TOKENS = 2048

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from arise.engines.folders import draft_beside, swap_in
-from arise.engines.pretrained import PULLABLE, cached_folder, parameters_in
-from arise.engines.weights import LoraSpec, merged_weights, plain_model
+from arise.engines.local.pretrained import PULLABLE, cached_folder, parameters_in
+from arise.engines.local.weights import LoraSpec, merged_weights, plain_model
 
 BYTES_PER_PARAMETER = 4
 COPIES = {"lora": 5, "full": 6}
@@ -16,7 +16,7 @@ ones, those that replace them and, with adapters, their sum; a full update keeps
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model with its tokenizer — `EmbeddedEngine(m.model, m.tokenizer, lora=m.lora)` trains it as is usual for it."""
+    """A model with its tokenizer — `LocalEngine(m.model, m.tokenizer, lora=m.lora)` trains it as is usual for it."""
 
     name: str
     model: Any

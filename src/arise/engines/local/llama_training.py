@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from arise.engines.packing import Packed
+from arise.engines.local.packing import Packed
 
 
 def logits_at(model: Any, packed: Packed) -> Tensor:

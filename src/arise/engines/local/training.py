@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from arise.engines import llama_training
 from arise.engines.faults import EngineFault
-from arise.engines.packing import Packed, pack
-from arise.engines.weights import plain_model, trainable
+from arise.engines.local import llama_training
+from arise.engines.local.packing import Packed, pack
+from arise.engines.local.weights import plain_model, trainable
 from arise.method.loss import policy_loss
 from arise.method.schedule import learning_rate
 from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arise.engines.cache import IdArray
+from arise.engines.local.cache import IdArray
 from arise.types import Tokens
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, rms_norm, silu
 
-from arise.engines.attention import MAX_QUERIES, Reach, agreement, attend, merged, padded_queries, reach
-from arise.engines.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear, by_rows
-from arise.engines.key_values import KeyValues, SharedPrefixes, Sharing
+from arise.engines.local.attention import MAX_QUERIES, Reach, agreement, attend, merged, padded_queries, reach
+from arise.engines.local.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear, by_rows
+from arise.engines.local.key_values import KeyValues, SharedPrefixes, Sharing
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
 

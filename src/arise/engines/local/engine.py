@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from arise.engines import llama
-from arise.engines.checkpoint import read_state, write_state
-from arise.engines.decoding import Decoder, Row
-from arise.engines.generation import Generator
-from arise.engines.generic import GenericDecoder
-from arise.engines.models import save
-from arise.engines.scheduler import Scheduler
-from arise.engines.stopping import StopRules
-from arise.engines.training import Trainer
-from arise.engines.weights import LoraSpec, merged_weights, with_adapters
+from arise.engines.local import llama
+from arise.engines.local.checkpoint import read_state, write_state
+from arise.engines.local.decoding import Decoder, Row
+from arise.engines.local.generation import Generator
+from arise.engines.local.generic import GenericDecoder
+from arise.engines.local.models import save
+from arise.engines.local.scheduler import Scheduler
+from arise.engines.local.stopping import StopRules
+from arise.engines.local.training import Trainer
+from arise.engines.local.weights import LoraSpec, merged_weights, with_adapters
 from arise.types import (
     Capabilities,
     Example,
@@ -35,7 +35,7 @@ from arise.types import (
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
 
 
-class EmbeddedEngine:
+class LocalEngine:
     """Satisfies `ports.Engine`; samples from published weights only, so training never shifts a running rollout."""
 
     def __init__(

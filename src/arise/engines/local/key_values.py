@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from arise.engines.attention import KEY_BLOCK, Reach, reach, rounded
-from arise.engines.invariance import ROW_BLOCK
+from arise.engines.local.attention import KEY_BLOCK, Reach, reach, rounded
+from arise.engines.local.invariance import ROW_BLOCK
 
 
 class KeyValues:

@@ -1,0 +1,145 @@
+"""Runs test.sh in bubblewrap sandboxes of its own, under a guard that tells who writes the reward.
+
+Agent sandboxes never hold tests, and no process of an agent reaches these: its files are copied.
+"""
+
+import contextlib
+import json
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Self
+
+from arise.ports import Sandbox, SandboxLost, TreeRefused
+from arise.sandbox.bubblewrap import BubblewrapSandbox, with_env
+from arise.sandbox.layout import WORKDIR
+from arise.sandbox.limits import Limits
+from arise.sandbox.pool import BubblewrapPool
+from arise.types import CommandResult, RewardFile, VerifierJob, VerifierRun
+from arise.types.sandbox import LOGS, MAX_REWARD_BYTES, REWARD_JSON, REWARD_TEXT, TESTS
+
+# The working directory is the agent's: nothing in it may be taken for a Python library unless the task says so.
+SAFE_ENVIRONMENT = {
+    "PYTHONSAFEPATH": "1",
+    "PYTHONNOUSERSITE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+class BubblewrapVerifierPool:
+    """Verifies in fresh sandboxes — `async with BubblewrapVerifierPool(4) as pool: await pool.verify(box, job)`."""
+
+    def __init__(
+        self,
+        size: int = 4,
+        limits: Limits | None = None,
+        workdir: str = WORKDIR,
+        read_only: tuple[str, ...] = (),
+        hidden: tuple[str, ...] = (),
+    ) -> None:
+        self.pool = BubblewrapPool(size, limits, (LOGS,), workdir, (TESTS,), read_only, hidden, (LOGS, TESTS))
+        self.unguarded = ""
+        """Why programs that test.sh runs cannot be kept from writing the reward, "" where they can."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Limits that this machine does not enforce, for the record of the run."""
+        if not self.unguarded:
+            return self.pool.notes
+        return (
+            *self.pool.notes,
+            f"programs that test.sh runs can write the reward themselves: the kernel does not tell who writes "
+            f"({self.unguarded}; Linux 5.14 or later is needed)",
+        )
+
+    async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
+        """Copy the files of an ended attempt into a fresh sandbox and run test.sh there."""
+        sandbox = await self.pool.open()
+        try:
+            await sandbox.fill(TESTS, job.tests)
+            try:
+                async with _files_of(attempt) as files:
+                    await sandbox.fill(sandbox.workdir, files, left_by_agent=True)
+            except TreeRefused as error:
+                return VerifierRun(refused=str(error))
+            command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **job.place.env, **job.env})
+            done = await sandbox.execute(command, job.timeout, alone=True, guarded=not self.unguarded)
+            return self._result(done, sandbox)
+        finally:
+            await sandbox.close()
+
+    def _result(self, done: CommandResult, sandbox: BubblewrapSandbox) -> VerifierRun:
+        ended = "signal" if sandbox.signalled else "exit"
+        if done.ended in ("timeout", "output") or not sandbox.alive:
+            ended = done.ended
+        rewards, notes = self._rewards(sandbox) if ended == "exit" else ((), ())
+        return VerifierRun(
+            done.output,
+            ended,
+            done.exit_code - 128 if ended == "signal" else 0,
+            done.ended == "memory",
+            sandbox.left_running and bool(self.unguarded),
+            rewards,
+            notes,
+            sandbox.left_out,
+        )
+
+    def _rewards(self, sandbox: BubblewrapSandbox) -> tuple[tuple[RewardFile, ...], tuple[str, ...]]:
+        return (_found(sandbox), ()) if self.unguarded else _watched(sandbox)
+
+    async def _why_unguarded(self) -> str:
+        """Try the guard once, so that what is missing is known before the first attempt."""
+        if not self.pool.layout.guard_settings:
+            return "no system-call filter for this machine"
+        sandbox = await self.pool.open()
+        try:
+            await sandbox.execute(f"echo 1 > {LOGS}/{REWARD_TEXT}", 30, guarded=True)
+            report = json.loads(sandbox.report or b"{}")
+            wrote = [file["data"] for file in report.get("files", ())]
+            return "" if wrote == ["1\n"] else report.get("missing") or "its memory cannot be read"
+        finally:
+            await sandbox.close()
+
+    async def close(self) -> None:
+        """End every sandbox and return when all their processes are dead."""
+        await self.pool.close()
+
+    async def __aenter__(self) -> Self:
+        await self.pool.__aenter__()
+        try:
+            self.unguarded = await self._why_unguarded()
+        except BaseException:
+            await self.pool.close()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.pool.close()
+
+
+@asynccontextmanager
+async def _files_of(attempt: Sandbox) -> AsyncIterator[Path]:
+    """The working directory of an attempt as a folder of the host; that of a bubblewrap sandbox is not copied first."""
+    if isinstance(attempt, BubblewrapSandbox):
+        yield attempt.folder(attempt.workdir)
+        return
+    with tempfile.TemporaryDirectory(prefix="arise-verify-", ignore_cleanup_errors=True) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            await attempt.get(attempt.workdir, Path(folder))
+        yield Path(folder)
+
+
+def _watched(sandbox: BubblewrapSandbox) -> tuple[tuple[RewardFile, ...], tuple[str, ...]]:
+    """The reward files of those who may write them, and what others tried."""
+    report = json.loads(sandbox.report or b"{}")
+    if report.get("missing", "no report"):
+        raise SandboxLost(f"test.sh could not be watched: {report.get('missing', 'no report')}")
+    files = (RewardFile(**{**file, "data": file["data"].encode("latin-1")}) for file in report["files"])
+    return tuple(files), tuple(report["notes"])
+
+
+def _found(sandbox: BubblewrapSandbox) -> tuple[RewardFile, ...]:
+    """The reward files, whoever wrote them."""
+    found = [(name, sandbox.read(LOGS, name, MAX_REWARD_BYTES)) for name in (REWARD_JSON, REWARD_TEXT)]
+    return tuple(RewardFile(name, data, order=at) for at, (name, data) in enumerate(found) if data is not None)

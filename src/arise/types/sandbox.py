@@ -1,0 +1,135 @@
+"""What a task asks of its sandbox, what a kind of sandbox can give, and what verification needs and returns.
+
+The paths are those of Harbor, so that scripts of a task find everything where they expect it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TESTS, LOGS, SOLUTION = "/tests", "/logs/verifier", "/solution"
+"""Inside a sandbox: the tests during verification, the reward files, the task's own solution."""
+REWARD_JSON, REWARD_TEXT = "reward.json", "reward.txt"
+MAX_REWARD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Healthcheck:
+    """A command that must succeed before the agent starts — `Healthcheck("curl -f localhost:8000")`; in seconds."""
+
+    command: str
+    interval: float = 5.0
+    timeout: float = 30.0
+    start_period: float = 0.0
+    start_interval: float = 5.0
+    retries: int = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a task asks of its sandbox — `Place(files=Path("task/environment"), workdir="/app")`.
+
+    An empty or zero field asks for nothing: the sandbox decides.
+    """
+
+    files: Path | None = None
+    """The task's own files. A sandbox that runs no image copies them into the working directory."""
+    skip: tuple[str, ...] = ()
+    """Top-level names of `files` that are not copied."""
+    folders: tuple[str, ...] = ()
+    """Further folders that `put` fills and commands can read, such as /solution."""
+    image: str = ""
+    dockerfile: Path | None = None
+    """Built with its folder as the context, which then decides which files the image holds."""
+    build_timeout: float = 600.0
+    workdir: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    cpus: float = 0.0
+    memory_mb: float = 0.0
+    storage_mb: float = 0.0
+    gpus: float = 0.0
+    network: str = "none"
+    """`none`, `endpoint` (the policy's endpoint only), `public`, or `allow:host,...`."""
+    healthcheck: Healthcheck | None = None
+    setup: tuple[str, ...] = ()
+    """Commands to run once before the agent starts."""
+
+
+BARE = Place()
+"""A sandbox as it is without any task."""
+
+
+@dataclass(frozen=True)
+class SandboxCapabilities:
+    """What a kind of sandbox can give a task — `SandboxCapabilities("bubblewrap", memory_mb=512)`.
+
+    Amounts are the most that one sandbox gets; None means whatever a task asks for.
+    """
+
+    kind: str
+    images: bool = False
+    """Whether it builds Dockerfiles and runs images."""
+    networks: frozenset[str] = frozenset({"none"})
+    """Which of `none`, `endpoint`, `allow` and `public` a place may ask for."""
+    cpus: float | None = None
+    memory_mb: float | None = None
+    storage_mb: float | None = None
+    gpus: float | None = 0.0
+    workdir: str = ""
+    """The only working directory that there is; "" means any."""
+    env: bool = True
+    users: bool = False
+    healthcheck: bool = False
+    setup: bool = False
+    separate_verifier: bool = False
+    """Whether tests can run in an environment of their own."""
+
+
+@dataclass(frozen=True)
+class VerifierJob:
+    """One run of a task's test.sh — `VerifierJob(Path("task/tests"), timeout=600)`."""
+
+    tests: Path
+    timeout: float = 600.0
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    place: Place = BARE
+    """The environment that the tests run in."""
+
+
+@dataclass(frozen=True)
+class RewardFile:
+    """A reward file as it stands after verification; `handed_to` names a program of the attempt that could write it."""
+
+    name: str
+    data: bytes
+    writer: str = "test.sh"
+    order: int = 0
+    """Files with a higher number were written later."""
+    handed_to: str = ""
+
+
+@dataclass(frozen=True)
+class VerifierRun:
+    """How test.sh ended and what it left — `VerifierRun("2 passed", rewards=(RewardFile("reward.txt", b"1"),))`.
+
+    Everything here can be the doing of the attempt. Infrastructure failures raise SandboxLost instead.
+    """
+
+    output: str = ""
+    ended: str = "exit"
+    """`exit`, `signal`, or the limit that ended test.sh: `timeout`, `output`, `memory` or `processes`."""
+    signal: int = 0
+    out_of_memory: bool = False
+    """Whether the signal was sent for want of memory."""
+    left_running: bool = False
+    """Whether processes outlived test.sh that could have written the reward after it."""
+    rewards: tuple[RewardFile, ...] = ()
+    """Written by test.sh and its own programs only, as far as the notes of the pool do not say otherwise."""
+    notes: tuple[str, ...] = ()
+    """Attempts of other programs to write the reward."""
+    left_out: tuple[str, ...] = ()
+    """Files of the attempt that test.sh did not see, each with the reason."""
+    refused: str = ""
+    """Why the files of the attempt could not be shown to test.sh, which then did not run."""
