@@ -17,7 +17,7 @@ from arise.types import EvidenceRecord, Fate, Pair, Pool, Proposal, Rejection, R
 
 @dataclass(frozen=True)
 class Update:
-    """What a scheduled update did: the evolution, and every proposal and rewrite that was not taken."""
+    """Result of a scheduled update: the evolution, accepted proposals and rejections."""
 
     evolution: Evolution
     proposals: tuple[Proposal, ...]
@@ -25,9 +25,9 @@ class Update:
 
 
 class CoEvolution:
-    """Evolves the pool from the window's evidence with a reflector; `refine` off leaves failing skills as they are.
+    """Evolve the pool from the window's evidence with a reflector; `refine=False` keeps failing skills unchanged.
 
-    A retired pair comes back when a watch finds it unlearned, or when generation finds it missing again.
+    A retired pair is reopened when watched verdicts show a relapse, or when generation proposes it again.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class CoEvolution:
         self.watch = watch or WatchConfig()
 
     async def update(self, state: State, iteration: int) -> Update:
-        """The pool after this update; the state itself is not touched."""
+        """Return the pool after this update; does not modify the state."""
         since_last_update = within_window(state.evidence, iteration - 1, self.limits.update_every)
         ids = [rubric.id for rubric in state.pool.rubrics]
         every, unguided = (window_tallies(since_last_update, ids, unguided=only) for only in (False, True))
@@ -82,7 +82,7 @@ class CoEvolution:
         return await self.reflector.rewrite(pair, failures)
 
     def _unlearned(self, pool: Pool, window: Sequence[EvidenceRecord]) -> tuple[Relapse, ...]:
-        """Retired pairs that fell, by the watch's verdicts on them."""
+        """Return retired pairs whose watched pass rate fell."""
         ids = [pair.rubric.id for pair in pool.retired]
         watched, unguided = (window_tallies(window, ids, unguided=only) for only in (False, True))
         return unlearned(pool, watched, self.watch, unguided)
@@ -90,9 +90,9 @@ class CoEvolution:
     async def _propose(
         self, state: State, iteration: int, wanted: int, fallen: Sequence[Relapse]
     ) -> tuple[list[Proposal], list[Rejection], list[Relapse]]:
-        """Rounds of generation until there is no room, nothing more is put forward, or the rounds are used up.
+        """Run generation rounds until the pool is full, nothing new is proposed, or the rounds are used up.
 
-        The reflector is told of the retired pairs too: a proposal that repeats one of them can only bring it back.
+        The reflector also sees retired pairs; a proposal that repeats one can only reopen it.
         """
         proposals: list[Proposal] = []
         rejections: list[Rejection] = []
@@ -123,7 +123,7 @@ class CoEvolution:
 
 
 def _known(pool: Pool, back: Sequence[Relapse], proposals: Sequence[Proposal]) -> list[Pair]:
-    """What generation must not repeat: the pool, what comes back to it, what was just proposed, and retired pairs."""
+    """Return the pairs generation must not repeat: pool, reopened, just proposed, retired."""
     returning = {relapse.pair.rubric.id: replace(relapse.pair, retired=None) for relapse in back}
     away = [pair for pair in pool.retired if pair.rubric.id not in returning]
     return [*pool.pairs, *returning.values(), *(proposal.as_pair() for proposal in proposals), *away]

@@ -1,4 +1,4 @@
-"""What a person sees when something is wrong: what happened, where, what it means, what to do. Exit codes are fixed."""
+"""User-facing errors: what happened, the effect, the remedy. Exit codes are fixed."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""The seams, on one page: what the loop asks of the parts that vary. Implementations live below, `build.py` chooses."""
+"""All protocols on one page. Adapters implement them; `compose` chooses."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ from arise.types import (
     Group,
     Judgment,
     LossSpec,
+    Message,
     OptimSpec,
     Pair,
     Place,
@@ -20,6 +21,7 @@ from arise.types import (
     Pool,
     RefinementRecord,
     Reflection,
+    Reply,
     Rewrite,
     Rollout,
     SamplingParams,
@@ -28,8 +30,10 @@ from arise.types import (
     Selection,
     ShownSkill,
     StepStats,
+    StreamEvent,
     Task,
     Tokens,
+    ToolSpec,
     Trajectory,
     VerifierJob,
     VerifierRun,
@@ -91,6 +95,41 @@ class Engine(Protocol):
     async def save_state(self, path: Path) -> str: ...
     async def load_state(self, uri: str) -> int: ...
     async def export_hf(self, path: Path) -> Path: ...
+
+
+class FormatError(ValueError):
+    """A conversation that a format cannot write: the message says what cannot be shown and what to change."""
+
+
+class StreamReader(Protocol):
+    """Reads one assistant turn while it is generated; all calls come from `end`, together."""
+
+    def feed(self, ids: Sequence[int]) -> list[StreamEvent]: ...
+    def end(self) -> list[StreamEvent]: ...
+
+
+class Format(Protocol):
+    """How one model family writes conversations as token ids; text of a message never becomes a control token.
+
+    - `prompt` renders a whole conversation, up to where the assistant speaks next; raises FormatError.
+    - `extend` continues `ids`, which end after a sampled assistant turn (without its stop token where the turn was cut
+      by a limit), by a group of tool, user and system messages. The result starts with `ids`: what was sampled is never
+      rendered again. None where this format cannot continue here; the caller then renders a new row with `prompt`.
+    - `answer` gives the ids of an assistant turn as the model would write it, its stop token included.
+    - `read` and `stream` take generated ids only, without the prompt.
+    - `count` is the number of tokens that a text takes inside a message.
+    """
+
+    @property
+    def stop_ids(self) -> frozenset[int]: ...
+    def prompt(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> list[int]: ...
+    def extend(
+        self, ids: Sequence[int], messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> list[int] | None: ...
+    def answer(self, message: Message, tools: Sequence[ToolSpec] = ()) -> list[int]: ...
+    def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = ()) -> Reply: ...
+    def stream(self, tools: Sequence[ToolSpec] = ()) -> StreamReader: ...
+    def count(self, text: str) -> int: ...
 
 
 class SandboxLost(Exception):  # noqa: N818 - what happened, not which class of error it is

@@ -1,4 +1,4 @@
-"""All that a resume needs besides the policy's weights: where the loop stands, the pool, the evidence, the sampler."""
+"""Everything a resume needs besides the policy's weights: iteration, pool, evidence, sampler."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ FORMAT = 1
 class State:
     """The loop's own state; `evidence` is B_k with the verdicts that pass rates are counted from.
 
-    `drawn` are the batches of coming iterations that are being rolled out already, the next one first.
+    `drawn` holds the batches that are already being rolled out, next iteration first.
     """
 
     sampler: Sampler
@@ -29,11 +29,11 @@ class State:
     set_aside: SetAside = field(default_factory=SetAside)
 
     def add_evidence(self, iteration: int, groups: list[Group], window: int) -> None:
-        """Alg. 1, line 13 — take in an iteration's records and let go of those that left the window."""
+        """Alg. 1, line 13 — add an iteration's records and drop those outside the window."""
         self.evidence = within_window([*self.evidence, *records_of(iteration, groups)], iteration, window)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
+        """Return the whole state as JSON values."""
         return {
             "format": FORMAT,
             "iteration": self.iteration,
@@ -56,7 +56,7 @@ class State:
 
 
 def _dated(pool: Pool, iteration: int) -> Pool:
-    """A pool whose retired pairs say when they left; in a state of an earlier version they do not: it counts as now."""
+    """Set a retirement iteration on pairs from states of earlier versions, which lack one."""
     if all(pair.retired is not None for pair in pool.retired):
         return pool
     return replace(pool, retired=tuple(replace(pair, retired=pair.retired or iteration) for pair in pool.retired))

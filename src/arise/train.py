@@ -18,7 +18,7 @@ from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepSt
 
 
 class Observer(Protocol):
-    """Sees the run pass by: times its parts, shows it, mirrors it; can never change it."""
+    """Observes a run: times its parts, displays and mirrors it. Must not change it."""
 
     def part(self, name: str) -> None: ...
     def finished(self, record: IterationRecord) -> None: ...
@@ -27,7 +27,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """The parts of one run, as `build` chose them."""
+    """The parts of one run, chosen by `compose.build`."""
 
     config: Config
     engine: Engine
@@ -77,7 +77,7 @@ async def train(run: Run, state: State) -> Engine:
                 state.sampler.keep_only(state.pool)  # 26
             state.iteration = k + 1
             run.observer.part("rollouts")
-            await asyncio.gather(*rollouts.get(k + 1, ()))  # the next batch is whole before the policy changes
+            await asyncio.gather(*rollouts.get(k + 1, ()))  # finish the next batch before the policy changes
             run.observer.part("update")
             await run.engine.publish()
             run.observer.part("store")
@@ -93,7 +93,7 @@ async def train(run: Run, state: State) -> Engine:
 
 
 def draw(run: Run, state: State) -> None:
-    """Alg. 1, lines 4-5 — the batch of this iteration and of those that may start with it.
+    """Alg. 1, lines 4-5 — draw the batch of this iteration and of those that may start early.
 
     A batch is drawn at most `max_staleness` updates before its own, so none of its tokens can be older than that.
     """
@@ -106,7 +106,7 @@ def draw(run: Run, state: State) -> None:
 
 
 def begin(run: Run, state: State, rollouts: InFlight) -> None:
-    """Alg. 1, lines 6-7 — start whatever is drawn and not running, after a resume too."""
+    """Alg. 1, lines 6-7 — start every drawn batch that is not running yet, also after a resume."""
     for batch in state.drawn:
         if batch.iteration not in rollouts:
             shown = [
@@ -124,7 +124,9 @@ async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group
         return await assessor.assess(group, pool) if assessor else group
 
     try:
-        async with asyncio.TaskGroup() as assessments:  # a stop ends the rollouts too, before their sandboxes go
+        async with (
+            asyncio.TaskGroup() as assessments
+        ):  # cancellation also ends the rollouts, before their sandboxes close
             tasks = [assessments.create_task(judged(task)) for task in pending]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
@@ -132,7 +134,7 @@ async def assess(assessor: Assessor | None, pending: Sequence[asyncio.Task[Group
 
 
 def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -> list[Example]:
-    """What the update learns from: every trajectory of a group that has advantages."""
+    """Build training examples: every trajectory of every group that has advantages."""
     return [
         Example(rollout.trajectory.rows, float(advantage))
         for group, parts in zip(groups, advantages, strict=True)
@@ -142,7 +144,7 @@ def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -
 
 
 async def save_policy(run: Run, iteration: int) -> str | None:
-    """Write the policy's full state where the schedule asks for it; gives its name below the run folder."""
+    """Save the policy's full state if a checkpoint is due; return its path relative to the run folder."""
     last = iteration == run.config.train.iterations
     if iteration % run.config.storage.checkpoint_every and not last:
         return None

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 METHOD = sorted((ROOT / "src" / "arise" / "method").glob("*.py"))
 
-MODULE_LINES, FUNCTION_LINES = 300, 50
+MODULE_LINES, FUNCTION_LINES, ROOT_MODULES = 300, 50, 8
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "handler", "misc"}
 PURE = {
     "bisect",
@@ -155,9 +156,39 @@ def test_imports_point_down() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_tree_in_the_architecture_page_is_complete() -> None:
+def test_the_package_root_holds_at_most_eight_modules() -> None:
+    assert len([path for path in SOURCES if path.parent == ROOT / "src" / "arise"]) <= ROOT_MODULES
+
+
+def drawn_paths() -> Iterator[str]:
+    """Yield every path below src/arise in the tree of ARCHITECTURE.md; rows of a folder have two more spaces."""
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    block = page.partition("```\nsrc/arise/\n")[2].partition("\ntests/\n")[0]
+    parent = ""
+    for row in block.splitlines():
+        name = row.split()[0]
+        deeper = row.startswith("    ")
+        yield f"{parent}{name}" if deeper else name
+        parent = parent if deeper else name
+
+
+def test_the_tree_in_the_architecture_page_is_the_tree() -> None:
     top = ROOT / "src" / "arise"
-    names = [path.name for path in METHOD if path.name != "__init__.py"]
-    names += [f"{path.parent.name}/" for path in top.glob("*/__init__.py")]
-    assert [name for name in names if name not in page] == []
+    drawn = set(drawn_paths())
+    assert sorted(name for name in drawn if not (top / name).exists()) == []
+    expected = {f"method/{path.name}" for path in METHOD}
+    expected |= {f"{path.parent.name}/" for path in top.glob("*/__init__.py")}
+    expected |= {path.name for path in top.glob("*.py")}
+    assert sorted(name for name in expected - drawn if "__" not in name) == []
+
+
+def test_the_layers_in_the_architecture_page_are_those_of_the_contract() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    shown_layers = [
+        set(re.findall(r"`(\w+)`", row.split("|")[2])) for row in page.splitlines() if re.match(r"\| \d ", row)
+    ]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    assert shown_layers == [set(re.findall(r"arise\.(?!__)(\w+)", layer)) for layer in layers]

@@ -28,7 +28,7 @@ class OnlineRubrics:
     settings: ElicitedCriteria
 
     async def assess(self, group: Group, pool: Pool) -> Group:
-        """The group judged by criteria of its own."""
+        """Judge a group by its own criteria."""
         usable = [rollout for rollout in group.rollouts if not rollout.fault]
         criteria = Pool(tuple(await self._elicit(group.task, usable)), pool.version)
         judged = iter(await asyncio.gather(*(self._judged(group.task, rollout, criteria) for rollout in usable)))
@@ -42,7 +42,7 @@ class OnlineRubrics:
         return replace(rollout, judgment=replace(judgment, notes=(*judgment.notes, *notes)))
 
     async def _elicit(self, task: Task, rollouts: Sequence[Rollout]) -> list[Pair]:
-        """Compare rollout j with reference j, one call a pair; a later call must not repeat what an earlier found."""
+        """Compare rollout j with reference j, one call per pair; later calls must not repeat earlier findings."""
         references = await self.references(task)
         pairs = list(zip(rollouts, references, strict=False))
         records = await asyncio.gather(*(self._compared(task, *pair) for pair in pairs))
@@ -59,7 +59,7 @@ class OnlineRubrics:
         return list(found.values())
 
     async def _compared(self, task: Task, rollout: Rollout, reference: Rollout) -> list[GenerationRecord]:
-        """What stands out in the two attempts, each analysed without any rubric."""
+        """Compare the diagnostics of the two attempts, each analysed without rubrics."""
         attempts = [rollout, reference]
         judgments = await asyncio.gather(*(self.judge.judge(task, attempt, Pool()) for attempt in attempts))
         analysed = [replace(a, judgment=judgment) for a, judgment in zip(attempts, judgments, strict=True)]

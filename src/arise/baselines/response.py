@@ -41,7 +41,7 @@ def response_credit(settings: ResponseCredit) -> CreditRule:
 
 
 def _scores(group: Group) -> Floats:
-    """The share of applicable criteria that each rollout met, all weighing the same; nan where none applied."""
+    """The share of applicable criteria that each rollout met, equally weighted; nan where none applied."""
     scores = []
     for rollout in group.rollouts:
         verdicts = rollout.judgment.verdicts.values() if rollout.judgment else ()

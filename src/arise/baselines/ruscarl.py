@@ -55,9 +55,9 @@ class ScaffoldedGuidance:
 
 @dataclass(frozen=True)
 class BarePromptRows:
-    """An agent that acts with the scaffold and is trained without it: the prompt restored, log-probs taken anew.
+    """Acts with the scaffold and trains without it: the bare prompt is restored and log-probs are rescored.
 
-    So the published method learns p(answer | bare prompt) from answers that the scaffold helped to find.
+    The published method learns p(answer | bare prompt) from answers found with the scaffold.
     """
 
     agent: Agent
@@ -68,7 +68,7 @@ class BarePromptRows:
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """The attempt with its token rows as if nothing had been shown."""
+        """Run the attempt, then rebuild its token rows with the bare prompt."""
         trajectory = await self.agent.attempt(task, sandbox, system, shown, key, seed)
         if system == SYSTEM:
             return trajectory

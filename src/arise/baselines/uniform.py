@@ -1,4 +1,4 @@
-"""Uniform task sampling: every task once an epoch, in shuffled order."""
+"""Uniform task sampling: every task once per epoch, in shuffled order."""
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -40,7 +40,7 @@ class Uniform:
                 continue
             blocked.add(self.task_ids[x])
             draws.append(Draw(self.task_ids[x], DrawPath.UNIFORM, 1.0 / len(self.task_ids)))
-        # A task that stays away for whole epochs owes one turn, not one for each of them.
+        # A task excluded for several epochs is due once, not once per epoch.
         owed = [x for x in dict.fromkeys(passed_over) if x not in self._queue]
         self._queue.extendleft(reversed(owed))
         return draws
@@ -52,7 +52,7 @@ class Uniform:
         """Uniform sampling does not look at the pool."""
 
     def to_dict(self) -> dict[str, Any]:
-        """What is left of the epoch, and the generator."""
+        """Return the rest of the epoch and the generator state."""
         return {
             "format": FORMAT,
             "kind": "uniform",

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
     from arise.llm.cases import Cases
     from arise.llm.check import JudgeCheck
-    from arise.ports import Judge
 
 app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
 
@@ -73,6 +72,7 @@ def _cases(path: Path | None, limit: int) -> "Cases":
 
 
 async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
+    from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check import check_judge
     from arise.llm.judge import LanguageModelJudge
@@ -85,16 +85,10 @@ async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_us
             found.rollouts,
             found.pool,
             repeat,
-            reference=_analyst(),
+            reference=reference_judge(),
             labels=found.labels,
         )
         return report, opened.cost()
-
-
-def _analyst() -> "Judge":
-    from arise.analyst.judge import OfflineJudge
-
-    return OfflineJudge()
 
 
 def _as_json(report: "JudgeCheck", cost: Cost) -> str:

@@ -70,6 +70,11 @@ async def judging(config: Config, folder: Path, tell: Tell, *, again: bool = Fal
         yield Judging()
 
 
+def reference_judge() -> Judge:
+    """Return the judge that `arise judge check` compares another judge with: the offline analyst."""
+    return OfflineJudge()
+
+
 def analyst_rubrics() -> list[Rubric]:
     """The analyst's rubrics: a judge's prompt carries only their rules, and by these the expert finds them."""
     return [

@@ -19,7 +19,7 @@ from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
 
 @dataclass(frozen=True)
 class Conversation:
-    """Messages so far, and who asks: two attempts that say the same are still two, each with its own replies."""
+    """Messages so far, keyed per attempt: two attempts with equal messages still get separate replies."""
 
     messages: tuple[dict[str, str], ...]
     asker: str
@@ -27,12 +27,12 @@ class Conversation:
 
     @property
     def distinct(self) -> tuple[str, ...]:
-        """What the record of a reply is found by."""
+        """Return the cache key of a reply."""
         return self.asker, to_json(self.messages)
 
 
 class EndpointAgent:
-    """The built-in shell agent with its turns written by an endpoint; a model that cannot be reached is a fault."""
+    """The built-in shell agent sampled from an endpoint; an unreachable model is a fault."""
 
     def __init__(self, client: Client, limits: AgentConfig) -> None:
         self.client, self.limits = client, limits
@@ -40,7 +40,7 @@ class EndpointAgent:
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """One trajectory; `key` and `seed` name it, so that a repeated evaluation asks nothing twice."""
+        """Run one attempt; `key` and `seed` identify it, so a repeated evaluation reuses recorded replies."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": task.instruction}]
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
@@ -73,10 +73,10 @@ async def endpoint_agent(
     *,
     again: bool = False,
 ) -> AsyncIterator[EndpointAgent]:
-    """The agent for as long as it is needed; its replies are recorded, and paid for, in the file `record`.
+    """Open an endpoint agent; its replies and costs are recorded in the file `record`.
 
-    Its first call is made here, before any attempt; `again` makes it also where an earlier process made it. With
-    `beside` it spends from the same cap as another budget, not from one of its own.
+    The first call is made here, before any attempt; `again` repeats it even if an earlier process made it. With
+    `beside` it shares the cap of another budget.
     """
     store = Store(record)
     try:

@@ -1,4 +1,4 @@
-"""What an annotation of a corpus came to: coverage, frequencies, uncovered processes, agreement of two runs."""
+"""Report on an annotated corpus: coverage, frequencies, uncovered processes, agreement of two runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def report_of(
 
 
 def agreement_of(first: Annotated, second: Annotated) -> Agreement | None:
-    """How alike two runs tagged the tasks that both annotated."""
+    """Measure the agreement of two runs on the tasks both annotated."""
     return _agreement(_sets(first), _sets(second))
 
 

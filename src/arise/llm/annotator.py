@@ -39,7 +39,7 @@ class Annotated:
 
 
 class Annotator:
-    """Annotates tasks in batches; replies are recorded by the client, so that a stopped run goes on where it was."""
+    """Annotate tasks in batches; recorded replies let a stopped run continue."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Annotator:
         self._progress = progress
 
     async def annotate(self, cards: Sequence[TaskCard]) -> Annotated:
-        """Both passes over all tasks; a task without a match is looked at again against the types it came near."""
+        """Run both passes; a task without a match is checked again against its nearest types."""
         size = self._settings.tasks_per_call
         batches = [cards[i : i + size] for i in range(0, len(cards), size)]
         result = Annotated()
@@ -81,7 +81,7 @@ class Annotator:
         return result
 
     async def _batch(self, cards: Sequence[TaskCard], tags: Sequence[str]) -> Annotated:
-        """One request and its re-asks: what is missing is asked for again, alone at the last try."""
+        """Send one request and its retries; missing tasks are asked for again, one by one on the last try."""
         result = Annotated()
         missing = list(cards)
         for attempt in range(self._settings.calls.format_attempts):
@@ -114,7 +114,7 @@ class Annotator:
 
 
 def registry_version(registry: Mapping[str, TaskType]) -> str:
-    """Names the content of the registry."""
+    """Return a content hash of the registry."""
     return sha256(to_json([_type(entry) for entry in registry.values()]).encode()).hexdigest()[:12]
 
 

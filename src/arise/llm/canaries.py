@@ -1,7 +1,7 @@
-"""Rubrics with known answers, mixed into every evaluation: a reply that gets one wrong obeyed something else.
+"""Canary rubrics with known answers, mixed into every evaluation to detect injected or broken replies.
 
-Both ask about a fact of the trace that no reading can miss. One must pass and one must fail, so that a judge which was
-talked into passing, failing or skipping everything gives itself away.
+Both ask about an obvious fact of the trace. One must pass and one must fail, so a judge that passes, fails or skips
+everything is caught.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _FAIL_IF_ACTED = (
 
 @dataclass(frozen=True)
 class Canary:
-    """A rubric whose answer is known — `Canary("Fail if ...", Verdict.FAIL)`; a request gives it its alias."""
+    """A rubric whose answer is known — `Canary("Fail if ...", Verdict.FAIL)`; each request assigns its alias."""
 
     rule_text: str
     answer: Verdict
@@ -32,7 +32,7 @@ class Canary:
 
 
 def canaries(nonce: str, turns: int) -> tuple[Canary, Canary]:
-    """One canary that passes and one that fails on a trace of so many turns, worded by the nonce."""
+    """Return one passing and one failing canary for a trace with `turns` turns, worded by the nonce."""
     passes_if_acted = _PASS_IF_ACTED[int(nonce[0:2], 16) % len(_PASS_IF_ACTED)]
     fails_if_acted = _FAIL_IF_ACTED[int(nonce[2:4], 16) % len(_FAIL_IF_ACTED)]
     answers = (Verdict.PASS, Verdict.FAIL) if turns else (Verdict.FAIL, Verdict.PASS)
@@ -40,7 +40,7 @@ def canaries(nonce: str, turns: int) -> tuple[Canary, Canary]:
 
 
 def known_answer(rule_text: str, turns: int) -> Verdict | None:
-    """The answer to a canary's rule, None for any other rule; what an honest judge would say."""
+    """Return the correct answer to a canary's rule, or None for any other rule."""
     if rule_text in _PASS_IF_ACTED:
         return Verdict.PASS if turns else Verdict.FAIL
     if rule_text in _FAIL_IF_ACTED:

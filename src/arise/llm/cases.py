@@ -1,6 +1,6 @@
-"""Recorded trajectories to check a judge on: a file of one's own, or the labelled examples that ship.
+"""Labelled trajectories for checking a judge: a user's file or the shipped examples.
 
-JSON Lines: first `{"pool": ...}`, then `{"task": ..., "rollout": ..., "labels": {rubric id: verdict}}` a line.
+JSON Lines: first `{"pool": ...}`, then `{"task": ..., "rollout": ..., "labels": {rubric id: verdict}}` per line.
 """
 
 import json
@@ -13,7 +13,7 @@ from arise.types.codec import from_json
 
 
 class CasesError(ValueError):
-    """A file of cases that cannot be used, with the line."""
+    """An invalid file of cases, with the line number."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Cases:
 
 
 def read_cases(path: Path | None = None) -> Cases:
-    """The cases of a file, or the ones that ship."""
+    """Read the cases of a file, or the shipped ones."""
     shipped = files(__package__).joinpath("check_cases.jsonl")
     try:
         text = path.read_text("utf-8") if path else shipped.read_text("utf-8")

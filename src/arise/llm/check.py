@@ -1,4 +1,4 @@
-"""How far a judge can be trusted: agreement with itself over repeats, with another judge, with labels, and its cost."""
+"""Judge check: agreement with itself over repeats, with another judge and with labels, and its cost."""
 
 import asyncio
 from collections import Counter
@@ -27,7 +27,7 @@ class RubricCheck:
 
 @dataclass(frozen=True)
 class JudgeCheck:
-    """What a check found; an agreement is None where there was nothing to compare."""
+    """Result of a check; an agreement is None if nothing could be compared."""
 
     judge: str
     cases: int
@@ -43,18 +43,18 @@ class JudgeCheck:
 
     @property
     def valid_rate(self) -> float:
-        """Verdicts that could be had, of those asked for."""
+        """Share of valid verdicts among those requested."""
         asked = self.verdicts + sum(rubric.absent for rubric in self.rubrics)
         return self.verdicts / asked if asked else 0.0
 
     @property
     def flip_rate(self) -> float | None:
-        """Verdicts that differ from the majority of their own repeats; None without a verdict."""
+        """Share of verdicts that differ from the majority of their repeats; None without a verdict."""
         return sum(rubric.flips for rubric in self.rubrics) / self.verdicts if self.verdicts else None
 
     @property
     def doubts(self) -> list[str]:
-        """What speaks against this judge; the analyst is a reference of limited reach and decides nothing."""
+        """List the concerns about this judge; the offline analyst is a limited reference and decides nothing."""
         found = []
         if self.valid_rate < VALID:
             found.append(f"{self.valid_rate:.1%} of verdicts are valid, {VALID:.0%} are wanted")
@@ -74,7 +74,7 @@ async def check_judge(
     reference: Judge | None = None,
     labels: Labels | None = None,
 ) -> JudgeCheck:
-    """Judges every case `repeats` times, each time by a judge that asks anew, and compares."""
+    """Judge every case `repeats` times without reusing replies, and compare."""
     judges = [judge_of(repeat) for repeat in range(repeats)]
     rounds = await asyncio.gather(*(_judge_all(judge, cases, pool) for judge in judges))
     majorities = _majorities(rounds, cases, pool)

@@ -1,7 +1,7 @@
-"""Asking a model so that a two-day run can depend on it: recorded replies, one retry ladder for transport, shared
-limits, a breaker, a budget, and a watch on who answers. Re-asking for a better format is the caller's ladder.
+"""Model client for long runs: recorded replies, transport retries, shared rate limits, a circuit breaker, a budget, and
+detection of model changes. Retrying for a better format is the caller's job.
 
-A bad day of the provider is data (`Unanswered`); only the budget, a changed judge and a stop by policy raise.
+Provider failures are data (`Unanswered`); only the budget, a changed judge and a stop policy raise.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Observe = Callable[[str, Mapping[str, object]], None]
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said, and at what price; `cached` means nothing was sent."""
+    """A model's reply with its cost; `cached` means no request was sent."""
 
     text: str
     finish: str
@@ -57,7 +57,7 @@ class Unanswered:
 
 
 class Client:
-    """One endpoint for one purpose (`judge`, `reflection`, `annotation`); close it to let no request linger."""
+    """One endpoint for one purpose (`judge`, `reflection`, `annotation`); closing it waits for requests in flight."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Client:
         logging.getLogger("stamina").setLevel(logging.ERROR)
 
     async def ask(self, prompt: Request, window: int | None = None) -> Reply | Unanswered:
-        """The reply to a prompt: recorded, shared with whoever asks the same just now, or fetched."""
+        """Return the reply to a prompt: recorded, shared with an identical request in flight, or fetched."""
         if window is not None:
             self._watch(window, self.endpoint.model, "configured")
         key = self.key(prompt)
@@ -99,7 +99,7 @@ class Client:
         return await asyncio.shield(flight)
 
     async def close(self, grace: float = 10.0) -> None:
-        """Waits for what is in flight, so that a paid reply is recorded, then closes every socket."""
+        """Wait for requests in flight, so paid replies are recorded, then close every socket."""
         flights = list(self._flights.values())
         if flights:
             await asyncio.wait(flights, timeout=grace)
@@ -109,14 +109,14 @@ class Client:
         await self._connection.close()
 
     def key(self, prompt: Request) -> str:
-        """What a reply depends on: model, parameters, rendered prompt, contract."""
+        """Return the cache key: model, parameters, rendered prompt, contract."""
         endpoint = self.endpoint
         parts = [self._contract, endpoint.model, endpoint.temperature, endpoint.top_p, endpoint.max_tokens]
         content = to_json([*parts, endpoint.extra_body, *prompt.distinct])
         return sha256(content.encode()).hexdigest()
 
     async def _fetch(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
-        """One call from its slot to its answer; with the policy `pause`, as often as the endpoint comes back."""
+        """Run one call to its answer; with the policy `pause`, retry whenever the endpoint recovers."""
         async with self._pace.slots:
             while await self._breaker.admit():
                 reply = await self._try(key, prompt, window)
@@ -127,7 +127,7 @@ class Client:
             return Unanswered("breaker_open", "the endpoint is down, calls are skipped until it answers")
 
     async def _try(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
-        """The ladder once, paid for and recorded."""
+        """Run the retries once; record the reply and its cost."""
         bill = Bill(self._budget, self.endpoint, size_of(prompt.messages, self.endpoint).most, key, self.purpose)
         await bill.reserve()
         started = time.monotonic()
@@ -146,7 +146,7 @@ class Client:
         return Unanswered(recorded.kind, str(recorded), ladder.requests, seconds)
 
     def _record(self, bill: Bill, recorded: Recorded, window: int | None) -> int | None:
-        """Pay for a reply and keep it, unless another model than the window's gave it."""
+        """Record a reply and its cost, unless a model other than the window's produced it."""
         try:
             if window is not None:
                 self._watch(window, recorded.model, "answered")
@@ -156,7 +156,7 @@ class Client:
         return bill.pay(recorded)
 
     def _watch(self, window: int, model: str, role: str) -> None:
-        """Within a window one model is configured and one model answers; another must be allowed by name."""
+        """Require one model per window; another must be allowed by name."""
         slot = f"{self.purpose}.{role}"
         known = self._store.judge_of(window, slot)
         if known == model:
@@ -180,7 +180,7 @@ class Client:
 
 
 class _Ladder:
-    """Tries one prompt until it is answered, refused, out of attempts or out of time."""
+    """Retry one prompt until it is answered, refused, out of attempts or out of time."""
 
     def __init__(self, connection: Connection, pace: Pace, breaker: Breaker, calls: CallsConfig, bill: Bill) -> None:
         self._connection, self._pace, self._breaker, self._calls = connection, pace, breaker, calls

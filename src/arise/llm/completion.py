@@ -1,6 +1,6 @@
-"""The body of a chat completion as a recorded reply. Whatever a server sends becomes a reply or `NotACompletion`.
+"""Parse the body of a chat completion; anything a server sends becomes a reply or `NotACompletion`.
 
-Only the answer is text: reasoning comes in fields of its own and is counted, never read.
+Only the answer is text; reasoning fields are counted, never read.
 """
 
 import json
@@ -13,7 +13,7 @@ NAME_CHARS = 200
 
 
 class NotACompletion(ValueError):  # noqa: N818 - data about a reply, not an error of the program
-    """A body without a usable answer, and the usage to pay for nevertheless."""
+    """A body without a usable answer, with the usage that is still billed."""
 
     def __init__(self, detail: str, usage: Usage) -> None:
         super().__init__(detail)
@@ -21,7 +21,7 @@ class NotACompletion(ValueError):  # noqa: N818 - data about a reply, not an err
 
 
 def read_completion(body: bytes, size: Size, template_hash: str) -> Recorded:
-    """The reply in a body; what it is counted for never depends on whether the reply can be used."""
+    """Parse a body into a reply; its billed usage does not depend on whether the reply is usable."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -59,7 +59,7 @@ def _text(message: Any) -> str | None:
 
 
 def _bytes(message: Any) -> int:
-    """Bytes that a model wrote for a message, its reasoning included."""
+    """Count the bytes of a message, including its reasoning."""
     if not isinstance(message, dict):
         return 0
     texts = [text for name, text in message.items() if name != "role" and isinstance(text, str)]

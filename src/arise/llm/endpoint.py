@@ -1,7 +1,7 @@
 """One request to an OpenAI-compatible server, without retries; every failure is one of four kinds.
 
-A server may be hostile: what it sends is read up to a limit, its redirects are not followed, and the whole exchange has
-one time limit.
+Servers are untrusted: bodies are read up to a limit, redirects are not followed, and the whole exchange has one time
+limit.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SHORTEST_PAUSE = 0.1
 
 
 class Request(Protocol):
-    """What a model is sent, and by what its reply is found again."""
+    """A request and the cache key of its reply."""
 
     @property
     def messages(self) -> tuple[dict[str, str], ...]: ...
@@ -43,9 +43,9 @@ class Request(Protocol):
 
 
 class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
-    """A request that gave no reply: `kind` says what to do, `alive` whether the server showed signs of life.
+    """A request that gave no reply: `kind` says what to do, `alive` whether the server responded at all.
 
-    `billed` is what the provider may have charged for it, None where it cannot have charged anything.
+    `billed` is the usage the provider may have charged, None if it cannot have charged anything.
     """
 
     kind = "failed"
@@ -75,13 +75,13 @@ class RateLimited(CallFailed):
 
 
 class Refused(CallFailed):
-    """The server does not want this request: another try would get the same answer."""
+    """The server rejects this request; a retry would get the same answer."""
 
     kind = "refused"
 
 
 class Denied(CallFailed):
-    """The server wants no request of ours: wrong key, wrong model, wrong address."""
+    """The server rejects all our requests: wrong key, model or address."""
 
     kind = "denied"
     alive = False
@@ -98,7 +98,7 @@ class Connection:
         self._http: AsyncClient | None = None
 
     async def send(self, prompt: Request, timeout: float) -> Recorded:
-        """The reply of one request, body included, within `timeout` seconds; raises CallFailed."""
+        """Send one request and read its reply within `timeout` seconds; raise CallFailed."""
         size = size_of(prompt.messages, self.endpoint)
         sent = False
 
@@ -126,7 +126,7 @@ class Connection:
             self._http = None
 
     async def _exchange(self, content: bytes, size: Size, timeout: float, trace: Any) -> bytes:
-        """The body of a successful response; raises CallFailed for any other status."""
+        """Return the body of a successful response; raise CallFailed for any other status."""
         import httpx2
 
         url = self.endpoint.base_url.rstrip("/") + "/chat/completions"
@@ -191,7 +191,7 @@ class Connection:
 
 
 async def _whole(response: "Response", size: Size) -> bytes:
-    """A body within its limit, decompressed; one that was compressed twice can hide any amount of work."""
+    """Read a body up to its limit, decompressed; nested compression is refused."""
     if "," in response.headers.get("content-encoding", ""):
         raise Transient("the reply is compressed more than once", size.most)
     limit = REPLY_BYTES + BYTES_PER_TOKEN * size.most.completion_tokens
@@ -205,7 +205,7 @@ async def _whole(response: "Response", size: Size) -> bytes:
 
 
 async def _start_of(response: "Response", timeout: float) -> str:
-    """The beginning of an error's body; the status says what happened, whether the body can be read or not."""
+    """Return the beginning of an error body, as far as it can be read."""
     import httpx2
 
     start = b""
@@ -222,7 +222,7 @@ async def _start_of(response: "Response", timeout: float) -> str:
 
 
 def _message(text: str) -> str:
-    """The message inside an error's body, or the body where it has none."""
+    """Return the message inside an error body, or the body itself."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -233,7 +233,7 @@ def _message(text: str) -> str:
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds of a Retry-After (or retry-after-ms) header, None without one that asks for a wait."""
+    """Return the seconds of a Retry-After (or retry-after-ms) header, or None."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:

@@ -1,4 +1,4 @@
-"""One evaluation request as values: its prompt with ids and canaries of its own, and what a reply to it settles."""
+"""One evaluation request: its prompt with request-specific aliases and canaries, and how a reply is applied."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from arise.types import DiagnosticItem, Pool, Rubric, Verdict
 
 @dataclass(frozen=True)
 class Question:
-    """A request: rubrics under aliases that only this request knows, so that a trajectory cannot name them."""
+    """A request with rubrics under request-specific aliases, so a trajectory cannot name them."""
 
     prompt: Prompt
     aliases: dict[str, str]
@@ -24,10 +24,10 @@ class Question:
 def question(
     trace: Trace, turns: int, batch: Sequence[Rubric], pool: Pool, *, diagnostics: bool, canary: bool, salt: str
 ) -> Question:
-    """Ask about a batch; with diagnostics the request also sees the rest of the pool.
+    """Build the request for a batch; with diagnostics it also sees the rest of the pool.
 
-    Rubrics and canaries are numbered together in one shuffled list. So no alias is given twice whatever ids the pool
-    holds, and neither a canary's name nor its place tells it from a rubric.
+    Rubrics and canaries are numbered together in one shuffled list, so aliases are unique whatever ids the pool has,
+    and neither name nor position tells a canary from a rubric.
     """
     nonce = digest(to_json([salt, pool.version, [rubric.id for rubric in batch], diagnostics, trace.sample]))
     birds = canaries(nonce, turns) if canary else ()
@@ -57,12 +57,12 @@ def question(
 
 
 def caught(birds: Sequence[Canary], parsed: VerdictReply) -> bool:
-    """Whether a canary was answered, and answered wrongly; an unanswered one is a matter of format."""
+    """Return whether a canary was answered wrongly; a missing answer is a format problem."""
     return any(parsed.verdicts.get(bird.alias, bird.answer) is not bird.answer for bird in birds)
 
 
 def settled(asked: Question, parsed: VerdictReply) -> tuple[dict[str, Verdict], dict[str, str], DiagnosticReply]:
-    """Verdicts and absences by real rubric id, and the diagnostics; without its canaries a reply settles nothing."""
+    """Return verdicts and absences by rubric id, and diagnostics; a reply without its canaries yields nothing."""
     for bird in asked.canaries:
         if bird.alias not in parsed.verdicts:
             reason = f"control question: {parsed.absent[bird.alias]}"
@@ -73,12 +73,12 @@ def settled(asked: Question, parsed: VerdictReply) -> tuple[dict[str, Verdict], 
 
 
 def digest(text: str) -> str:
-    """A name for a text that nobody can choose."""
+    """Return a short digest of a text."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _lot(nonce: str, one: Rubric | Canary) -> str:
-    """The place of a rubric or canary in the shuffled list."""
+    """Return the sort key of a rubric or canary in the shuffled list."""
     return digest(to_json([nonce, one.rule_text] if isinstance(one, Canary) else [nonce, one.id, one.rule_text]))
 
 

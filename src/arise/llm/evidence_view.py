@@ -11,7 +11,7 @@ _R = TypeVar("_R")
 
 
 def generation_view(record: GenerationRecord, cap: int) -> dict[str, Any]:
-    """A record without any outcome and without a task id; texts longer than `cap` are clipped."""
+    """Render a record without outcome and task id; texts longer than `cap` are clipped."""
     feedback = record.feedback
     use = dict(zip(record.shown_skills, record.skill_use, strict=False))  # records of older runs have no use
     return {
@@ -45,7 +45,7 @@ def generation_view(record: GenerationRecord, cap: int) -> dict[str, Any]:
 
 
 def refinement_view(record: RefinementRecord, cap: int) -> dict[str, Any]:
-    """A failed rollout under a skill: the verifier's outcome as context, and the turns that show how it failed."""
+    """Render a failed guided rollout: the verifier's outcome as context, and the turns that show the failure."""
     outcome = record.outcome
     context = {"verifier_success": outcome.success, "score": outcome.reward} if outcome else None
     shown = record.excerpt if cap > _CAPS[-1] else record.excerpt[-1:]
@@ -55,7 +55,7 @@ def refinement_view(record: RefinementRecord, cap: int) -> dict[str, Any]:
 
 
 def fit(records: Sequence[_R], view: Callable[[_R, int], dict[str, Any]], budget: int) -> list[dict[str, Any]]:
-    """As many records as fit into `budget` characters, in order; first texts are clipped, then records left out."""
+    """Keep as many records as fit into `budget` characters, in order; clip texts first, then drop records."""
     for cap in _CAPS:
         views = [view(record, cap) for record in records]
         sizes = [len(to_json(shown)) + 2 for shown in views]

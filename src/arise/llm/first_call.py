@@ -1,6 +1,6 @@
-"""One cheap call before anything is spent: does the endpoint take the key, know the model and answer at all?
+"""One cheap call before anything is spent: check that the endpoint accepts the key, knows the model and answers.
 
-The reply is recorded and paid for like any other, so that a run which is resumed does not ask again.
+The reply is recorded and billed like any other, so a resumed run does not repeat it.
 """
 
 import os
@@ -24,7 +24,7 @@ CALLS = CallsConfig(
 
 @dataclass(frozen=True)
 class Greeting:
-    """The prompt of a first call; `asker` says where its reply holds."""
+    """The prompt of a first call; `asker` scopes its recorded reply."""
 
     asker: tuple[str, ...]
     messages: tuple[dict[str, str], ...] = (
@@ -35,17 +35,17 @@ class Greeting:
 
     @property
     def distinct(self) -> tuple[str, ...]:
-        """What the record of a reply is found by."""
+        """Return the cache key of a reply."""
         return (FIRST_CALL, *self.asker)
 
 
 async def first_call(
     endpoint: EndpointConfig, store: Store, budget: Budget, purpose: str, *, again: bool = False
 ) -> None:
-    """Ask for one token; refuse an endpoint that has no key, denies the request or cannot be reached.
+    """Request one token; raise if the endpoint has no key, denies the request or cannot be reached.
 
-    `again` asks even where a reply of this endpoint is on record. A server that is only busy (429) has shown that it
-    knows us.
+    `again` repeats the call even if a reply is on record. A rate-limited server (429) has accepted the key and counts
+    as reachable.
     """
     require_key(endpoint)
     asker = (endpoint.base_url, endpoint.api_key_env, *([str(time.time_ns())] if again else []))
@@ -68,7 +68,7 @@ async def _asked(
 
 
 def require_key(endpoint: EndpointConfig) -> None:
-    """Refuse an endpoint whose key is not in the environment; a server of one's own needs none."""
+    """Raise if the endpoint's key is not in the environment; a local server needs none."""
     if not os.environ.get(endpoint.api_key_env) and not own_host(endpoint.base_url):
         what = f"the environment variable {endpoint.api_key_env} holds no key"
         raise _unusable(endpoint, what, f"export {endpoint.api_key_env}=..., or name the variable that holds the key")

@@ -1,7 +1,7 @@
 """The judge J behind an endpoint: verdicts by rubric and what no rubric covers, for one rollout (App. "Prompts").
 
-Rubrics go in batches; one request sees the whole pool and gives the diagnostics. What a model gets wrong becomes an
-absence with its reason. Must never turn a missing answer into a verdict.
+Rubrics go in batches; one request sees the whole pool and gives the diagnostics. Invalid output becomes
+an absence with its reason. Must never turn a missing answer into a verdict.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ PROMPT_CHARS = 20_000
 
 @dataclass
 class _Part:
-    """What has been learned about one batch so far."""
+    """Verdicts of one batch so far."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class LanguageModelJudge:
         return f"{self._settings.endpoint.model}/{digest(contract)[:8]}"
 
     async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment:
-        """Verdicts for the whole pool and diagnostics; on an empty pool the initial analysis only."""
+        """Judge the whole pool and return diagnostics; an empty pool gets the initial analysis only."""
         try:
             return await self._judge(task, rollout, pool)
         except RunStop:
@@ -88,7 +88,7 @@ class LanguageModelJudge:
         )
 
     def _room(self, pool: Pool) -> int:
-        """Characters left for the trace beside the prompt, the rubrics and the reply."""
+        """Return the characters left for the trace beside prompt, rubrics and reply."""
         endpoint = self._settings.endpoint
         rubrics = sum(len(rubric.rule_text) + len(rubric.applicability_condition) + 250 for rubric in pool.rubrics)
         free = int((endpoint.context_tokens - endpoint.max_tokens) * self._settings.chars_per_token)
@@ -99,7 +99,7 @@ class LanguageModelJudge:
         return Judgment(pool.version, self.identity, absent=absent, diagnostic_absent=reason)
 
     async def _analyse(self, trace: Trace, pool: Pool) -> _Part:
-        """The initial analysis; an unreadable reply is asked for again under another call number."""
+        """Run the initial analysis; retry an unreadable reply under another call number."""
         part = _Part()
         for attempt in range(self._settings.calls.format_attempts):
             call = digest(to_json([self._salt, attempt, trace.sample]))
@@ -119,7 +119,7 @@ class LanguageModelJudge:
     async def _evaluate(
         self, trace: Trace, turns: int, batch: Sequence[Rubric], pool: Pool, diagnostics: bool
     ) -> _Part:
-        """One batch; what is missing from a reply is asked for again, in a smaller request."""
+        """Judge one batch; missing verdicts are requested again in a smaller request."""
         part = _Part(diagnostic_absent="" if diagnostics else NO_DIAGNOSTICS)
         missing, wanted = list(batch), diagnostics
         for attempt in range(self._settings.calls.format_attempts):
@@ -183,7 +183,7 @@ class LanguageModelJudge:
 
 
 def _take(part: _Part, asked: Question, parsed: VerdictReply, diagnostics: bool) -> None:
-    """Adds what a reply settles to a part."""
+    """Add a reply's verdicts to a part."""
     verdicts, absent, found = settled(asked, parsed)
     part.verdicts |= verdicts
     part.absent = {key: reason for key, reason in part.absent.items() if key not in verdicts} | absent

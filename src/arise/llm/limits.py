@@ -18,11 +18,11 @@ class Pace:
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Nobody sends for so long: one caller's Retry-After holds for all."""
+        """Pause all callers: one Retry-After applies to everyone."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
     async def ready(self) -> None:
-        """Returns when the next request may be sent."""
+        """Wait until the next request may be sent."""
         while (wait := self._paused_until - time.monotonic()) > 0:
             await asyncio.sleep(wait)
         if self._gap:
@@ -33,7 +33,7 @@ class Pace:
 
 
 class State(StrEnum):
-    """Of a circuit breaker."""
+    """State of a circuit breaker."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -54,7 +54,7 @@ class Breaker:
         self.state = State.CLOSED
 
     async def admit(self) -> bool:
-        """Whether a call may go ahead now; by policy it waits, is turned away, or the run stops."""
+        """Return whether a call may proceed; by policy it waits, is rejected, or the run stops."""
         while self.state is not State.CLOSED:
             now = time.monotonic()
             if self._policy == "stop" or now - self._down_since > self._max_pause:

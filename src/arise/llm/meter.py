@@ -1,4 +1,4 @@
-"""How the judge is doing while a run goes on: replies, how many of them recorded or quarantined, and their time."""
+"""Live judge statistics: replies, how many were cached or quarantined, and latency."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ RECENT = 500
 
 
 class Meter:
-    """Takes in the events of a judge's calls; `str(meter)` is what a screen shows."""
+    """Count the events of a judge's calls; `str(meter)` is the line for the screen."""
 
     def __init__(self) -> None:
         self.replies = self.cached = self.quarantined = 0
@@ -16,7 +16,7 @@ class Meter:
         self._since_lap: list[float | None] = []
 
     def take(self, name: str, fields: Mapping[str, object]) -> None:
-        """Count one event; what is not about the judge's replies is not counted."""
+        """Count one event; events unrelated to the judge's replies are ignored."""
         if name == "judge.quarantined":
             self.quarantined += 1
         if name != "judge.reply":
@@ -31,7 +31,7 @@ class Meter:
             self._since_lap.append(seconds)
 
     def lap(self) -> dict[str, float]:
-        """Replies since the last lap, how many of them recorded before, and the time the others took."""
+        """Return replies since the last call, how many were cached, and the latency of the others."""
         replies, self._since_lap = self._since_lap, []
         took = sorted(seconds for seconds in replies if seconds is not None)
         numbers: dict[str, float] = {"judge.replies": len(replies), "judge.recorded": len(replies) - len(took)}

@@ -1,7 +1,7 @@
-"""Whether a proposal repeats a criterion: the same words do; of similar words the model and the record decide.
+"""Detect proposals that repeat a criterion: equal words always do; for similar words the model and the record decide.
 
-A proposal says on which rollouts it would fail (its issue evidence) and pass (its contrast evidence). Where a similar
-rubric was judged on those, its verdicts show whether it already draws the same line.
+A proposal says on which rollouts it would fail (its issue evidence) and pass (its contrast evidence). If a similar
+rubric was judged on them, its verdicts show whether it measures the same.
 """
 
 import math
@@ -27,7 +27,7 @@ class Agreement(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The share of equal verdicts, None while there are too few to say."""
+        """Share of equal verdicts, None if there are too few."""
         return self.same / self.shared if self.both and self.shared >= _ENOUGH else None
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(proposal: Proposal, rubric_id: str, verdicts: Mapping[str, Mapping[str, Verdict]]) -> Agreement:
-    """Recorded verdicts of a rubric against those the proposal's evidence stands for; an absent one does not count."""
+    """Compare a rubric's recorded verdicts with those the proposal's evidence implies; missing ones do not count."""
     expected = dict.fromkeys(proposal.issue_refs, Verdict.FAIL) | dict.fromkeys(proposal.contrast_refs, Verdict.PASS)
     given = {ref: verdicts.get(ref, {}).get(rubric_id) for ref in expected}
     judged = [ref for ref, verdict in given.items() if verdict is not None]
@@ -44,19 +44,19 @@ def agreement(proposal: Proposal, rubric_id: str, verdicts: Mapping[str, Mapping
 
 
 def repeats(says_same: bool | None, agreed: Agreement) -> bool:
-    """The model's word unless the record refutes it; without a word the record alone."""
+    """Return the model's decision unless the record refutes it; without a decision, the record decides."""
     if says_same is None:
         return agreed.rate is not None and agreed.rate >= _CONFIRMED
     return says_same and not (agreed.rate is not None and agreed.rate <= _REFUTED)
 
 
 def same_words(proposal: Proposal, criteria_text: str, rule_text: str) -> bool:
-    """Whether criterion or rule are equal but for case, spaces and punctuation."""
+    """Return whether criterion or rule are equal up to case, spaces and punctuation."""
     return _plain(proposal.criteria_text) == _plain(criteria_text) or _plain(proposal.rule_text) == _plain(rule_text)
 
 
 def shortlist(proposal: Proposal, avoid: Sequence[Pair], threshold: float, limit: int = 3) -> list[Pair]:
-    """The pairs most similar to a proposal, among those at least as similar as `threshold`."""
+    """Return the pairs most similar to a proposal, at or above `threshold`."""
     text = f"{proposal.criteria_text} {proposal.rule_text}"
     scored = [(similarity(text, f"{p.rubric.criteria_text} {p.rubric.rule_text}"), p) for p in avoid]
     near = sorted((entry for entry in scored if entry[0] >= threshold), key=lambda entry: -entry[0])

@@ -37,12 +37,12 @@ class Template(StrEnum):
 
 
 class PromptError(ValueError):
-    """A template and its values do not fit together."""
+    """A template and its values do not match."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a model is sent, with the hash of the template (and shared texts and data) it was made from."""
+    """A rendered prompt with the hash of its template, shared texts and data."""
 
     template: Template
     system: str
@@ -51,12 +51,12 @@ class Prompt:
 
     @property
     def messages(self) -> tuple[dict[str, str], ...]:
-        """The conversation as an endpoint takes it."""
+        """Return the messages in the endpoint's format."""
         return {"role": "system", "content": self.system}, {"role": "user", "content": self.user}
 
     @property
     def distinct(self) -> tuple[str, ...]:
-        """What the record of a reply is found by, beside the model and its parameters."""
+        """Return the part of the cache key besides model and parameters."""
         return self.system, self.user
 
     @property
@@ -71,7 +71,7 @@ def render(
     system: Mapping[str, str] | None = None,
     switches: Mapping[str, bool] | None = None,
 ) -> Prompt:
-    """A template with its values; every placeholder needs its value and every value its placeholder."""
+    """Render a template; every placeholder needs a value and every value a placeholder."""
     system_part, user_part = (_switch(part, switches or {}) for part in _parts(template))
     text = _fill(system_part, {**fixed_texts(template), **(system or {})}, template)
     encoded = {name: to_json(value) for name, value in {**_fixed_data(template), **user}.items()}
@@ -105,7 +105,7 @@ def schema(name: str) -> object:
 
 @cache
 def fixed_texts(template: Template) -> dict[str, str]:
-    """The texts a system part takes from shared files and from the taxonomies."""
+    """Return the shared texts and taxonomies that a system part includes."""
     names = _names(_parts(template)[0])
     texts = {name: _read(f"prompts/shared/{name}.md").strip() for name in _SHARED}
     texts["behavior_issue_taxonomy"] = "\n".join(

@@ -1,8 +1,8 @@
 """The reflection model G_ref behind an endpoint: new pairs from evidence (Eq. 4), skills rewritten (Eq. 8).
 
-Each item is accepted or rejected by itself. What is rejected for its form is asked for again with the reason, a bounded
-number of times within the round, and every rejection is kept. Must never see or pass on an outcome
-when it generates, and never let a text into a skill that the linter refuses.
+Each item is accepted or rejected by itself. Items rejected for their form are requested again with the reason, a
+bounded number of times per round; every rejection is kept. Generation must never see an outcome, and no text that the
+linter refuses may enter a skill.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _RETIRED_NAMED = 64
 
 @dataclass
 class _Round:
-    """What the replies of one round have given so far; `again` is what the next one is told was refused."""
+    """Results of one round so far; `again` holds the refusals reported to the next request."""
 
     proposals: list[Proposal] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
@@ -36,7 +36,7 @@ class _Round:
     again: list[dict[str, object]] = field(default_factory=list)
 
     def take(self, found: PairReply, avoid: Sequence[Pair], left: int) -> None:
-        """Add a reply: its proposals but for literal repeats, its rejections, and `left` of these to ask for again."""
+        """Add a reply: proposals without literal repeats, rejections, and up to `left` items to retry."""
         self.rejections += found.rejections
         self.again = list(found.refused[:left])
         if found.unreadable:
@@ -52,7 +52,7 @@ class _Round:
         self.refused += len(found.rejections)
 
     def drop(self, proposal: Proposal, repeated: Pair, reason: str) -> None:
-        """Keep a proposal that is not taken: as a return of a retired pair, else with the reason and its evidence."""
+        """Record a dropped proposal: as the return of a retired pair, else with the reason and its evidence."""
         if repeated.retired is not None:
             self.returns.setdefault(repeated.rubric.id, Return(repeated.rubric.id, proposal))
             return
@@ -62,7 +62,7 @@ class _Round:
 
 
 class LanguageModelReflector:
-    """`ports.Reflector` over a client; a call that fails gives no pairs and says why."""
+    """`ports.Reflector` over a client; a failed call returns no pairs and the reason."""
 
     def __init__(
         self, client: Client, settings: ModelReflector, *, observe: Observe | None = None, salt: str = ""
@@ -74,7 +74,7 @@ class LanguageModelReflector:
     async def propose(
         self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection:
-        """One round: at most `max_items` pairs that repeat nothing in `avoid`; a repeated retired pair is a return."""
+        """Run one round: at most `max_items` pairs, none in `avoid`; repeating a retired pair is a return."""
         try:
             found = await self._generate(evidence, avoid, max_items, round_number)
             if self._settings.near_duplicates == "model":
@@ -91,7 +91,7 @@ class LanguageModelReflector:
             return Reflection((), (Rejection("", reason),))
 
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite:
-        """A new text for a skill whose rubric still fails, or the reason to keep the old one."""
+        """Rewrite a skill whose rubric still fails, or return the reason to keep the old text."""
         try:
             return await self._rewrite(pair, failures)
         except RunStop:
@@ -134,7 +134,7 @@ class LanguageModelReflector:
     def _prompt(
         self, template: Template, values: Mapping[str, object], attempt: int, refused: Sequence[dict[str, object]]
     ) -> Prompt:
-        """A request; a second try also holds what was refused, with the reasons."""
+        """Build a request; a retry also lists the refused items with reasons."""
         if len(to_json(refused)) > self._budget // 6:
             refused = [{"reason": str(entry["reason"])[:300]} for entry in refused]
         told = {**values, "refused": list(refused)} if refused else dict(values)
@@ -142,7 +142,7 @@ class LanguageModelReflector:
         return render(template, told | {"call": call}, switches={"second_try": bool(refused)})
 
     async def _drop_repeats(self, found: _Round, avoid: Sequence[Pair], evidence: Selection) -> None:
-        """Take out what says in other words what a pair of `avoid` or an earlier proposal says."""
+        """Drop paraphrases of pairs in `avoid` and of earlier proposals."""
         proposals = found.proposals
         repeated = await self._repeated(proposals, avoid, evidence)
         for index, (pair, reason) in repeated.items():
@@ -152,7 +152,7 @@ class LanguageModelReflector:
     async def _repeated(
         self, proposals: Sequence[Proposal], avoid: Sequence[Pair], evidence: Selection
     ) -> dict[int, tuple[Pair, str]]:
-        """Which proposals repeat which similar pair, by the model's word and by the verdicts on record."""
+        """Return which proposals repeat which pair, by the model's decision and the recorded verdicts."""
         similar = {
             f"{index}.{rank}": (index, pair)
             for index, proposal in enumerate(proposals)
@@ -174,7 +174,7 @@ class LanguageModelReflector:
         return found
 
     async def _decide(self, proposals: Sequence[Proposal], similar: Mapping[str, tuple[int, Pair]]) -> dict[str, bool]:
-        """The model's word on each similar pair; one it does not settle is not there."""
+        """Return the model's decision on each similar pair; undecided pairs are left out."""
         pairs = [
             {"pair_id": key, "first": _criterion(proposals[index].as_pair()), "second": _criterion(pair)}
             for key, (index, pair) in similar.items()
@@ -239,25 +239,25 @@ class LanguageModelReflector:
 
 
 def _said_before(text: str, skill: Skill) -> str:
-    """Why a rewrite is none: it is the text of this or of an earlier revision. Empty for a new one."""
+    """Return why a rewrite repeats this or an earlier revision; empty for new text."""
     if text == skill.text.strip():
         return "the rewrite changes nothing"
     return f"the rewrite is revision {skill.earlier.index(text)} again" if text in skill.earlier else ""
 
 
 def _away(pair: Pair) -> bool:
-    """Whether a pair is retired: a repetition of one in the pool counts before that of one that left it."""
+    """Sort key: pairs in the pool before retired ones."""
     return pair.retired is not None
 
 
 def _named(covered: Sequence[Pair]) -> list[Pair]:
-    """What a prompt names: all that is covered now, and the pairs that retired last."""
+    """Return the pairs to list in a prompt: the pool, and the most recently retired."""
     away = sorted((pair for pair in covered if _away(pair)), key=lambda pair: pair.retired or 0)
     return [*(pair for pair in covered if not _away(pair)), *away[-_RETIRED_NAMED:]]
 
 
 def _left(pair: Pair) -> dict[str, int]:
-    """Since which step of the evidence a retired pair is away."""
+    """Return the iteration after which a retired pair left."""
     return {} if pair.retired is None else {"retired_before_step": pair.retired}
 
 

@@ -1,4 +1,4 @@
-"""The rollouts and the pool of a run folder as cases to check a judge on; reads only, also while the run goes on."""
+"""Read the rollouts and the pool of a run folder as cases for a judge check; read-only, also during a run."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ from arise.types.codec import from_json
 
 
 def cases_of_run(folder: Path, limit: int) -> Cases:
-    """The newest rollouts of a run, judged with the pool it has now."""
+    """Return the newest rollouts of a run with its current pool."""
     database = folder / "run.db"
     if not database.is_file():
         raise CasesError(f"{folder}: holds no run; name a run folder or a file of cases")

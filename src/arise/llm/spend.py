@@ -1,7 +1,7 @@
-"""What calls cost and when they stop: prices as configured or by table, a cap over all resumes, and a forecast.
+"""Cost accounting: configured or public prices, a cap across resumes, and a forecast.
 
-Money is counted in whole nano-dollars, so that sums over sessions are exact. The most that a request can cost is
-reserved before it is sent, so spend never exceeds the cap by more than one request, whatever a provider reports.
+Amounts are whole nano-dollars, so sums across sessions are exact. The upper bound of a request's cost is reserved
+before it is sent, so spend never exceeds the cap by more than one request.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ RECENT_MARKS = 5
 
 @dataclass(frozen=True)
 class Forecast:
-    """Where spend is heading: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; None before any progress and at the end."""
+    """Expected spend: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; None before any progress and at the end."""
 
     spent: float
     expected: float | None
@@ -45,7 +45,7 @@ class Forecast:
 
 @dataclass(eq=False)
 class Reservation:
-    """The most that one request can cost, held until it is known what it did cost."""
+    """Upper bound of one request's cost, held until the actual cost is known."""
 
     charge: Charge
     noted: int | None = None
@@ -57,7 +57,7 @@ class Reservation:
 
 
 class _Account:
-    """What is spent and what is reserved of one cap."""
+    """Spent and reserved amounts under one cap."""
 
     def __init__(self, max_usd: float) -> None:
         self.cap = max(1, round(max_usd * 1e9)) if max_usd else None
@@ -96,7 +96,7 @@ class Budget:
         return dict(sums)
 
     def require_price(self, endpoint: EndpointConfig) -> None:
-        """A cap without a known price would cap nothing: an error before anything is spent."""
+        """Raise if a cap is set but the price is unknown."""
         if self._account.cap is not None and self.price(endpoint, Usage(prompt_tokens=1)) is None:
             raise PriceUnknown(endpoint.model, endpoint.base_url)
 
@@ -108,9 +108,9 @@ class Budget:
         return cost(endpoint.model, endpoint.base_url, usage, prices)
 
     async def reserve(self, endpoint: EndpointConfig, most: Usage, key: str, purpose: str) -> Reservation:
-        """Hold the most that a request can cost; waits while what is in flight may use up the cap.
+        """Reserve the upper bound of a request's cost; wait while requests in flight may exhaust the cap.
 
-        Raises BudgetExhausted once what is spent has reached the cap.
+        Raise BudgetExhausted once spend has reached the cap.
         """
         account = self._account
         while (
@@ -125,18 +125,18 @@ class Budget:
         return held
 
     def sending(self, held: Reservation) -> None:
-        """Note that a request is about to be sent, so that a process that dies does not forget it."""
+        """Record that a request is about to be sent, so a crash does not lose its cost."""
         if held.nano_usd:
             held.noted = self._store.note(held.charge)
 
     def release(self, held: Reservation) -> None:
-        """Give back a reservation whose request cannot have cost anything."""
+        """Release a reservation whose request cannot have cost anything."""
         if held.noted is not None:
             self._store.forget(held.noted)
         self._settle(held, 0)
 
     def pay(self, held: Reservation, endpoint: EndpointConfig, reply: Recorded, keep: bool) -> int | None:
-        """Record a reply with its cost, which is given back; None if it is not known."""
+        """Record a reply and return its cost; None if unknown."""
         nano_usd = self.price(endpoint, reply.usage)
         try:
             self._store.put(held.charge.key, reply, held.charge.purpose, nano_usd, keep, held.noted)
@@ -165,7 +165,7 @@ class Budget:
         account.settled = asyncio.Event()
 
     def forecast(self, done: float, total: float) -> Forecast:
-        """Spend at the end at the mean rate or the rate since the last marks, whichever is larger: pools grow."""
+        """Forecast the final spend at the mean or the recent rate, whichever is larger: pools grow."""
         cap = None if self._account.cap is None else self._account.cap / 1e9
         if done <= 0 or done >= total:
             return Forecast(self.spent, None, cap, self._unpriced, self._estimated)
@@ -177,7 +177,7 @@ class Budget:
 
 
 class Bill:
-    """What the requests of one call cost, one reservation at a time."""
+    """The cost of one call's requests, one reservation at a time."""
 
     def __init__(self, budget: Budget, endpoint: EndpointConfig, most: Usage, key: str, purpose: str) -> None:
         self._budget, self._endpoint, self._most, self._key, self._purpose = budget, endpoint, most, key, purpose
@@ -185,12 +185,12 @@ class Bill:
         self._sent = False
 
     async def reserve(self) -> None:
-        """Hold the most that the next request can cost, unless it is held already."""
+        """Reserve the upper bound of the next request's cost, unless already reserved."""
         if self._held is None:
             self._held = await self._budget.reserve(self._endpoint, self._most, self._key, self._purpose)
 
     def sending(self) -> None:
-        """Note that the request goes out now."""
+        """Record that the request is being sent."""
         assert self._held is not None
         self._budget.sending(self._held)
         self._sent = True
@@ -202,7 +202,7 @@ class Bill:
         return self._budget.pay(held, self._endpoint, recorded, keep)
 
     def failed(self, billed: Usage | None, reason: str) -> None:
-        """Settle a request without a reply; `billed` is what it may have cost."""
+        """Settle a request without a reply; `billed` is the usage it may have cost."""
         held = self._take()
         if held is None:
             return
@@ -212,7 +212,7 @@ class Bill:
             self._budget.pay_lost(held, self._endpoint, billed, reason)
 
     def close(self) -> None:
-        """Settle what is left of a call that was cancelled: a request on its way may be billed."""
+        """Settle a cancelled call: a request in flight may be billed."""
         self.failed(self._most if self._sent else None, "cancelled while in flight")
 
     def _take(self) -> Reservation | None:
@@ -221,7 +221,7 @@ class Bill:
 
 
 def cost(model: str, base_url: str, usage: Usage, stated: Mapping[str, PriceConfig]) -> int | None:
-    """Nano-dollars at the stated price, else at the public one; None for a server of one's own without a price."""
+    """Nano-dollars at the stated price, else at the public one; None for a local server without a price."""
     price = stated.get(model)
     if price is not None:
         prompt = usage.prompt_tokens - usage.cached_tokens * (1.0 - price.cached)
@@ -242,7 +242,7 @@ def cost(model: str, base_url: str, usage: Usage, stated: Mapping[str, PriceConf
 
 
 def own_host(base_url: str) -> bool:
-    """Whether an address is this machine or a private network."""
+    """Return whether an address is this machine or a private network."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_private

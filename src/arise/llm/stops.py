@@ -1,14 +1,14 @@
-"""Reasons to stop a run cleanly, each with its exit code and remedy. A bad reply is never one of them."""
+"""Errors that stop a run cleanly, each with exit code and remedy. A bad reply never stops a run."""
 
 from arise.errors import AriseError, Exit
 
 
 class RunStop(AriseError):  # noqa: N818 - a stop is an outcome, not an error
-    """Stops the run at the end of what is in flight; what was answered is recorded and not paid again."""
+    """Stop the run after requests in flight; recorded replies are not paid for again."""
 
 
 class BudgetExhausted(RunStop):
-    """The calls of the run have cost what they may cost."""
+    """The run's calls have used up the budget."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -17,7 +17,7 @@ class BudgetExhausted(RunStop):
 
 
 class PriceUnknown(RunStop):
-    """There is a cap in dollars, and nobody has said what a call costs."""
+    """A dollar cap is set, but the price of a call is unknown."""
 
     def __init__(self, model: str, base_url: str) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""A rollout as the judge sees it: JSON within a context budget, evolved skills masked, what was cut stated.
+"""Render a rollout for the judge: JSON within a context budget, evolved skills masked, truncation stated.
 
-Works on slices, never on copies of a whole trajectory, so that 100 MB of tool output costs no more than its excerpt.
+Works on slices, so 100 MB of tool output costs no more than its excerpt.
 """
 
 import math
@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Trace:
-    """`sample_result` of a prompt, and in words what was left out of it."""
+    """The `sample_result` of a prompt, with a description of what was left out."""
 
     sample: dict[str, object]
     notes: tuple[str, ...]
@@ -33,7 +33,7 @@ class Trace:
 
 @dataclass
 class _Excerpt:
-    """Clips and cleans texts, counting what it takes away."""
+    """Clip and clean texts, counting what is removed."""
 
     cap: int
     masked: Sequence[str]
@@ -67,7 +67,7 @@ class _Excerpt:
 
 
 def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | str:
-    """The judged trace within `budget` characters of JSON, or the reason why it cannot be had."""
+    """Render the trace within `budget` characters of JSON, or return the reason why it does not fit."""
     if budget < _LEAST:
         return f"the context leaves {budget:,} characters for the trace, at least {_LEAST:,} are needed"
     allowance = budget
@@ -137,7 +137,7 @@ def _shown_texts(trajectory: Trajectory, pool: Pool) -> list[str]:
 
 
 def _system_prompt(trajectory: Trajectory, pool: Pool) -> str:
-    """The system prompt, or none of it if it carries a skill text that is no longer known and cannot be masked."""
+    """Return the system prompt; drop it if it contains an unknown skill text that cannot be masked."""
     current = {(pair.rubric.id, pair.skill.revision): pair.skill.text for pair in pool.pairs}
     for skill in trajectory.shown_skills:
         text = current.get((skill.rubric_id, skill.revision))
@@ -170,7 +170,7 @@ def _leaves(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def _field_cap(turns: Sequence[Turn], sizes: NDArray[np.int64], budget: int) -> int:
-    """The largest cap on a single text with which all turns fit, but never so small that a text says nothing."""
+    """Return the largest cap on a single text with which all turns fit, with a minimum."""
     room = budget - _TURN_OVERHEAD * len(turns)
     if int(sizes.sum()) <= room:
         return max(_MIN_FIELD, int(sizes.max(initial=0)))
@@ -186,7 +186,7 @@ def _field_cap(turns: Sequence[Turn], sizes: NDArray[np.int64], budget: int) -> 
 
 
 def _kept_turns(turns: Sequence[Turn], sizes: NDArray[np.int64], cap: int, budget: int) -> tuple[int, int]:
-    """Which turns stay: those before `first` (a third of the room) and those from `last` on."""
+    """Return which turns are kept: those before `first` (a third of the room) and from `last` on."""
     costs = np.array(
         [
             _TURN_OVERHEAD * (1 + len(turn.calls)) + sum(min(len(text), cap + 40) for text in _texts(turn))

@@ -1,7 +1,7 @@
-"""How many tokens a request can cost, and how many of those a reply is counted for.
+"""Upper bounds on a request's tokens, and the tokens a reply is billed for.
 
-A token is at least one byte of text, so bytes bound tokens from above whatever the tokenizer is. What a provider
-reports is believed within bounds; what is missing is estimated, and what is impossible counts as the upper bound.
+A token is at least one byte, so bytes bound tokens from above for any tokenizer. A provider's report is accepted within
+bounds; missing usage is estimated, impossible usage counts as the upper bound.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ SMALL = 256
 
 @dataclass(frozen=True)
 class Size:
-    """What is known of a request before it is sent — `Size(prompt_bytes=21_400, max_tokens=8192)`."""
+    """The size of a request before it is sent — `Size(prompt_bytes=21_400, max_tokens=8192)`."""
 
     prompt_bytes: int
     max_tokens: int
@@ -30,7 +30,7 @@ class Size:
 
     @property
     def most(self) -> Usage:
-        """The tokens that the request cannot exceed; a little more than `max_tokens`, for tokens that end a reply."""
+        """Upper bound of tokens; slightly above `max_tokens`, for stop tokens."""
         completion = self.replies * (self.max_tokens + self.max_tokens // 16 + 16)
         return Usage(prompt_tokens=self.prompt_bytes + TEMPLATE_TOKENS, completion_tokens=completion)
 
@@ -47,7 +47,7 @@ def size_of(messages: Iterable[dict[str, str]], endpoint: EndpointConfig) -> Siz
 
 
 def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
-    """The usage to pay for, and why it is not the provider's own; `said` is the bytes of what the model wrote."""
+    """Return the billed usage and why it differs from the provider's; `said` counts the model's output bytes."""
     fields = reported if isinstance(reported, dict) else {}
     most, problems = size.most, []
     guesses = {
@@ -58,7 +58,7 @@ def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
     for name, (text, limit) in guesses.items():
         value = _count(fields.get(name))
         if fields.get(name) is None:
-            # Nothing to count from is not nothing that was billed: reasoning may have been left out of the reply.
+            # An empty reply may still be billed: its reasoning may have been left out.
             tokens[name] = min(limit, text // BYTES_PER_TOKEN + 1) if text else limit
             problems.append(f"no {name} reported")
         elif value is None or value > limit or text > value * MOST_BYTES_PER_TOKEN + SMALL:

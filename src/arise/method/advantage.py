@@ -43,7 +43,7 @@ def combined_advantages(reward_J: ArrayLike, verdict_IJ: ArrayLike, rubric_weigh
 
 
 def advantage_parts(reward_J: ArrayLike, verdict_IJ: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """The two terms of Eq. 16, A_task and the mean of A_rub over I, and who has usable feedback from I."""
+    """The two terms of Eq. 16: A_task, the mean of A_rub over I, and which trajectories have usable feedback."""
     task_J = normalized(reward_J)
     advantage_IJ, informative_I = rubric_advantages(verdict_IJ)
     if advantage_IJ.shape[1] != task_J.shape[0]:

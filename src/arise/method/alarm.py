@@ -1,7 +1,6 @@
-"""An alarm for rubrics that are gamed: their pass rates rise while verified success does not.
+"""Reward-hacking alarm: rubric pass rates rise while verified success does not.
 
-Compares the last window of iterations with the one before it, on rubrics that were judged in both. Not of the paper;
-pure, like everything here.
+Compares the last window of iterations with the one before it, on rubrics judged in both. Beyond the paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Divergence:
-    """How far rubrics and success moved apart — `Divergence(0.3, 0.01, 4.2, True, ("r003",))`."""
+    """How far rubric rates and success rates diverged — `Divergence(0.3, 0.01, 4.2, True, ("r003",))`."""
 
     rubric_rise: float
     success_rise: float
@@ -36,7 +35,7 @@ class Divergence:
 
 
 def signal_of(groups: Sequence[Group]) -> Signal:
-    """What one iteration's groups show; a rollout without an outcome counts nowhere."""
+    """Summarise one iteration's groups; rollouts without an outcome are left out."""
     rubrics: dict[str, Tally] = {}
     successes = rollouts = 0
     for rollout in (rollout for group in groups for rollout in group.rollouts):

@@ -1,4 +1,4 @@
-"""Checks that turn a bad array into an error naming the argument, the place and the value; nothing is repaired."""
+"""Validate arrays: an error names the argument, the position and the value. Nothing is repaired."""
 
 from collections.abc import Iterable
 
@@ -41,7 +41,7 @@ def verdicts(name: str, values: ArrayLike, dimensions: int = 2) -> Floats:
 
 
 def same_length(**arrays: NDArray[np.generic]) -> None:
-    """Every named 1-d array has the length of the first."""
+    """Require that every named 1-d array has the length of the first."""
     (first, reference), *others = arrays.items()
     for name, array in others:
         if array.shape != reference.shape:
@@ -49,14 +49,14 @@ def same_length(**arrays: NDArray[np.generic]) -> None:
 
 
 def fraction(name: str, value: float) -> float:
-    """`value` when it lies in [0, 1]."""
+    """Return `value` if it lies in [0, 1]."""
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} = {value} must be between 0 and 1")
     return value
 
 
 def unique(name: str, values: Iterable[str]) -> tuple[str, ...]:
-    """`values` as a tuple, each of them once."""
+    """Return `values` as a tuple; duplicates are an error."""
     seen: dict[str, None] = {}
     for value in values:
         if value in seen:

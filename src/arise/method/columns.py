@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 class Columns:
-    """rubric id -> column; a rubric keeps its column until it leaves, a freed column goes to the next newcomer."""
+    """rubric id -> column; a rubric keeps its column until it leaves the pool; freed columns are reused."""
 
     def __init__(self) -> None:
         self._column_of: dict[str, int] = {}
@@ -27,7 +27,7 @@ class Columns:
             raise ValueError(f"rubric {missing.args[0]!r} is not active (active: {known})") from None
 
     def keep_only(self, rubric_ids: Sequence[str]) -> list[int]:
-        """Give newcomers a column and return the columns that were freed, whose contents the owner must clear."""
+        """Assign columns to new rubrics and return the freed columns, which the owner must clear."""
         keep = set(rubric_ids)
         freed = [self._column_of.pop(rubric_id) for rubric_id in self.ids if rubric_id not in keep]
         self._free = sorted(self._free + freed)

@@ -123,11 +123,11 @@ class CoverageMap:
         return [capability for capability in self.capabilities_with_evidence(x) if capability not in before]
 
     def keep_only(self, pool: Pool) -> None:
-        """Forget the records of retired rubrics; every task owes new rubrics an evaluation."""
+        """Drop the records of retired rubrics; no task has been evaluated by the new ones yet."""
         self._set_rubrics({rubric.id: rubric.capability for rubric in pool.rubrics})
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values; tasks by position, with a digest that ties them to this corpus."""
+        """Return the whole state as JSON values; tasks by position, with a digest of the corpus."""
         columns = self._columns.of(self._capability_of)
         seen = np.flatnonzero(self.attempts_X)
         return {
@@ -140,7 +140,7 @@ class CoverageMap:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Become the map that `to_dict` described; another format or another corpus is refused."""
+        """Restore from `to_dict`; raise if the format or the corpus differs."""
         require_format("coverage", saved, FORMAT)
         if saved["tasks"] != self._digest():
             raise ValueError(

@@ -26,7 +26,7 @@ CreditRule = Callable[[Group, Pool], Advantages | None]
 
 
 def separate_credit(credit: SeparateCredit) -> CreditRule:
-    """The paper's rule: outcome and each rubric of the pool normalised apart, then combined."""
+    """The paper's rule: normalise the outcome and each rubric separately, then combine."""
 
     def rule(group: Group, pool: Pool) -> Advantages | None:
         return group_advantages(group, [rubric.id for rubric in pool.rubrics], credit)

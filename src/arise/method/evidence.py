@@ -109,5 +109,5 @@ def _require_limit(limit: int) -> None:
 
 
 def _lot(*parts: object) -> bytes:
-    """A lot that depends on its parts only: the same on every machine, independent of record order."""
+    """Return a stable random key: the same on every machine, independent of record order."""
     return blake2b("/".join(map(str, parts)).encode(), digest_size=16).digest()

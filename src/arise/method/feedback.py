@@ -1,6 +1,6 @@
-"""What B_k keeps of the interaction itself: environment feedback, use of skills, the turns of a failure.
+"""What B_k keeps of the interaction: environment feedback, use of skills, excerpts of failing turns.
 
-Every text is cut to a fixed size and holds neither the task's id nor characters that cannot be seen.
+Every text is truncated to a fixed size, without the task's id and without invisible characters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def _last_line(text: str) -> str:
 
 
 def _ends(text: str) -> str:
-    """A text without its middle, so that a huge one is never copied as a whole."""
+    """Drop the middle of a long text without copying the whole text."""
     return text if len(text) <= 8 * TURN_CHARS else f"{text[: 4 * TURN_CHARS]} [cut] {text[-4 * TURN_CHARS :]}"
 
 

@@ -57,7 +57,7 @@ class Ledger:
         return tuple(self._row_of)
 
     def keep_only(self, pool: Pool) -> None:
-        """Forget what retired rubrics contributed, make place for new ones; what is kept is not renormalised."""
+        """Drop the mass of retired rubrics and add columns for new ones; the rest is not renormalised."""
         self._set_rubrics({rubric.id: rubric.capability for rubric in pool.rubrics})
 
     def observe(
@@ -110,7 +110,7 @@ class Ledger:
         return passes_DC, fails_DC
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values; Python writes floats so that they read back exactly."""
+        """Return the whole state as JSON values; floats round-trip exactly."""
         columns = dict(zip(self._columns.ids, self._columns.of(self._columns.ids), strict=True))
         tallies = [
             [task_type, i, self._passes_DI[d, n].item(), self._fails_DI[d, n].item(), self._version_DI[d, n].item()]
@@ -129,7 +129,7 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """The ledger that `to_dict` described; a state of another format version is refused."""
+        """Rebuild a ledger from `to_dict`; raise on another format version."""
         require_format("ledger", saved, FORMAT)
         ledger = cls(saved["observed_decay"], saved["unobserved_decay"])
         ledger._set_rubrics({i: Capability(capability) for i, capability in saved["rubrics"]})
@@ -178,7 +178,7 @@ class Ledger:
 
 
 def require_format(what: str, saved: Mapping[str, Any], expected: int, kind: str | None = None) -> None:
-    """A saved state of another version, or of another kind, is refused by name, never guessed at."""
+    """Raise unless a saved state has this kind and format version."""
     found = saved.get("format")
     if found != expected:
         raise ValueError(

@@ -1,6 +1,6 @@
 """The policy loss with ratio filtering and dual clipping, and its closed-form gradient (App. "Optimization Objective").
 
-Works through the tokens in blocks that stay in the processor's cache: a batch has millions of them.
+Processes tokens in cache-sized blocks, since a batch has millions of them.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Beyond the paper: which skills are needed most, for the case that a prompt cannot hold them all."""
+"""Beyond the paper: rank skills by need, for prompts that cannot hold all of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -48,7 +48,7 @@ def cell_quota(batch_size: int, quota_fraction: float) -> int:
 
 
 class CapabilitySampler:
-    """Draws a batch and says why each task is in it; its state, generator included, saves and restores exactly."""
+    """Draw batches and record why each task is in them. The state, generator included, restores exactly."""
 
     def __init__(
         self, tasks: Sequence[Task], random: np.random.Generator, settings: CapabilitySampling | None = None
@@ -71,7 +71,7 @@ class CapabilitySampler:
         return [batch.next_slot() for _ in range(slots)]
 
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:
-        """Alg. 1, line 16 — learn from complete groups that a judge was asked about; incomplete ones teach nothing."""
+        """Alg. 1, line 16 — update from complete judged groups; incomplete groups are ignored."""
         place_of = {group.task.id: self.coverage.index(group.task.id) for group in groups}
         judged = [group for group in groups if group.complete and any(r.judgment is not None for r in group.rollouts)]
         if not judged:
@@ -90,7 +90,7 @@ class CapabilitySampler:
                 self._add_member(place_of[group.task.id], capability)
 
     def keep_only(self, pool: Pool) -> None:
-        """Alg. 1, line 26 — drop what retired rubrics taught, and owe every task an evaluation by the new ones."""
+        """Alg. 1, line 26 — drop the evidence of retired rubrics and mark new rubrics as not yet evaluated."""
         self.ledger.keep_only(pool)
         self.coverage.keep_only(pool)
         for cell, members in list(self.members.items()):
@@ -100,7 +100,7 @@ class CapabilitySampler:
                 del self.members[cell]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that the next draws depend on, as JSON values."""
+        """Return the whole state as JSON values."""
         return {
             "format": FORMAT,
             "kind": self.settings.kind,
@@ -134,7 +134,7 @@ class CapabilitySampler:
 
 
 class _Batch:
-    """One batch under construction: what is taken, what quota is left, and how the next slot is filled."""
+    """One batch under construction: taken tasks, remaining quota, and how the next slot is filled."""
 
     def __init__(self, sampler: CapabilitySampler, count: int, version: int) -> None:
         self.random, self.coverage, self.members = sampler.random, sampler.coverage, sampler.members
@@ -156,7 +156,7 @@ class _Batch:
         self.passes, self.fails = (mass_DC[place] for mass_DC in sampler.ledger.cells(version))
 
     def take(self, x: int) -> None:
-        """No later slot of this batch gets task `x`."""
+        """Exclude task `x` from the later slots of this batch."""
         if x in self.taken:
             return
         self.taken.add(x)
@@ -211,7 +211,7 @@ class _Batch:
         )
 
     def _open_member(self, members: list[int], open_members: int) -> int:
-        """Uniform over the members not taken yet; redraws while few are taken, which spares a pass over a long list."""
+        """Draw uniformly among members not taken yet; rejection sampling while few are taken."""
         if 2 * open_members < len(members):
             members = [x for x in members if x not in self.taken]
         while True:

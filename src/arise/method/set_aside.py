@@ -1,4 +1,4 @@
-"""Beyond the paper: tasks whose groups faults keep leaving incomplete are set aside and tried again now and then.
+"""Beyond the paper: set aside tasks whose groups stay incomplete because of faults, and retry them now and then.
 
 An incomplete group is no attempt (App. "Coverage and Discovery"), so a task that can never complete one would keep the
 largest discovery weight for ever. One mechanism for every sampler: what it names is not available for a draw.
@@ -28,16 +28,16 @@ class SetAside:
         self.faulty: dict[str, Faulty] = {}
 
     def away(self, iteration: int) -> list[str]:
-        """The tasks that are set aside in an iteration, those that come back last first."""
+        """Return the tasks set aside in an iteration, latest return first."""
         until = {task: found.until for task, found in self.faulty.items() if found.until is not None}
         return sorted((task for task in until if iteration < until[task]), key=lambda task: (-until[task], task))
 
     def unavailable(self, iteration: int, count: int) -> list[str]:
-        """What a batch of `count` tasks must do without: never so much that the batch becomes smaller."""
+        """Return the tasks to exclude from a batch of `count`; never so many that the batch shrinks."""
         return self.away(iteration)[: max(0, self.tasks - count)]
 
     def observe(self, iteration: int, groups: Sequence[Group]) -> None:
-        """Learn from an iteration's groups: a complete one clears its task, an incomplete one counts against it."""
+        """Update from an iteration's groups: a complete group clears its task, an incomplete one counts against it."""
         for group in groups:
             task = group.task.id
             if group.complete:
@@ -50,7 +50,7 @@ class SetAside:
                 self.faulty[task] = Faulty(in_a_row)
 
     def to_dict(self) -> dict[str, list[int | None]]:
-        """Everything that later draws depend on, as JSON values."""
+        """Return the whole state as JSON values."""
         return {task: list(astuple(found)) for task, found in self.faulty.items()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where a pair stands, from the events of its life; every screen, page and file asks here."""
+"""Derive a pair's status from its events; the only place that does."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -19,7 +19,7 @@ _STATUS = {
 
 
 class LifeEvent(Protocol):
-    """What happened to a pair, and the verdicts of its window's rollouts in whose prompt its skill stood."""
+    """One event of a pair, with the verdict counts of its window's guided rollouts."""
 
     @property
     def kind(self) -> str: ...
@@ -38,9 +38,9 @@ class Standing(NamedTuple):
 
 
 def standing(life: Iterable[LifeEvent]) -> Standing:
-    """Where a pair stands after its last event; without any it is hidden, as at birth.
+    """Return the status after the last event; a pair without events is hidden, as at birth.
 
-    An event of an unknown kind, written by a newer version, leaves the status as it was.
+    Events of unknown kinds, written by a newer version, do not change the status.
     Stuck is a shown skill whose refinements had no effect: see `without_effect`.
     """
     status, refinements = Status.HIDDEN, list[Tally]()

@@ -17,7 +17,7 @@ class WeightedPick:
         self.left = len(items)
 
     def remove(self, item: int) -> None:
-        """Take `item` out; one that is not among the items is ignored."""
+        """Remove `item`; ignore it if it is not there."""
         place = int(np.searchsorted(self._items, item))
         if place < len(self._items) and self._items[place] == item and item not in self._removed:
             self._removed.add(item)
@@ -25,7 +25,7 @@ class WeightedPick:
             self.left -= 1
 
     def draw(self, random: np.random.Generator) -> tuple[int, float]:
-        """One item and the probability it had; the caller removes it."""
+        """Return one item and its probability; the caller removes it."""
         if self.left < 1:
             raise ValueError("nothing is left to draw from")
         if 2.0 * self._mass < self._cumulative[-1]:

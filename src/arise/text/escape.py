@@ -1,4 +1,4 @@
-"""Text from a run as a person may see it, in a terminal or on a page: nothing in it can hide, reorder or command."""
+"""Escape control, invisible and reordering characters in untrusted text."""
 
 import re
 
@@ -7,5 +7,5 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u2
 
 
 def visible(text: str) -> str:
-    """What is not meant to be seen is shown as an escape."""
+    """Replace every invisible or control character by a visible escape."""
     return _UNSEEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

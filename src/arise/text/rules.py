@@ -1,8 +1,8 @@
-"""The cross-field rules for diagnostics, proposed pairs and skills: whoever wrote a text, the same reasons apply.
+"""Lint rules for diagnostics, proposed pairs and skills, whichever model wrote them.
 
-Pure functions from text to problems; none means acceptable. They judge form, never whether a behaviour is worth having,
-and repair nothing. Skill texts end up in the policy's system prompt, so `skill_problems` is the gate against injection
-by way of reflection.
+Pure functions from text to problems; an empty result means acceptable. They check form only and
+repair nothing. Skill texts enter the policy's system prompt, so `skill_problems` is the gate against injection by
+reflection.
 """
 
 import re
@@ -92,7 +92,7 @@ _NEGATED = re.compile(
 
 
 def item_problem(text: str) -> str:
-    """Why a diagnostic's text may not stand, or an empty string."""
+    """Return why a diagnostic's text is rejected, or an empty string."""
     if _OUTCOME_REASON.search(text):
         return "text gives an outcome as the reason"
     if _HIDDEN_MIND.search(text):
@@ -101,7 +101,7 @@ def item_problem(text: str) -> str:
 
 
 def proposal_problems(proposal: Proposal, evidence_ids: Collection[str]) -> list[Problem]:
-    """Every rule of the generation contract that a proposed pair breaks, given the evidence it was made from."""
+    """Return every rule of the generation contract that a proposed pair breaks, given its evidence."""
     return [
         *_references(proposal, evidence_ids),
         *_tags(proposal),
@@ -114,7 +114,7 @@ def proposal_problems(proposal: Proposal, evidence_ids: Collection[str]) -> list
 
 
 def skill_problems(text: str, forbidden_ids: Collection[str] = ()) -> list[Problem]:
-    """What keeps a skill text out of a system prompt."""
+    """Return why a skill text may not enter a system prompt."""
     found = []
     if len(text.strip()) < MIN_SKILL or len(text) > MAX_SKILL:
         found.append(f"has {len(text)} characters, allowed are {MIN_SKILL} to {MAX_SKILL}")
@@ -174,7 +174,7 @@ def _applicability(condition: str) -> list[Problem]:
 
 
 def _rule(rule: str) -> list[Problem]:
-    """What keeps a rule from being a binary rule on what a trace shows."""
+    """Check that a rule is binary and decidable from the trace."""
     missing = [word for word in ("fail", "pass") if not re.search(rf"\b{word}", rule, re.IGNORECASE)]
     found = [f"lacks a {word} condition" for word in missing]
     if field := _INTERNAL.search(rule):
@@ -187,7 +187,7 @@ def _rule(rule: str) -> list[Problem]:
 
 
 def _verification(proposal: Proposal) -> list[Problem]:
-    """A rule on checking says when a check is due and which is enough, so that checking has an end."""
+    """A verification rule must say when a check is due and which check suffices."""
     if proposal.capability is not Capability.VERIFICATION and proposal.issue_tag != "result_verification":
         return []
     found = []
@@ -202,7 +202,7 @@ def _verification(proposal: Proposal) -> list[Problem]:
 
 @dataclass(frozen=True)
 class _Forbidden:
-    """A kind of text that may not stand in a skill; some kinds may, where the text says not to do it."""
+    """A forbidden kind of text in a skill; some kinds are allowed where the text advises against them."""
 
     reason: str
     pattern: re.Pattern[str]

@@ -1,4 +1,4 @@
-"""Keys in text: found by their form, or because they are the values of secret-looking environment variables."""
+"""Find and redact secrets in text, by pattern or as values of secret-looking environment variables."""
 
 import os
 import re
@@ -33,12 +33,12 @@ MIN_VALUE = 8
 
 
 def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """Text without anything that looks like a key; the process's own environment unless another is given."""
+    """Redact secrets in text; uses the process environment unless another is given."""
     return _searched(environment).sub(REDACTED, text) if text else text
 
 
 def found(text: str, environment: Mapping[str, str] | None = None) -> int:
-    """How many keys are in a text."""
+    """Count the secrets in a text."""
     return len(_searched(environment).findall(text))
 
 
@@ -48,7 +48,7 @@ def _searched(environment: Mapping[str, str] | None) -> re.Pattern[str]:
 
 @cache
 def of_this_process() -> re.Pattern[str]:
-    """The pattern with the values that the environment had when it was first asked for."""
+    """Return the pattern for this process's environment, compiled on first use."""
     return _pattern(os.environ)
 
 

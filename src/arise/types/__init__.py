@@ -1,9 +1,11 @@
 """The nouns: every value that crosses a module boundary, frozen, each with the paper's symbol and an example.
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
-`policy` what an engine samples and trains, `sandbox` what a task asks of the place it runs in.
+`policy` what an engine samples and trains, `chat` what a conversation is made of, `sandbox` what a task asks of the
+place it runs in.
 """
 
+from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
 from arise.types.evidence import (
     EvidenceRecord,
     ExcerptTurn,
@@ -90,11 +92,13 @@ __all__ = [
     "ExcerptTurn",
     "Fate",
     "Feedback",
+    "FunctionCall",
     "GenerationRecord",
     "Group",
     "Healthcheck",
     "Judgment",
     "LossSpec",
+    "Message",
     "Need",
     "Observation",
     "OptimSpec",
@@ -108,9 +112,11 @@ __all__ = [
     "RefinementRecord",
     "Reflection",
     "Rejection",
+    "Reply",
     "Return",
     "RewardFile",
     "Rewrite",
+    "Role",
     "Rollout",
     "Rubric",
     "SamplingParams",
@@ -123,10 +129,12 @@ __all__ = [
     "Status",
     "StepStats",
     "StopReason",
+    "StreamEvent",
     "Tally",
     "Task",
     "Tokens",
     "ToolCall",
+    "ToolSpec",
     "Trajectory",
     "Turn",
     "Verdict",

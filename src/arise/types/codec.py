@@ -1,6 +1,6 @@
-"""The nouns to JSON values and back, exactly: one codec for run state, stored rollouts and exports.
+"""Exact JSON codec for the dataclasses: run state, stored rollouts and exports share it.
 
-Arrays travel as raw bytes, floats as Python writes them; what reads back is equal to what was written.
+Arrays are stored as raw bytes and floats in Python's repr, so values round-trip exactly.
 """
 
 import base64
@@ -20,14 +20,14 @@ _PLAIN = {str, int, float, bool, type(None)}
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass, enum, tuple, mapping or array as JSON values."""
+    """Convert a dataclass, enum, tuple, mapping or array to JSON values."""
     kind: Any = type(value)
     return value if kind in _PLAIN else _writer(kind)(value)
 
 
 @cache
 def _writer(kind: type) -> Callable[[Any], Any]:
-    """How values of one type are written; looked up once a type, since a commit writes tens of thousands of values."""
+    """Return the writer of one type; cached per type, since a commit writes tens of thousands of values."""
     if issubclass(kind, Enum):
         return lambda value: value.value
     if issubclass(kind, bool | int | float | str):
@@ -51,7 +51,7 @@ def _array_to_json(value: NDArray[Any]) -> dict[str, str]:
 
 
 def from_json(kind: type[T], value: Any) -> T:
-    """The `kind` that `to_json` turned into `value`; anything that does not fit is an error naming the place."""
+    """Rebuild a `kind` from JSON values; an error names the place that does not fit."""
     return typing.cast(T, _decode(kind, value, kind.__name__))
 
 

@@ -1,4 +1,4 @@
-"""B_k: what is recorded of a rollout, and what of it generation and refinement see."""
+"""B_k: evidence recorded of a rollout, and the views of it for generation and refinement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Outcome(NamedTuple):
 
 
 class SkillUse(StrEnum):
-    """What became of a skill that stood in the prompt: whether the rollout showed the behaviour it asks for."""
+    """Whether a rollout showed the behaviour that a skill in its prompt asks for."""
 
     FOLLOWED = "followed"
     NOT_FOLLOWED = "not_followed"
@@ -71,7 +71,7 @@ class GenerationRecord:
 class Selection:
     """What one generation call sees of B_k, with the counts its prompt states — `Selection(chosen, 40, 30)`.
 
-    `verdicts` by evidence id are for checking what comes back, never for a prompt.
+    `verdicts` by evidence id validate the reply; they never enter a prompt.
     """
 
     chosen: tuple[GenerationRecord, ...]

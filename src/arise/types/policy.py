@@ -42,7 +42,7 @@ class Example:
 class LossSpec:
     """Eq. 19's constants: strict ratio bounds, the dual-clip coefficient kappa, and the temperature of the rollouts.
 
-    Behaviour log-probs are those of the distribution that was sampled from, so pi_theta of Eq. 18 is tempered alike.
+    Behaviour log-probs are of the distribution sampled from, so pi_theta of Eq. 18 uses the same temperature.
     """
 
     min_ratio: float = 0.5
@@ -64,7 +64,7 @@ class OptimSpec:
 
 @dataclass(frozen=True)
 class StepStats:
-    """What one update did — loss, gradient norm before clipping, token counts, and why it was skipped, if it was."""
+    """Statistics of one update: loss, gradient norm before clipping, token counts, and the reason if it was skipped."""
 
     loss: float
     grad_norm: float

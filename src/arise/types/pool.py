@@ -1,4 +1,4 @@
-"""What an agent is measured and guided by: rubrics, skills, their pool, and why a task was drawn."""
+"""Rubrics, skills, their pool and its events, and why a task was drawn."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +24,7 @@ class Rubric:
 
 
 class Need(NamedTuple):
-    """When an update last found a skill's rubric failing, with its counts then — `Need(20, 3, 40)`."""
+    """When an update last found a skill's rubric failing, with the counts at that time — `Need(20, 3, 40)`."""
 
     iteration: int
     passes: int
@@ -71,16 +71,16 @@ class Proposal:
     contrast_refs: tuple[str, ...]
 
     def as_pair(self, rubric_id: str = "proposed") -> Pair:
-        """The pair it would become, for whoever must not repeat it."""
+        """Return the pair it would become, for the list of pairs not to repeat."""
         texts = (self.criteria_text, self.issue_tag, self.capability, self.applicability_condition, self.rule_text)
         return Pair(Rubric(rubric_id, *texts), Skill(self.skill_text))
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Eq. 3 — P_k, the active pairs; `born` counts every pair ever made, so that an id is never given twice.
+    """Eq. 3 — P_k, the active pairs; `born` counts every pair ever created, so ids are never reused.
 
-    `retired` are the pairs that left it, in the order in which they left. Generation may not write them anew: a pair
+    `retired` holds the pairs that left it, in order. Generation may not recreate them: a pair
     returns under its own id, on evidence that its behaviour fell.
     """
 
@@ -116,7 +116,7 @@ class Fate(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a pair stands: in the pool with its skill hidden or shown, or retired from it."""
+    """Status of a pair: in the pool with its skill hidden or shown, or retired."""
 
     HIDDEN = "hidden"
     SHOWN = "shown"
@@ -132,9 +132,9 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True)
 class PoolEvent:
-    """One line of a pair's life: born, reopened, or a fate other than keep, with the counts of its window.
+    """One event of a pair: born, reopened, or a fate other than keep, with the counts of its window.
 
-    The counts are of all verdicts, and of those of rollouts in whose prompt the pair's skill did not stand.
+    Counts cover all verdicts, and separately the unguided ones (the pair's skill was not in the prompt).
     """
 
     iteration: int
@@ -182,7 +182,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Batch:
-    """The tasks of an iteration — `Batch(4, draws, pool)`: its rollouts see the skills of this very pool."""
+    """The tasks of an iteration — `Batch(4, draws, pool)`: its rollouts see the skills of this pool."""
 
     iteration: int
     draws: tuple[Draw, ...]
@@ -191,7 +191,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A proposal or rewrite that was not taken, with the reason — kept, so that nothing disappears unexplained."""
+    """A rejected proposal or rewrite with its reason; kept for the record."""
 
     text: str
     reason: str
@@ -199,7 +199,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Return:
-    """A proposal that repeats a retired pair: the pair may come back, a new one may not be made."""
+    """A proposal that repeats a retired pair: the pair may be reopened, but no new pair is created."""
 
     rubric_id: str
     proposal: Proposal
@@ -209,8 +209,7 @@ class Return:
 class Reflection:
     """G_ref(B_k, P_k) for one round: accepted proposals, what was dropped, and which repeat a retired pair.
 
-    `refused` counts the pairs that were put forward and not taken; without these, proposals and returns nothing is left
-    to propose.
+    `refused` counts rejected proposals; without refusals, proposals or returns, generation has nothing left to propose.
     """
 
     proposals: tuple[Proposal, ...] = ()
@@ -223,7 +222,7 @@ class Reflection:
 class Rewrite:
     """G_ref(B_k, r_i, s_i): the refined skill text, or None with the reason why the old one stays.
 
-    `rejections` are the texts that were refused on the way.
+    `rejections` holds the texts that were refused before.
     """
 
     text: str | None

@@ -1,4 +1,4 @@
-"""What an agent did: tasks, turns, tokens, verdicts, groups (paper Sec. 3.1 and App. "Rollout Evidence")."""
+"""Tasks, turns, tokens, verdicts and groups (paper Sec. 3.1 and App. "Rollout Evidence")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Capability(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a trajectory ended, e.g. `StopReason.FINISHED`; all but FAULT is the agent's doing."""
+    """Why a trajectory ended, e.g. `StopReason.FINISHED`; all but FAULT are caused by the agent."""
 
     FINISHED = "finished"
     TURN_LIMIT = "turn_limit"
@@ -30,7 +30,7 @@ class StopReason(StrEnum):
 
 
 class Verdict(StrEnum):
-    """y_ij, or the judge's word that rubric i does not apply; a verdict that could not be had is absent, not FAIL."""
+    """y_ij, or NOT_APPLICABLE; a missing verdict is absent, never FAIL."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -90,7 +90,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a sandboxed command gave back — `CommandResult("ok\\n", exit_code=0)`; `ended` says who ended it."""
+    """Result of a sandboxed command — `CommandResult("ok\\n", exit_code=0)`; `ended` says why it ended."""
 
     output: str
     exit_code: int
@@ -102,7 +102,7 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class Turn:
-    """(a_t, o_t) — the agent's text and calls, then one observation a call."""
+    """(a_t, o_t) — the agent's text and calls, then one observation per call."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -112,7 +112,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class ShownSkill:
-    """An evolved skill that stood in the system prompt of a rollout — `ShownSkill("r003", revision=1)`."""
+    """An evolved skill in the system prompt of a rollout — `ShownSkill("r003", revision=1)`."""
 
     rubric_id: str
     revision: int
@@ -158,7 +158,7 @@ class DiagnosticItem:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What the judge saw beyond the rubrics in one trajectory; both lists empty means everything is covered."""
+    """Behaviour in one trajectory that no rubric covers; both lists empty means full coverage."""
 
     covered_by_active_rubrics: bool
     rubric_gap_summary: str = ""
@@ -172,7 +172,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Judgment:
-    """y_.j — verdicts by rubric id, `absent` gives the reason for each verdict that could not be had."""
+    """y_.j — verdicts by rubric id, `absent` gives the reason for each missing verdict."""
 
     pool_version: int
     judge: str
@@ -190,8 +190,7 @@ class Judgment:
 class Rollout:
     """One attempt with its reward R_task and judgment; `fault` names an infrastructure failure: no reward then.
 
-    Where an attempt got 0 that its verifier did not give it, `reason` says why and `verifier_output` how the verifier
-    ended.
+    If the reward is 0 for another reason than the verifier's own, `reason` and `verifier_output` say why.
     """
 
     trajectory: Trajectory

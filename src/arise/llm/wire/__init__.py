@@ -1,7 +1,7 @@
 """The only parser of model output: strict, line by line, item by item.
 
-Whatever a model wrote becomes values or reasons, never an exception, and never a verdict that is not literally there
-exactly once. Nothing is repaired.
+Model output becomes values or reasons, never an exception. A verdict must be literally present exactly once. Nothing is
+repaired.
 """
 
 from arise.llm.wire.annotations import Annotation, AnnotationReply, Uncovered, parse_annotations

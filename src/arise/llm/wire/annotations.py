@@ -1,4 +1,4 @@
-"""Task-type annotations: one judgment a task, dropped task by task when it breaks a rule."""
+"""Task-type annotations: one judgment per task; invalid ones are dropped individually."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Which lines of a reply are its answer: not its reasoning, and not a quotation in the middle of prose."""
+"""Select the answer lines of a reply: neither reasoning nor quotations in prose."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ _JSON_PIECE = re.compile(r"""[\[\]{},]|"[^"]*"\s*:|```""")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a reply that is not blank, the object it is, and why it cannot be part of the answer, if so."""
+    """A non-blank line of a reply, its parsed object, and why it is not part of the answer, if so."""
 
     number: int
     text: str
@@ -30,7 +30,7 @@ class Line:
 
 
 def read_lines(text: str, wanted: Collection[str], id_key: str) -> list[Line]:
-    """The lines of a reply; those that are no part of its answer say why.
+    """Return the lines of a reply, with the reason for those outside its answer.
 
     `wanted` are the ids that the answer is about, each in the field `id_key` of a line. Lines with prose before and
     after them are a quotation, unless the reply has a line about every one of several ids.
@@ -55,7 +55,7 @@ def _aside(at: int, first: int, last: int, quoted: range) -> str:
 
 
 def _answer(lines: Sequence[Line]) -> tuple[int, int]:
-    """Where the answer begins and ends: after the last end of reasoning, up to reasoning that does not end."""
+    """Return the range of the answer: after the last end of reasoning, before unterminated reasoning."""
     first, last = 0, len(lines)
     for at, line in enumerate(lines):
         if not isinstance(line.value, Unreadable):

@@ -1,4 +1,4 @@
-"""The diagnostics object of the initial analysis and of rubric evaluation; bad items are dropped one by one."""
+"""The diagnostics object of the initial analysis and of rubric evaluation; invalid items are dropped individually."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class _Body(Strict):
 
 @dataclass(frozen=True)
 class DiagnosticReply:
-    """A diagnostic or why there is none, and what was dropped from it."""
+    """A diagnostic or the reason for its absence, and the dropped items."""
 
     diagnostic: Diagnostic | None
     absent: str = ""

@@ -59,7 +59,7 @@ class _Same(Strict):
 class PairReply:
     """Valid proposals, the dropped ones with their reason, and why the reply as a whole could not be read, if so.
 
-    `refused` are the dropped items that another wording could save, as they are put to the model again.
+    `refused` holds the dropped items that another wording could save; they are sent to the model again.
     """
 
     proposals: tuple[Proposal, ...] = ()
@@ -108,7 +108,7 @@ def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str |
 
 
 def parse_duplicates(text: str, pair_ids: Sequence[str]) -> dict[str, bool]:
-    """Decisions by pair id; one that is not there exactly once is not there."""
+    """Parse decisions by pair id; a pair mentioned other than once has no decision."""
     found: dict[str, list[bool | None]] = {pair_id: [] for pair_id in pair_ids}
     for line in read_lines(text, pair_ids, "pair_id") if not too_long(text) else ():
         try:
@@ -144,14 +144,14 @@ def _proposal(raw: object, evidence_ids: Collection[str]) -> Proposal | str:
 
 
 def _quoted(item: object) -> object:
-    """An item as it is shown again: its own fields, long texts cut."""
+    """Render a refused item for the retry: its own fields, long texts clipped."""
     if not isinstance(item, dict):
         return str(item)[:300]
     return {name: str(item[name])[:4000] for name in _Pair.model_fields if name in item}
 
 
 def _rejected(item: object, reason: str) -> Rejection:
-    """What was dropped by its title, why, and the evidence that it named, whatever that is."""
+    """Return a rejection: title, reason and the evidence it named."""
     if not isinstance(item, dict):
         return Rejection(str(item)[:300], reason)
     issue, contrast = item.get("issue_evidence_refs"), item.get("contrast_evidence_refs")
@@ -159,5 +159,5 @@ def _rejected(item: object, reason: str) -> Rejection:
 
 
 def evidence_text(issue: object, contrast: object) -> str:
-    """References of a proposal in words, for the record of why it was not taken."""
+    """Describe a proposal's references for the rejection record."""
     return f"evidence {str(issue)[:400]} against {str(contrast)[:400]}"

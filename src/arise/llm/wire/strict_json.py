@@ -1,6 +1,6 @@
-"""JSON as strict as it gets: no duplicate key, no NaN or Infinity, no repair; a reason instead of an exception.
+"""Strict JSON: no duplicate keys, no NaN or Infinity, no repair; returns a reason instead of raising.
 
-Work and memory stay in proportion to the text: a model may write anything.
+Time and memory are linear in the text: it is untrusted.
 """
 
 import json
@@ -19,7 +19,7 @@ MAX_DEPTH = 32
 
 
 class Strict(BaseModel):
-    """A wire object: no field more, no coercion."""
+    """A wire object: no extra fields, no coercion."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -40,14 +40,14 @@ class _StrictError(ValueError):
 
 
 def too_long(text: str) -> str:
-    """Why a reply of lines is not read at all; empty where it is."""
+    """Return why a reply is too long to read; empty if it is not."""
     if len(text) > MAX_REPLY:
         return f"reply longer than {MAX_REPLY:,} characters"
     return f"reply of more than {MAX_LINES:,} lines" if text.count("\n") > MAX_LINES else ""
 
 
 def read_object(text: str) -> dict[str, Any] | Unreadable:
-    """The object a text is, nothing before or after it."""
+    """Parse a text that must be exactly one object."""
     if len(text) > MAX_REPLY:
         return Unreadable(f"longer than {MAX_REPLY:,} characters")
     if not text.strip():
@@ -68,7 +68,7 @@ def read_object(text: str) -> dict[str, Any] | Unreadable:
 
 
 def problem_of(error: ValidationError) -> str:
-    """The first problem of a validation in one line, with where it stands."""
+    """Return the first validation problem in one line, with its location."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}" if place else str(first["msg"])
@@ -91,7 +91,7 @@ def _finite(text: str) -> float:
 
 
 def _depth(value: Any) -> int:
-    """Levels of a value, counted level by level: no recursion, and no further than is of interest."""
+    """Return the nesting depth of a value, without recursion and only up to the limit."""
     level, depth = [value], 0
     while level and depth <= MAX_DEPTH:
         depth += 1

@@ -1,8 +1,8 @@
 """Verdict lines: JSON Lines, salvaged rubric by rubric.
 
 A verdict counts if exactly one line of the reply is about its rubric, that line is exactly a verdict, and it is part of
-the answer: neither reasoning nor quoted in prose. A second line about the same rubric, wherever it stands, readable or
-not, equal or not, leaves no verdict.
+the answer: neither reasoning nor quoted in prose. A second line about the same rubric, valid or not, leaves
+no verdict.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ class _Line(Strict):
 
 @dataclass(frozen=True)
 class VerdictReply:
-    """Verdicts by rubric id, a reason for each that is absent, the diagnostics if asked for, and what was odd."""
+    """Verdicts by rubric id, a reason for each missing one, requested diagnostics, and problems."""
 
     verdicts: dict[str, Verdict]
     absent: dict[str, str]
@@ -45,7 +45,7 @@ class _Found:
     problems: list[str] = field(default_factory=list)
 
     def add_problem(self, problem: str) -> None:
-        """Keep a problem, but not thousands of them."""
+        """Record a problem, up to a limit."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
@@ -116,7 +116,7 @@ def _verdict(line: str, value: dict[str, Any]) -> Verdict | str:
 
 
 def _mentioned(line: str, rubric_ids: Sequence[str], reason: str, found: _Found) -> None:
-    """A line that is no verdict but names a rubric makes that rubric's verdict doubtful."""
+    """Return the rubrics named by an invalid line; their verdicts are dropped."""
     for rubric_id in rubric_ids:
         if f'"{rubric_id}"' in line:
             found.lines[rubric_id].append(reason)
