@@ -56,6 +56,8 @@ class ImageLayout(Layout):
     added: tuple[str, ...] = ()
     """Programs of the attempt in system folders, for the guard of test.sh."""
     watching: bool = False
+    inside: int = -1
+    """The mount namespace in which the lower layers are found, where it is not that of the host."""
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -71,7 +73,8 @@ class ImageLayout(Layout):
         """The command that mounts the layers and becomes bwrap."""
         options = ":".join(self.lower)
         size = str(self.limits.disk_bytes)
-        launcher = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNT, "mount"]
+        enter = ["nsenter", f"--mount=/proc/self/fd/{self.inside}", "--"] if self.inside >= 0 else []
+        launcher = [*enter, "unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNT, "mount"]
         return [*launcher, str(self.scratch), size, options]
 
     @property

@@ -1,0 +1,226 @@
+"""Sandboxes of the fast path, and verification on the file system that an attempt left."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from arise.ports import Sandbox, SandboxLost, TreeRefused
+from arise.sandbox.bubblewrap import with_env
+from arise.sandbox.cgroup import find_cgroups
+from arise.sandbox.health import become_ready
+from arise.sandbox.image_sandbox import ImageSandbox, environment, remove_scratch, require_user
+from arise.sandbox.images import Image, Images, Pull
+from arise.sandbox.launch import start
+from arise.sandbox.layers import User
+from arise.sandbox.layout import SandboxUnavailable
+from arise.sandbox.limits import MIB, Limits
+from arise.sandbox.network import RESOLVER, networks
+from arise.sandbox.overlay import IN_MEMORY, MAX_OPTIONS, ImageLayout
+from arise.sandbox.owner import new_name
+from arise.sandbox.pool import CLOSED, missing_limits, sweep
+from arise.sandbox.programs import Program, require_program
+from arise.sandbox.restore import restore
+from arise.sandbox.userns import UserNamespaces
+from arise.sandbox.verification import SAFE_ENVIRONMENT, result_of
+from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
+from arise.types.sandbox import LOGS, TESTS
+
+STARTING_AT_ONCE = 4
+MEMORY_MB, STORAGE_MB, PROCESSES = 2048.0, 10240.0, 512
+
+
+def why_not_fast() -> str:
+    """Why the fast path cannot be used on this machine, "" where it can."""
+    if os.geteuid() != 0:
+        return "only root can mount the file system of an image"
+    missing = [name for name in ("bwrap", "unshare", "mount", "mkfs.ext4") if shutil.which(name) is None]
+    return f"{', '.join(missing)} not installed" if missing else ""
+
+
+def limits_of(place: Place) -> Limits:
+    """The limits that a place asks for, with Harbor's defaults for what it leaves open."""
+    disk = int((place.storage_mb or STORAGE_MB) * MIB)
+    memory = int((place.memory_mb or MEMORY_MB) * MIB)
+    small = disk <= IN_MEMORY
+    return Limits(
+        memory_bytes=memory + disk if small else memory,
+        processes=PROCESSES,
+        disk_bytes=disk,
+        tmp_bytes=16 * MIB,
+        open_files=20_000,
+        cpus=place.cpus or None,
+        in_memory=small,
+    )
+
+
+class OverlayPool:
+    """`async with OverlayPool() as pool: box = await pool.open(Place(dockerfile=...))`; also verifies attempts."""
+
+    def __init__(self, program: Program | None = None, pull: Pull = "missing") -> None:
+        self.program = program or require_program()
+        self.images = Images(self.program, pull)
+        self.cgroups = find_cgroups()
+        self._namespaces = UserNamespaces()
+        self._slots = asyncio.Semaphore(STARTING_AT_ONCE)
+        self._open: set[ImageSandbox] = set()
+        self._closed = False
+
+    @property
+    def capabilities(self) -> SandboxCapabilities:
+        return SandboxCapabilities(
+            "overlay",
+            images=True,
+            networks=networks(),
+            users=True,
+            healthcheck=True,
+            setup=True,
+            separate_verifier=True,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Limits that this machine does not enforce, for the record of the run."""
+        return missing_limits(self.cgroups)
+
+    async def start(self) -> None:
+        """Remove what dead runs left behind; raises SandboxUnavailable where the fast path cannot be used."""
+        if reason := why_not_fast():
+            raise SandboxUnavailable(f"the fast path cannot be used: {reason}", 'set sandbox.kind = "podman"')
+        sweep(self.cgroups)
+
+    async def open(self, place: Place = BARE) -> ImageSandbox:
+        """A fresh sandbox on the image of `place`, healthy and set up."""
+        image = await self.images.get(place)
+        if not image.layers:
+            raise SandboxLost(f"{self.program.name} does not keep images as folders: use sandbox.kind = \"podman\"")
+        workdir = place.workdir or image.workdir
+        user = require_user(image, place.user or image.user)
+        layout = ImageLayout(
+            limits_of(place), workdir, lower=image.layers, env=environment(image, user, place.env), user=user
+        )
+        sandbox = await self._start(layout, image, place)
+        try:
+            await self._connect(sandbox)
+            await become_ready(sandbox, place)
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    async def _start(
+        self, layout: ImageLayout, image: Image, place: Place, passed: Sequence[int] = (), scratch: Path | None = None
+    ) -> ImageSandbox:
+        if self._closed:
+            raise SandboxLost(CLOSED)
+        options = len(":".join(layout.lower))
+        if options > MAX_OPTIONS:
+            raise SandboxLost(f"the image has too many layers ({len(layout.lower)}) for one mount: squash them")
+        scratch = scratch or Path(tempfile.gettempdir(), new_name())
+        async with self._slots:
+            namespace = await self._namespaces.take()
+            try:
+                layout = replace(layout, scratch=scratch, namespace=namespace, passed=(namespace, *passed))
+                await asyncio.to_thread(layout.prepare)
+                sandbox = await start(layout, self.cgroups, ImageSandbox)
+            except BaseException:
+                remove_scratch(scratch)
+                raise
+            finally:
+                os.close(namespace)
+        assert isinstance(sandbox, ImageSandbox)
+        sandbox.image, sandbox.user, sandbox.place, sandbox.scratch = image, layout.user, place, scratch
+        self._open.add(sandbox)
+        sandbox.on_close = self._forget
+        upper = Path(f"/proc/{sandbox.process.pid}/root{layout.upper}")
+        sandbox.upper = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        sandbox.held.append(sandbox.upper)
+        sandbox.mounts = os.open(f"/proc/{sandbox.process.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        sandbox.held.append(sandbox.mounts)
+        return sandbox
+
+    async def _connect(self, sandbox: ImageSandbox) -> None:
+        if sandbox.place.network == "public":
+            await sandbox.execute(f"echo {RESOLVER} > /etc/resolv.conf", 10)
+        await sandbox.connect()
+
+    def _forget(self, sandbox: object) -> None:
+        self._open.discard(sandbox)  # type: ignore[arg-type]
+
+    async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
+        """Run test.sh on the file system that an ended attempt left, over it the original system files."""
+        assert isinstance(attempt, ImageSandbox), "an attempt is verified by the pool that opened it"
+        assert attempt.scratch is not None
+        scratch = Path(tempfile.gettempdir(), new_name())
+        scratch.mkdir(0o700)
+        try:
+            layers = [Path(layer) for layer in attempt.image.layers]
+            upper, layer = Path(f"/proc/self/fd/{attempt.upper}"), scratch / "restored"
+            layer.mkdir(0o755)
+            try:
+                done = await asyncio.to_thread(
+                    restore, upper, layers, layer, attempt.image.env, (TESTS, LOGS, "/run/arise")
+                )
+            except TreeRefused as error:
+                return VerifierRun(refused=str(error))
+            user = require_user(attempt.image, job.user or "root")
+            layout = ImageLayout(
+                limits_of(job.place),
+                attempt.workdir,
+                folders=(LOGS,),
+                shown=(TESTS,),
+                guard=(LOGS, TESTS),
+                lower=(str(layer), str(attempt.scratch / "layers" / "upper"), *attempt.image.layers),
+                inside=attempt.mounts,
+                env=environment(attempt.image, user, job.place.env),
+                user=user,
+                added=tuple(done.programs),
+                watching=user.uid != 0,
+            )
+            sandbox = await self._start(layout, attempt.image, job.place, (attempt.mounts,), scratch)
+        except BaseException:
+            remove_scratch(scratch)
+            raise
+        try:
+            await self._connect(sandbox)
+            if done.loader_changed:
+                await sandbox.execute("ldconfig", 60)
+            sandbox.left_out += done.notes()
+            return await run_tests(sandbox, job, user)
+        finally:
+            await sandbox.close()
+
+    async def close(self) -> None:
+        """End every sandbox and return when all their processes are dead."""
+        self._closed = True
+        await asyncio.gather(*(sandbox.close() for sandbox in tuple(self._open)))
+        await self._namespaces.close()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def run_tests(sandbox: ImageSandbox, job: VerifierJob, user: User) -> VerifierRun:
+    """Bring the tests and run test.sh under the guard."""
+    await sandbox.fill(TESTS, job.tests)
+    with contextlib.suppress(OSError):
+        os.chmod(sandbox.shown[TESTS], 0o755)
+    command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **job.env})
+    done = await sandbox.execute(command, job.timeout, alone=True, guarded=True, user=user.mark)
+    return result_of(done, sandbox, guarded=True)
