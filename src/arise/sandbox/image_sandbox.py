@@ -32,6 +32,16 @@ def environment(image: Image, user: User, given: Mapping[str, str]) -> dict[str,
     return {**base, **image.env, **given}
 
 
+@dataclass(frozen=True)
+class Left:
+    """The layer that an attempt leaves: where this process reads it, and where it is found for a mount."""
+
+    upper: Path
+    mounted: str
+    namespace: int = -1
+    """The mount namespace of `mounted`, where it is not that of the host."""
+
+
 @dataclass(eq=False)
 class ImageSandbox(BubblewrapSandbox):
     """A sandbox on an image's root file system; `folders["/"]` is that of the attempt, held until `close`."""
@@ -43,10 +53,8 @@ class ImageSandbox(BubblewrapSandbox):
     network: Network = field(default_factory=Network)
     held: list[int] = field(default_factory=list)
     """Descriptors that live as long as the sandbox."""
-    upper: int = -1
-    """The attempt's own layer, open."""
-    mounts: int = -1
-    """The mount namespace that holds its layers, open: while it is, they outlive the processes."""
+    left: "Left | None" = None
+    """The layer that the attempt wrote, for whoever verifies it."""
 
     async def run(
         self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None

@@ -15,7 +15,7 @@ from arise.ports import Sandbox, SandboxLost, TreeRefused
 from arise.sandbox.bubblewrap import with_env
 from arise.sandbox.cgroup import find_cgroups
 from arise.sandbox.health import become_ready
-from arise.sandbox.image_sandbox import ImageSandbox, environment, remove_scratch, require_user
+from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
 from arise.sandbox.images import Image, Images, Pull
 from arise.sandbox.launch import start
 from arise.sandbox.layers import User
@@ -27,6 +27,7 @@ from arise.sandbox.owner import new_name
 from arise.sandbox.pool import CLOSED, missing_limits, sweep
 from arise.sandbox.programs import Program, require_program
 from arise.sandbox.restore import restore
+from arise.sandbox.tree import FOLDER
 from arise.sandbox.userns import UserNamespaces
 from arise.sandbox.verification import SAFE_ENVIRONMENT, result_of
 from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
@@ -138,11 +139,11 @@ class OverlayPool:
         sandbox.image, sandbox.user, sandbox.place, sandbox.scratch = image, layout.user, place, scratch
         self._open.add(sandbox)
         sandbox.on_close = self._forget
-        upper = Path(f"/proc/{sandbox.process.pid}/root{layout.upper}")
-        sandbox.upper = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        sandbox.held.append(sandbox.upper)
-        sandbox.mounts = os.open(f"/proc/{sandbox.process.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-        sandbox.held.append(sandbox.mounts)
+        outer = f"/proc/{sandbox.process.pid}"
+        upper = os.open(f"{outer}/root{layout.upper}", FOLDER)
+        mounts = os.open(f"{outer}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)  # keeps the layers when the processes are gone
+        sandbox.held += [upper, mounts]
+        sandbox.left = Left(Path(f"/proc/self/fd/{upper}"), str(layout.upper), mounts)
         return sandbox
 
     async def _connect(self, sandbox: ImageSandbox) -> None:
@@ -156,16 +157,16 @@ class OverlayPool:
     async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
         """Run test.sh on the file system that an ended attempt left, over it the original system files."""
         assert isinstance(attempt, ImageSandbox), "an attempt is verified by the pool that opened it"
-        assert attempt.scratch is not None
+        assert attempt.left is not None
         scratch = Path(tempfile.gettempdir(), new_name())
         scratch.mkdir(0o700)
         try:
             layers = [Path(layer) for layer in attempt.image.layers]
-            upper, layer = Path(f"/proc/self/fd/{attempt.upper}"), scratch / "restored"
+            left, layer = attempt.left, scratch / "restored"
             layer.mkdir(0o755)
             try:
                 done = await asyncio.to_thread(
-                    restore, upper, layers, layer, attempt.image.env, (TESTS, LOGS, "/run/arise")
+                    restore, left.upper, layers, layer, attempt.image.env, (TESTS, LOGS, "/run/arise")
                 )
             except TreeRefused as error:
                 return VerifierRun(refused=str(error))
@@ -176,14 +177,14 @@ class OverlayPool:
                 folders=(LOGS,),
                 shown=(TESTS,),
                 guard=(LOGS, TESTS),
-                lower=(str(layer), str(attempt.scratch / "layers" / "upper"), *attempt.image.layers),
-                inside=attempt.mounts,
+                lower=(str(layer), left.mounted, *attempt.image.layers),
+                inside=left.namespace,
                 env=environment(attempt.image, user, job.place.env),
                 user=user,
                 added=tuple(done.programs),
                 watching=user.uid != 0,
             )
-            sandbox = await self._start(layout, attempt.image, job.place, (attempt.mounts,), scratch)
+            sandbox = await self._start(layout, attempt.image, job.place, (left.namespace,) if left.namespace >= 0 else (), scratch)
         except BaseException:
             remove_scratch(scratch)
             raise

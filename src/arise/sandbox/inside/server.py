@@ -20,12 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from arise.sandbox.inside.guard import Guard
 
-CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 else -1
+CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else -1
+"""The socket to the host; in a container, which inherits none, it is made from the path that is given instead."""
 MAX_THREADS, MAX_MEMORY = (int(value) for value in sys.argv[2:4]) if len(sys.argv) > 3 else (0, 0)
 """What this process enforces; 0 where the kernel does, by a control group."""
 SETTINGS = sys.argv[5] if len(sys.argv) > 5 else ""
 """What the guard is told, "" where no command is to be guarded."""
 SIGINT, SIGKILL = 2, 9
+PR_SET_DUMPABLE = 4
 NOT_STARTED = 126
 LINGER_SECONDS = 0.3
 IDLE_SECONDS = 0.1
@@ -275,9 +277,23 @@ def new_guard() -> Guard:
     return Guard(SETTINGS)
 
 
+def connect(path: str) -> int:
+    """Connects to the host, and keeps the other processes of a container from this one's memory."""
+    import _socket
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    here = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    here.connect(path)
+    return here.detach()
+
+
 def serve() -> None:
     """Says it is ready, then answers frames until the host hangs up."""
+    global CONTROL
     _signal.signal(SIGINT, _signal.SIG_DFL)
+    if CONTROL < 0:
+        CONTROL = connect(sys.argv[1])
     os.set_inheritable(CONTROL, False)
     if SETTINGS:
         new_guard().close()  # so that the first command does not wait for its imports
