@@ -17,11 +17,10 @@ from typing import Any
 from arise.ports import Sandbox, SandboxLost
 from arise.sandbox.cgroup import ROOT, Group
 from arise.sandbox.health import become_ready
-from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, require_user
+from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
 from arise.sandbox.images import Image, Images, Pull
 from arise.sandbox.layers import User
 from arise.sandbox.layout import Layout
-from arise.sandbox.limits import Limits
 from arise.sandbox.network import networks
 from arise.sandbox.overlay_pool import OverlayPool, limits_of
 from arise.sandbox.owner import new_name, orphaned, owner_mark
@@ -50,11 +49,13 @@ class ContainerSandbox(ImageSandbox):
             await self.engine.remove([self.name])
 
 
-def run_line(name: str, image: Image, place: Place, env: dict[str, str], folder: Path) -> list[str]:
-    """The arguments that start a container, the same for podman and docker."""
+def run_line(
+    name: str, image: Image, place: Place, env: dict[str, str], folder: Path, public: str = "bridge"
+) -> list[str]:
+    """The arguments that start a container, the same for podman and docker; `public` names their public network."""
     limits = limits_of(place)
     line = ["run", "--name", name, "--label", f"{LABEL}={owner_mark()}", "--hostname", "sandbox"]
-    line += ["--network", "bridge" if place.network == "public" else "none"]
+    line += ["--network", public if place.network == "public" else "none"]
     memory = str(int((place.memory_mb or 2048.0) * 1024 * 1024))
     line += ["--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes + 1)]
     line += ["--cpus", f"{place.cpus:g}"] if place.cpus else []
@@ -81,6 +82,11 @@ class ContainerPool:
         self._tests = OverlayPool(self.program, pull)
         self._slots = asyncio.Semaphore(STARTING_AT_ONCE)
         self._open: set[object] = set()
+
+    @property
+    def _public(self) -> str:
+        """A network without the host's loopback, for which podman needs no configured bridge."""
+        return "slirp4netns" if self.program.name == "podman" else "bridge"
 
     @property
     def capabilities(self) -> SandboxCapabilities:
@@ -136,8 +142,6 @@ class ContainerPool:
         return sandbox
 
     async def _discard(self, name: str, folder: Path) -> None:
-        from arise.sandbox.image_sandbox import remove_scratch
-
         with contextlib.suppress(SandboxLost):
             await self.program.remove([name])
         remove_scratch(folder)
@@ -155,7 +159,7 @@ class ContainerPool:
             stack.callback(os.close, errors)
             env = environment(image, user, place.env)
             process = subprocess.Popen(
-                [self.program.name, *run_line(name, image, place, env, folder)],
+                [self.program.name, *run_line(name, image, place, env, folder, self._public)],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,

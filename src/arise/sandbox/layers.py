@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+MAX_LINKS = 40
 OPAQUE = "trusted.overlay.opaque"
 
 
@@ -62,6 +63,32 @@ def find(layers: Sequence[Path], relative: str) -> Path | None:
         if hidden:
             return None
     return None
+
+
+def leads_to(layers: Sequence[Path], name: str, places: Sequence[str]) -> bool:
+    """Whether a path of the merged layers passes or ends in one of `places`, through any number of links."""
+    todo, here, hops = _parts(name), list[str](), 0
+    while todo:
+        part = todo.pop(0)
+        if part == "..":
+            here = here[:-1]
+            continue
+        here.append(part)
+        if "/" + "/".join(here) in places:
+            return True
+        found = find(layers, "/".join(here))
+        if found is not None and found.is_symlink():
+            hops += 1
+            if hops > MAX_LINKS:
+                return True
+            target = os.readlink(found)
+            here = [] if target.startswith("/") else here[:-1]
+            todo = _parts(target) + todo
+    return False
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def names_in(layers: Sequence[Path], folder: str) -> set[str]:

@@ -13,22 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arise.ports import TreeRefused
-from arise.sandbox.inside.writers import (
-    OTHERS,
-    PYTEST,
-    PYTHONS,
-    SCRIPTED_TOOLS,
-    SHELLS,
-    TOOLS,
-    WRAPPERS,
-)
-from arise.sandbox.layers import OPAQUE, find, is_whiteout, names_in
+from arise.sandbox.inside.writers import OTHERS, PYTEST, PYTHONS, SCRIPTED_TOOLS, SHELLS, TOOLS, WRAPPERS
+from arise.sandbox.layers import OPAQUE, find, is_whiteout, leads_to, names_in
 
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 LOADER = ("etc/ld.so.preload", "etc/ld.so.conf", "etc/ld.so.cache")
 LOADER_FOLDER = "etc/ld.so.conf.d"
 PYTHON_HOOKS = ("sitecustomize.py", "usercustomize.py")
 ROOT_HOOKS = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
+FORBIDDEN = ("/tests", "/logs", "/proc", "/run/arise")
+"""Where no link of an attempt may lead: it would be a window on the tests or on the reward."""
 MAX_FILES = 200_000
 _TRUSTED = (*WRAPPERS, *TOOLS, *SCRIPTED_TOOLS, *SHELLS)
 
@@ -45,7 +39,7 @@ class Restored:
     def notes(self) -> tuple[str, ...]:
         """For whoever reads the output of test.sh; long lists are cut."""
         told = [f"{name} (a system file, in its original version)" for name in self.back]
-        told += [f"{name} (takes the place of a program or is run by itself)" for name in self.hidden]
+        told += [f"{name} (takes the place of a program, is run by itself, or leads to the tests)" for name in self.hidden]
         more = (f"and {len(told) - 20} more system files",) if len(told) > 20 else ()
         return (*told[:20], *more)
 
@@ -56,7 +50,7 @@ def restore(upper: Path, layers: Sequence[Path], target: Path, env: Mapping[str,
     done = Restored()
     for count, (name, info) in enumerate(_walk(upper, "")):
         if count > MAX_FILES:
-            break
+            raise TreeRefused(f"it wrote more than {MAX_FILES} files")
         _judge(name, info, upper, image, target, done)
     for folder in fresh:
         _empty(target, folder)
@@ -110,7 +104,8 @@ def _judge(name: str, info: os.stat_result, upper: Path, image: _Image, target: 
         return
     shadows = (folder in image.path and base in image.programs) or (".so" in base and base in image.libraries)
     runs_itself = base in PYTHON_HOOKS or (folder == "" and base in ROOT_HOOKS) or _carries_code(upper / name, base)
-    if shadows or runs_itself:
+    peeks = stat.S_ISLNK(info.st_mode) and leads_to((upper, *image.layers), name, FORBIDDEN)
+    if shadows or runs_itself or peeks:
         _hide(upper, target, name, done)
     elif info.st_mode & 0o111 and (base in _TRUSTED or base.startswith((*PYTHONS, *OTHERS, *PYTEST))):
         done.programs.append(f"/{name}")
