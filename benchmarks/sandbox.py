@@ -12,8 +12,7 @@ from tests.verifiers import bubblewrap_verifier
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
 from arise.sandbox.launch import start
-from arise.tasks import TaskDir
-from arise.types import Place, Task
+from arise.types import Place, Task, TaskSpec, VerifierSpec
 
 ROUNDS = 40
 SETTLE = 0.1  # until the pool is full again, so that its refilling is not measured along
@@ -31,7 +30,7 @@ def row(name: str, milliseconds: list[float]) -> str:
     return f"{name:<44}{statistics.median(milliseconds):>9.2f}{statistics.quantiles(milliseconds, n=20)[-1]:>9.2f}"
 
 
-async def one_at_a_time(files: Path, tests: TaskDir) -> list[str]:
+async def one_at_a_time(files: Path, tests: TaskSpec) -> list[str]:
     """Each step of a rollout by itself, on an otherwise idle machine."""
     steps: dict[str, list[float]] = {"cold": [], "open": [], "run": [], "verify": [], "close": []}
     async with BubblewrapPool(4) as pool, bubblewrap_verifier(4) as verifier:
@@ -59,7 +58,7 @@ async def one_at_a_time(files: Path, tests: TaskDir) -> list[str]:
     return [row(name, steps[key]) for key, name in names.items()]
 
 
-async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: TaskDir) -> float:
+async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: TaskSpec) -> float:
     """Milliseconds of a whole rollout: open, five commands, verify, close."""
     begun = time.perf_counter()
     box = await pool.open(Place(files))
@@ -71,7 +70,7 @@ async def rollout(pool: BubblewrapPool, verifier: Verifier, files: Path, tests: 
     return (time.perf_counter() - begun) * 1000
 
 
-async def all_at_once(count: int, files: Path, tests: TaskDir) -> list[str]:
+async def all_at_once(count: int, files: Path, tests: TaskSpec) -> list[str]:
     """Many whole rollouts at the same time; the pools are smaller than their number."""
     async with BubblewrapPool(8) as pool, bubblewrap_verifier(8) as verifier:
         await asyncio.sleep(1)
@@ -93,7 +92,7 @@ async def main() -> None:
             (files / name).write_text("line\n" * 50)
         (tests / "test.sh").write_text(TEST)
         print(f"{'milliseconds':<44}{'median':>9}{'p95':>9}")
-        task = TaskDir(Task("t", ""), tests, tests)
+        task = TaskSpec(Task("t", ""), tests, VerifierSpec(tests))
         for line in [*await one_at_a_time(files, task), *await all_at_once(64, files, task)]:
             print(line)
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from arise.tasks import TaskDir
-from arise.types import Task
+from arise.types import Task, TaskSpec, VerifierSpec
 
 TASK_TOML = """schema_version = "1.4"
 [task]
@@ -25,9 +24,9 @@ fi
 """
 
 
-def bare_task(tests: Path, timeout: float = 10.0, environment: Mapping[str, str] | None = None) -> TaskDir:
+def bare_task(tests: Path, timeout: float = 10.0, environment: Mapping[str, str] | None = None) -> TaskSpec:
     """A task that is nothing but its tests."""
-    return TaskDir(Task("t", "Do it."), tests, tests, verifier_timeout=timeout, verifier_env=environment or {})
+    return TaskSpec(Task("t", "Do it."), tests, VerifierSpec(tests, timeout, environment or {}))
 
 
 def write_task(directory: Path, name: str = "", test: str = DIFF_TEST, solve: str = "echo 42 > answer.txt\n") -> Path:

@@ -17,9 +17,8 @@ from arise.rollouts.showing import ActiveSkills
 from arise.run.reader import RunReader
 from arise.run.store import RunStore
 from arise.state import State
-from arise.tasks import TaskDir
 from arise.train import Run, train
-from arise.types import Place
+from arise.types import Place, TaskSpec, VerifierSpec
 from tests.instant import instantly
 from tests.stored_runs import content_of
 from tests.unit.test_train import TASKS, Log, Nowhere, SlowPolicy
@@ -50,7 +49,9 @@ async def drive_with_a_broken_task(folder: Path, iterations: int, told: list[str
             state.restore(found[0])
             policy.load_state(folder / found[1])
         place: Any = Breaks("x0")
-        corpus = {task.id: TaskDir(task, folder, folder, environment=folder / task.id) for task in tasks}
+        corpus = {
+            task.id: TaskSpec(task, folder, VerifierSpec(folder), environment=Place(folder / task.id)) for task in tasks
+        }
         collector = Collector(policy, place, place, corpus, Log(store), seed=0)
         watch = Display(told.append, iterations)
         run = Run(

@@ -29,7 +29,6 @@ from arise.rollouts.showing import ActiveSkills
 from arise.rollouts.verifier import VerifierResult
 from arise.run.store import RunStore
 from arise.state import State
-from arise.tasks import TaskDir
 from arise.train import Run, train
 from arise.types import (
     Example,
@@ -43,8 +42,10 @@ from arise.types import (
     StepStats,
     StopReason,
     Task,
+    TaskSpec,
     Tokens,
     Trajectory,
+    VerifierSpec,
 )
 from tests.builders import a_pair
 from tests.instant import instantly
@@ -152,7 +153,7 @@ async def drive(
         if found := store.last_checkpoint():
             state.restore(found[0])
             policy.load_state(folder / found[1])
-        corpus = {task.id: TaskDir(task, folder, folder) for task in TASKS}
+        corpus = {task.id: TaskSpec(task, folder, VerifierSpec(folder)) for task in TASKS}
         collector = Collector(policy, nowhere, nowhere, corpus, log, seed=0)  # type: ignore[arg-type]
         watch = Display(lambda _: None, config.train.iterations)
         credit, judged = separate_credit(config.credit), SlowJudge(judge)  # type: ignore[arg-type]

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from arise.llm.annotation_report import Agreement, AnnotationReport
     from arise.llm.annotator import Annotated as AnnotatedTasks
     from arise.llm.annotator import TaskCard
-    from arise.tasks import TaskDir, TaskProblem
+    from arise.tasks import TaskProblem
+    from arise.types import TaskSpec
 
 app = typer.Typer(name="tasks", help="Look at a folder of tasks.", no_args_is_help=True)
 
@@ -73,8 +74,8 @@ def _known_needs(names: list[str]) -> list[str]:
 
 
 async def _check(
-    tasks: "tuple[TaskDir, ...]", ignore: list[str], cheat: bool
-) -> "list[tuple[TaskDir, tuple[TaskProblem, ...]]]":
+    tasks: "tuple[TaskSpec, ...]", ignore: list[str], cheat: bool
+) -> "list[tuple[TaskSpec, tuple[TaskProblem, ...]]]":
     """The problems of each task; one that asks for what it does not get is not run."""
     import asyncio
 
@@ -87,9 +88,9 @@ async def _check(
 
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def problems(task: "TaskDir") -> "tuple[TaskProblem, ...]":
+    async def problems(task: "TaskSpec") -> "tuple[TaskProblem, ...]":
         async with slots:
-            found = tuple(refused(task.unmet, ignore)) or await check_task(task, pools)
+            found = tuple(refused(task, pools.sandboxes.capabilities, ignore)) or await check_task(task, pools)
             return found or (await forgeries(task, pools) if cheat else ())
 
     try:
@@ -133,12 +134,12 @@ def tag(
     say(_as_json(report, cost) if as_json else _as_text(report, cost, len(corpus.problems)))
 
 
-def card_of(found: "TaskDir") -> "TaskCard":
+def card_of(found: "TaskSpec") -> "TaskCard":
     """What an annotator may know: the instruction, names of skills, paths in the environment; no tests, no solution."""
     from arise.llm.annotator import TaskCard
     from arise.tasks import BUILD_FILES
 
-    root = found.environment
+    root = found.environment.files
     paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()) if root else []
     visible = tuple(path for path in paths if path not in BUILD_FILES)
     return TaskCard(found.task.id, found.task.instruction, found.task.provided_skills, visible)

@@ -8,8 +8,15 @@ from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
-from arise.sandbox import BubblewrapPool, BubblewrapVerifierPool, SandboxUnavailable, missing_limits
+from arise.sandbox import (
+    BubblewrapPool,
+    BubblewrapVerifierPool,
+    SandboxUnavailable,
+    bubblewrap_capabilities,
+    missing_limits,
+)
 from arise.sandbox.cgroup import find_cgroups
+from arise.types import SandboxCapabilities
 
 ENFORCE = (
     "run as root, in a container with --privileged, or as a user with: systemd-run --user --scope arise ... "
@@ -38,6 +45,11 @@ async def open_sandboxes(
             yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
+
+
+def capabilities_of(config: Config) -> SandboxCapabilities:  # noqa: ARG001 - one kind of sandbox so far
+    """What the sandboxes of a run offer its tasks, known before any is opened."""
+    return bubblewrap_capabilities()
 
 
 @asynccontextmanager

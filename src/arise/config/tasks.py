@@ -3,6 +3,7 @@
 from typing import Literal
 
 TaskNeed = Literal[
+    "artifacts",
     "collect",
     "compose",
     "cpus",
@@ -24,4 +25,4 @@ TaskNeed = Literal[
     "verifier_environment",
     "workdir",
 ]
-"""What a task can ask for that a sandbox without containers does not give it."""
+"""What a task can ask for and not every kind of sandbox offers."""

@@ -15,8 +15,7 @@ from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector
 from arise.run.store import RunStore
-from arise.tasks import TaskDir
-from arise.types import Pair, Pool, Rollout, Task
+from arise.types import Pair, Pool, Rollout, Task, TaskSpec
 from arise.types.codec import from_json, to_json
 
 RAW_FOLDER = "evaluations"
@@ -28,7 +27,7 @@ class Evaluator:
     """Tasks, and who tries them how often; `rubrics` judge what was done unguided and are never shown."""
 
     collector: Collector
-    tasks: Sequence[TaskDir]
+    tasks: Sequence[TaskSpec]
     attempts: int
     store: RunStore
     judge: Judge | None

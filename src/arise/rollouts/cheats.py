@@ -16,7 +16,8 @@ from arise.errors import AriseError, Exit
 from arise.ports import SandboxLost, TreeRefused
 from arise.rollouts.oracle import TrialPools, run_null, solve
 from arise.rollouts.verifier import VerifierResult
-from arise.tasks import TaskDir, TaskProblem
+from arise.tasks import TaskProblem
+from arise.types import TaskSpec
 from arise.types.sandbox import LOGS
 
 AT_ONCE = 4
@@ -143,14 +144,14 @@ CHEATS = (
 )
 
 
-async def _try(cheat: Cheat, task: TaskDir, pools: TrialPools) -> VerifierResult:
+async def _try(cheat: Cheat, task: TaskSpec, pools: TrialPools) -> VerifierResult:
     sandbox = await pools.open(task)
     try:
         if cheat.solved and task.solution is not None:
             await solve(task, sandbox)
         with tempfile.TemporaryDirectory() as folder:
             await sandbox.get(sandbox.workdir, Path(folder))
-            await asyncio.to_thread(cheat.plant, Path(folder), task.environment)
+            await asyncio.to_thread(cheat.plant, Path(folder), task.environment.files)
             await sandbox.run("find . -mindepth 1 -delete", CLEAR_SECONDS)
             await sandbox.put(Path(folder), sandbox.workdir)
         return await pools.verifier.verify(sandbox, task)
@@ -158,7 +159,7 @@ async def _try(cheat: Cheat, task: TaskDir, pools: TrialPools) -> VerifierResult
         await sandbox.close()
 
 
-async def forgeries(task: TaskDir, pools: TrialPools) -> tuple[TaskProblem, ...]:
+async def forgeries(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...]:
     """One problem for every cheat that earns more than doing nothing."""
     try:
         nothing = (await run_null(task, pools)).reward or 0.0
@@ -166,19 +167,19 @@ async def forgeries(task: TaskDir, pools: TrialPools) -> tuple[TaskProblem, ...]
     except (SandboxLost, TreeRefused, OSError) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
     return tuple(
-        TaskProblem(task.tests / "test.sh", f"gives a cheat reward {reward:g}: {cheat.name}", cheat.remedy)
+        TaskProblem(task.verifier.tests / "test.sh", f"gives a cheat reward {reward:g}: {cheat.name}", cheat.remedy)
         for cheat, reward in earned
         if reward > nothing
     )
 
 
-async def require_unforgeable(tasks: object, corpus: Iterable[TaskDir], pools: TrialPools) -> None:
+async def require_unforgeable(tasks: object, corpus: Iterable[TaskSpec], pools: TrialPools) -> None:
     """Refuse tasks whose reward an attempt can write itself, where the configuration asks for that."""
     if not isinstance(tasks, HarborTasks) or not tasks.refuse_forgeable:
         return
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def found(task: TaskDir) -> tuple[TaskProblem, ...]:
+    async def found(task: TaskSpec) -> tuple[TaskProblem, ...]:
         async with slots:
             return await forgeries(task, pools)
 

@@ -11,8 +11,7 @@ from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
 from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
-from arise.tasks import TaskDir
-from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, Trajectory
+from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, TaskSpec, Trajectory
 
 MAX_OUTPUT_CHARS = 2000
 
@@ -47,7 +46,7 @@ class Collector:
     agent: Agent
     sandboxes: SandboxPool
     verifier: Verifier
-    tasks: Mapping[str, TaskDir]
+    tasks: Mapping[str, TaskSpec]
     journal: Journal
     seed: int
     skill_limit: SkillLimit | None = None
@@ -74,7 +73,7 @@ class Collector:
         self.journal.save_group(iteration, group)
         return group
 
-    async def attempt(self, task: TaskDir, shown: Sequence[Pair], key: str) -> Rollout:
+    async def attempt(self, task: TaskSpec, shown: Sequence[Pair], key: str) -> Rollout:
         """One attempt from a fresh sandbox to its reward."""
         try:
             sandbox = await self.sandboxes.open(task.place)
@@ -89,9 +88,9 @@ class Collector:
         finally:
             await sandbox.close()
 
-    async def _run(self, task: TaskDir, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
+    async def _run(self, task: TaskSpec, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
         seen, left_out = self.skill_limit.fit(shown) if self.skill_limit else (shown, ())
-        system, timed = system_prompt(SYSTEM, seen), WithinTime(sandbox, task.agent_timeout)
+        system, timed = system_prompt(SYSTEM, seen), WithinTime(sandbox, task.agent.timeout)
         trajectory = await self.agent.attempt(task.task, timed, system, shown_skills(seen), key, self.seed)
         trajectory = replace(trajectory, left_out=shown_skills(left_out))
         result = await self.verifier.verify(sandbox, task)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from arise.ports import Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.verifier import Verifier, VerifierResult
-from arise.tasks import TaskDir, TaskProblem
-from arise.types import CommandResult
+from arise.tasks import TaskProblem
+from arise.types import CommandResult, TaskSpec
 from arise.types.sandbox import SOLUTION
 
 
@@ -16,12 +16,12 @@ class TrialPools:
     sandboxes: SandboxPool
     verifier: Verifier
 
-    async def open(self, task: TaskDir) -> Sandbox:
+    async def open(self, task: TaskSpec) -> Sandbox:
         """A fresh sandbox of the task, with a folder for its solution."""
         return await self.sandboxes.open(replace(task.place, folders=(SOLUTION,)))
 
 
-async def run_null(task: TaskDir, pools: TrialPools) -> VerifierResult:
+async def run_null(task: TaskSpec, pools: TrialPools) -> VerifierResult:
     """What an agent that does nothing earns."""
     sandbox = await pools.open(task)
     try:
@@ -30,14 +30,14 @@ async def run_null(task: TaskDir, pools: TrialPools) -> VerifierResult:
         await sandbox.close()
 
 
-async def solve(task: TaskDir, sandbox: Sandbox) -> CommandResult:
+async def solve(task: TaskSpec, sandbox: Sandbox) -> CommandResult:
     """Run the task's own solution."""
     assert task.solution is not None, f"{task.directory} has no solution"
-    await sandbox.put(task.solution, SOLUTION)
-    return await sandbox.run(f"exec bash {SOLUTION}/solve.sh", task.solution_timeout, task.solution_env)
+    await sandbox.put(task.solution.folder, SOLUTION)
+    return await sandbox.run(f"exec bash {SOLUTION}/solve.sh", task.solution.timeout, task.solution.env)
 
 
-async def run_oracle(task: TaskDir, pools: TrialPools) -> VerifierResult:
+async def run_oracle(task: TaskSpec, pools: TrialPools) -> VerifierResult:
     """What the task's own solution earns."""
     sandbox = await pools.open(task)
     try:
@@ -49,7 +49,7 @@ async def run_oracle(task: TaskDir, pools: TrialPools) -> VerifierResult:
         await sandbox.close()
 
 
-async def check_task(task: TaskDir, pools: TrialPools) -> tuple[TaskProblem, ...]:
+async def check_task(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...]:
     """Run the oracle and the null agent; no problem means the first earned 1 and the second 0."""
     if task.solution is None:
         return (TaskProblem(task.directory / "solution" / "solve.sh", "is missing", "add a solution that passes"),)
@@ -64,6 +64,8 @@ async def check_task(task: TaskDir, pools: TrialPools) -> tuple[TaskProblem, ...
             got = f"no reward ({missing})" if missing else f"reward {result.reward:g}"
             said = f"; it said: {result.stdout.strip()[-300:]!r}" if result.stdout.strip() else ""
             problems.append(
-                TaskProblem(task.tests / "test.sh", f"gives the {name} {got}{said}", f"the {name} must get {wanted:g}")
+                TaskProblem(
+                    task.verifier.tests / "test.sh", f"gives the {name} {got}{said}", f"the {name} must get {wanted:g}"
+                )
             )
     return tuple(problems)

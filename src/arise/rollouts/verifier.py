@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from arise.ports import Sandbox, SandboxLost, VerifierPool
 from arise.rollouts.reward import RewardError, final_reward
-from arise.tasks import TaskDir
-from arise.types import VerifierRun
+from arise.types import TaskSpec, VerifierRun
 
 SUCCESS = 1.0
 
@@ -41,7 +40,7 @@ class Verifier:
         """Limits that this machine does not enforce, for the record of the run."""
         return self.pool.notes
 
-    async def verify(self, attempt: Sandbox, task: TaskDir) -> VerifierResult:
+    async def verify(self, attempt: Sandbox, task: TaskSpec) -> VerifierResult:
         """End the attempt's processes and grade the files it left; closing the attempt is left to its owner."""
         try:
             await attempt.end()
@@ -53,7 +52,7 @@ class Verifier:
         said = "".join(f"[not shown to test.sh: {name}]\n" for name in run.left_out) + run.output
         try:
             _require_end(run)
-            reward, numbers = final_reward(run.rewards, task.reward_range)
+            reward, numbers = final_reward(run.rewards, task.verifier.reward_range)
         except RewardError as error:
             return _zero("; ".join((str(error), *run.notes)), said)
         return VerifierResult(reward, reward >= SUCCESS, "", said, numbers)

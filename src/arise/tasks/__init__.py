@@ -1,7 +1,8 @@
 """Tasks on disk: Harbor and BenchFlow directories, corpora of them, and the registry of task types."""
 
+from arise.tasks.assemble import BUILD_FILES
 from arise.tasks.corpus import Corpus, load_corpus, read_corpus
-from arise.tasks.directory import BUILD_FILES, TaskDir, read_task
+from arise.tasks.directory import read_task
 from arise.tasks.needs import refused
 from arise.tasks.problem import CorpusError, TaskProblem
 from arise.tasks.registry import TaskType, task_types
@@ -10,7 +11,6 @@ __all__ = [
     "BUILD_FILES",
     "Corpus",
     "CorpusError",
-    "TaskDir",
     "TaskProblem",
     "TaskType",
     "load_corpus",

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arise.tasks.directory import BENCHFLOW_FILE, HARBOR_FILE, TaskDir, read_task
+from arise.tasks.directory import BENCHFLOW_FILE, HARBOR_FILE, read_task
 from arise.tasks.problem import CorpusError, TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text
+from arise.types import TaskSpec
 
 TAGS_FILE = "tags.json"
 MAX_NESTING = 3
@@ -19,11 +20,11 @@ MAX_NESTING = 3
 class Corpus:
     """The tasks that can be used, and what is wrong with the others."""
 
-    tasks: tuple[TaskDir, ...]
+    tasks: tuple[TaskSpec, ...]
     problems: tuple[TaskProblem, ...]
 
 
-def load_corpus(directory: Path) -> tuple[TaskDir, ...]:
+def load_corpus(directory: Path) -> tuple[TaskSpec, ...]:
     """All tasks of a folder in the order of their paths; raises CorpusError with every problem when there is one."""
     corpus = read_corpus(directory)
     if corpus.problems:
@@ -35,14 +36,14 @@ def read_corpus(directory: Path) -> Corpus:
     """The usable tasks of a folder, and every problem of the others."""
     if not directory.is_dir():
         return Corpus((), (TaskProblem(directory, "is not a folder", "name a folder of task directories"),))
-    tasks: list[TaskDir] = []
+    tasks: list[TaskSpec] = []
     problems: list[TaskProblem] = []
     for path in _task_directories(directory):
         if path.is_symlink():
             problems.append(TaskProblem(path, "is a link", "put the task directory itself here"))
             continue
         found = read_task(path)
-        if isinstance(found, TaskDir):
+        if isinstance(found, TaskSpec):
             tasks.append(found)
         else:
             problems += found
@@ -78,9 +79,9 @@ def _task_directories(directory: Path, levels: int = MAX_NESTING) -> Iterator[Pa
             yield from _task_directories(path, levels - 1)
 
 
-def _without_duplicates(tasks: list[TaskDir], problems: list[TaskProblem]) -> list[TaskDir]:
+def _without_duplicates(tasks: list[TaskSpec], problems: list[TaskProblem]) -> list[TaskSpec]:
     """Keeps the first task of each id and reports the others."""
-    first: dict[str, TaskDir] = {}
+    first: dict[str, TaskSpec] = {}
     for found in tasks:
         other = first.setdefault(found.task.id, found)
         if other is not found:
@@ -89,7 +90,7 @@ def _without_duplicates(tasks: list[TaskDir], problems: list[TaskProblem]) -> li
     return list(first.values())
 
 
-def _with_tags(tasks: list[TaskDir], path: Path, problems: list[TaskProblem]) -> list[TaskDir]:
+def _with_tags(tasks: list[TaskSpec], path: Path, problems: list[TaskProblem]) -> list[TaskSpec]:
     """The tasks with the types that tags.json gives them, which take the place of those in their own files."""
     if not os.path.lexists(path):
         return tasks

@@ -1,60 +1,27 @@
-"""One task directory, Harbor's (task.toml, instruction.md) or BenchFlow's (task.md), read into one object."""
+"""One task directory, Harbor's (task.toml, instruction.md) or BenchFlow's (task.md), read into one `TaskSpec`."""
 
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import yaml
 
-from arise.tasks.needs import COMPOSE_FILES, Unmet, unmet_needs
+from arise.tasks.assemble import Parts, task_spec
 from arise.tasks.problem import TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text, scan
 from arise.tasks.schema import TaskFile, check_task_file
-from arise.types import Place, Task, VerifierJob
+from arise.types import TaskSpec
 
 HARBOR_FILE, BENCHFLOW_FILE = "task.toml", "task.md"
-BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
-"""What describes an image in environment/, and is not part of what the agent finds."""
 _FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
 _PROMPT = re.compile(r"^## +prompt[ \t]*$\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+Given = Mapping[str, object]
+_UNREAD = "(not read)"
 
 
-@dataclass(frozen=True)
-class TaskDir:
-    """A task and where its parts are — `read_task(Path("tasks/csv-007"))`."""
-
-    task: Task
-    directory: Path
-    tests: Path
-    layout: Literal["harbor", "benchflow"] = "harbor"
-    environment: Path | None = None
-    solution: Path | None = None
-    agent_timeout: float | None = None
-    verifier_timeout: float = 600.0
-    solution_timeout: float = 600.0
-    verifier_env: Mapping[str, str] = field(default_factory=dict)
-    solution_env: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    unmet: tuple[Unmet, ...] = ()
-    """What it asks for and does not get."""
-
-    @property
-    def place(self) -> Place:
-        """What it asks of its sandbox."""
-        return Place(self.environment, tuple(sorted(BUILD_FILES)))
-
-    @property
-    def verifier_job(self) -> VerifierJob:
-        """How its tests are run."""
-        return VerifierJob(self.tests, self.verifier_timeout, self.verifier_env, place=self.place)
-
-
-def read_task(directory: Path) -> TaskDir | list[TaskProblem]:
+def read_task(directory: Path) -> TaskSpec | list[TaskProblem]:
     """The task, or everything that is wrong with it."""
     problems: list[TaskProblem] = []
     harbor, benchflow = (_present(directory / name) for name in (HARBOR_FILE, BENCHFLOW_FILE))
@@ -62,20 +29,17 @@ def read_task(directory: Path) -> TaskDir | list[TaskProblem]:
         what = f"has both {HARBOR_FILE} and {BENCHFLOW_FILE}" if harbor else f"has no {HARBOR_FILE} or {BENCHFLOW_FILE}"
         problems.append(TaskProblem(directory, what, "keep exactly one of them"))
         return [*problems, *scan(directory)]
-    found, instruction = _read_harbor(directory, problems) if harbor else _read_benchflow(directory, problems)
-    tests = directory / _part(directory, "tests", "verifier", prefer_second=benchflow)
-    script = read_text(tests / "test.sh")
-    if isinstance(script, TaskProblem):
-        problems.append(script)
-    elif not script.strip():
-        problems.append(TaskProblem(tests / "test.sh", "is empty", "write a verifier that writes a reward"))
-    if found is not None:
-        file = directory / (HARBOR_FILE if harbor else BENCHFLOW_FILE)
-        problems += check_task_types(found.task_types, file, "metadata.task_types")
+    path = directory / (HARBOR_FILE if harbor else BENCHFLOW_FILE)
+    given, prompt = _read_toml(path, problems) if harbor else _read_markdown(path, problems)
+    file = _checked(given, path, problems) if given is not None else None
+    steps = [_parts_below(directory / "steps" / each.name, problems) for each in file.steps] if file else []
+    parts = _parts(directory, prompt, [each.instruction for each in steps], problems)
+    if file is not None:
+        problems += check_task_types(file.task_types, path, "metadata.task_types")
     problems += scan(directory)
-    if problems or found is None:
+    if problems or file is None or given is None:
         return problems
-    return _assemble(directory, found, instruction, tests, "harbor" if harbor else "benchflow")
+    return task_spec(directory, "harbor" if harbor else "benchflow", file, given, parts, steps)
 
 
 def _present(path: Path) -> bool:
@@ -87,39 +51,68 @@ def _part(directory: Path, first: str, second: str, prefer_second: bool) -> str:
     return second if prefer_second and (directory / second).is_dir() else first
 
 
-def _read_harbor(directory: Path, problems: list[TaskProblem]) -> tuple[TaskFile | None, str]:
-    path = directory / HARBOR_FILE
-    instruction = _instruction(read_text(directory / "instruction.md"), directory / "instruction.md", problems)
+def _parts(directory: Path, prompt: str | None, steps: list[str], problems: list[TaskProblem]) -> Parts:
+    """The folders of a whole task; one of several steps may leave its instruction and its tests to them.
+
+    `prompt` is the instruction that the task's file itself holds, None where it does not hold one.
+    """
+    benchflow = prompt is not None
+    path = directory / (BENCHFLOW_FILE if benchflow else "instruction.md")
+    if steps and not benchflow and not _present(path):
+        instruction = "\n\n".join(steps)
+    else:
+        instruction = _instruction(prompt if prompt is not None else read_text(path), path, problems)
+    tests = directory / _part(directory, "tests", "verifier", prefer_second=benchflow)
+    if not steps or _present(tests):
+        _require_tests(tests, problems)
+    solution = directory / _part(directory, "solution", "oracle", prefer_second=benchflow)
+    return Parts(instruction, tests, solution if (solution / "solve.sh").is_file() else None)
+
+
+def _parts_below(folder: Path, problems: list[TaskProblem]) -> Parts:
+    path, tests, solution = folder / "instruction.md", folder / "tests", folder / "solution"
+    instruction = _instruction(read_text(path), path, problems)
+    _require_tests(tests, problems)
+    return Parts(instruction, tests, solution if (solution / "solve.sh").is_file() else None)
+
+
+def _require_tests(tests: Path, problems: list[TaskProblem]) -> None:
+    script = read_text(tests / "test.sh")
+    if isinstance(script, TaskProblem):
+        problems.append(script)
+    elif not script.strip():
+        problems.append(TaskProblem(tests / "test.sh", "is empty", "write a verifier that writes a reward"))
+
+
+def _read_toml(path: Path, problems: list[TaskProblem]) -> tuple[Given | None, str | None]:
     text = read_text(path)
     if isinstance(text, TaskProblem):
         problems.append(text)
-        return None, instruction
+        return None, None
     try:
-        given = tomllib.loads(text)
+        return tomllib.loads(text), None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problems.append(TaskProblem(path, f"is not TOML: {error}", "correct the syntax"))
-        return None, instruction
-    return _checked(given, path, problems), instruction
+        return None, None
 
 
-def _read_benchflow(directory: Path, problems: list[TaskProblem]) -> tuple[TaskFile | None, str]:
-    path = directory / BENCHFLOW_FILE
+def _read_markdown(path: Path, problems: list[TaskProblem]) -> tuple[Given | None, str]:
+    """The frontmatter of a task.md and its prompt."""
     text = read_text(path)
     if isinstance(text, TaskProblem):
         problems.append(text)
-        return None, ""
+        return None, _UNREAD
     parts = _FRONTMATTER.match(text)
     if parts is None:
         problems.append(TaskProblem(path, "does not begin with YAML between two lines of ---", "add the frontmatter"))
-        return None, ""
+        return None, _UNREAD
     prompt = _PROMPT.search(parts[2])
-    instruction = _instruction(prompt[1] if prompt else parts[2], path, problems)
     try:
         given = yaml.safe_load(parts[1])
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         problems.append(TaskProblem(path, f"has frontmatter that is not YAML: {error}", "correct the syntax"))
-        return None, instruction
-    return _checked(given or {}, path, problems), instruction
+        return None, _UNREAD
+    return given or {}, prompt[1] if prompt else parts[2]
 
 
 def _instruction(text: str | TaskProblem, path: Path, problems: list[TaskProblem]) -> str:
@@ -137,37 +130,3 @@ def _checked(given: object, path: Path, problems: list[TaskProblem]) -> TaskFile
         return found
     problems += found
     return None
-
-
-def _assemble(
-    directory: Path, file: TaskFile, instruction: str, tests: Path, layout: Literal["harbor", "benchflow"]
-) -> TaskDir:
-    environment = directory / "environment"
-    found = environment if environment.is_dir() else None
-    solution = directory / _part(directory, "solution", "oracle", prefer_second=layout == "benchflow")
-    category = file.metadata.get("category", "")
-    types = file.task_types
-    task = Task(
-        id=file.task.name if file.task else directory.name,
-        instruction=instruction,
-        task_types=tuple(types) if isinstance(types, list) else (),
-        domain=category if isinstance(category, str) else "",
-        directory=str(directory),
-        provided_skills=tuple(sorted(path.parent.name for path in environment.glob("skills/*/SKILL.md"))),
-    )
-    return TaskDir(
-        task,
-        directory,
-        tests,
-        layout,
-        found,
-        solution if (solution / "solve.sh").is_file() else None,
-        file.agent.timeout_sec,
-        file.verifier.timeout_sec,
-        file.solution.timeout_sec,
-        file.verifier.env,
-        file.solution.env,
-        file.metadata,
-        (file.verifier.reward_range[0], file.verifier.reward_range[1]),
-        tuple(unmet_needs(directory / (HARBOR_FILE if layout == "harbor" else BENCHFLOW_FILE), file, found)),
-    )

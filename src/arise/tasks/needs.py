@@ -1,20 +1,17 @@
-"""What a task asks for that a sandbox without containers does not give, each by name: none is ignored silently."""
+"""What a task asks for and a kind of sandbox does not offer, each by name: nothing is ignored silently."""
 
-import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from arise.config.tasks import TaskNeed
-from arise.sandbox.limits import MIB, Limits
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
-from arise.tasks.schema import TaskFile
+from arise.types import Place, SandboxCapabilities, TaskSpec
 
-WORKDIR = "/app"
-COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml", "singularity-compose.yaml")
-# A Dockerfile that asks for no more than the sandbox is: a plain system with the task's files in the working directory.
+# A Dockerfile that asks for no more than a sandbox without images is: a plain system with the task's files in /app.
 _PLAIN = re.compile(
     r"FROM\s+(debian|ubuntu)(:[\w.-]+)?|WORKDIR\s+/app/?|COPY\s+\./?\s+(\.|\./|/app/?)|(LABEL|MAINTAINER)\s.*",
     re.IGNORECASE,
@@ -25,79 +22,88 @@ _PLAIN = re.compile(
 class Unmet:
     """One thing that a task asks for in vain — `Unmet("gpus", path, "environment.gpus: asks for 1, ...")`."""
 
-    need: TaskNeed
+    need: TaskNeed | Literal["steps"]
+    """`steps` cannot be ignored: no task does without its steps."""
     path: Path
     what: str
 
     @property
     def problem(self) -> TaskProblem:
         """Why the task is refused, and how it need not be."""
+        if self.need == "steps":
+            return TaskProblem(self.path, self.what, "make each step a task of its own")
         remedy = f'change the task, or add "{self.need}" to tasks.ignore if it does without'
         return TaskProblem(self.path, self.what, remedy)
 
 
-def refused(asked: Collection[Unmet], ignore: Collection[str]) -> list[TaskProblem]:
-    """One problem for each unmet need that is not to be ignored."""
-    return [unmet.problem for unmet in asked if unmet.need not in ignore]
+def refused(task: TaskSpec, offered: SandboxCapabilities, ignore: Collection[str] = ()) -> list[TaskProblem]:
+    """One problem for each need that the sandboxes do not meet and that is not to be ignored."""
+    return [unmet.problem for unmet in unmet_needs(task, offered) if unmet.need not in ignore]
 
 
-def unmet_needs(path: Path, file: TaskFile, environment: Path | None, limits: Limits | None = None) -> Iterator[Unmet]:
-    """Everything that the task file at `path` and its environment folder ask for in vain."""
-    place, agent, check = file.environment, file.agent, file.verifier
-    for section, part in (("environment", place), ("agent", agent), ("verifier", check)):
-        if part.network_mode in ("public", "allowlist"):
-            asked = f"{section}.network_mode: asks for {part.network_mode!r}, a sandbox has no network"
-            yield Unmet("network", path, asked)
-    for section, part in (("agent", agent), ("verifier", check)):
-        if part.user is not None:
+def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
+    """Everything that a task asks for and the sandboxes do not offer."""
+    path, place = task.file, task.environment
+    parts = (("environment", place), ("agent", task.agent), ("verifier", task.verifier))
+    for section, part in parts:
+        if part.network and part.network.partition(":")[0] not in offered.networks:
+            has = ", ".join(sorted(offered.networks))
+            yield Unmet("network", path, f"{section}.network_mode: asks for {part.network!r}, a sandbox has {has}")
+        if part.user and not offered.users:
             yield Unmet("user", path, f"{section}.user: asks for {part.user!r}, a sandbox has one user")
-    if place.workdir not in (None, WORKDIR):
-        yield Unmet("workdir", path, f"environment.workdir: asks for {place.workdir!r}, a sandbox has {WORKDIR}")
-    yield from _resources(path, file, limits or Limits())
-    given: dict[TaskNeed, tuple[str, object]] = {
-        "docker_image": ("environment.docker_image", place.docker_image),
-        "env": ("environment.env", place.env),
-        "healthcheck": ("environment.healthcheck", place.healthcheck),
-        "mcp_servers": ("environment.mcp_servers", place.mcp_servers),
-        "skills_dir": ("environment.skills_dir", place.skills_dir),
-        "setup_commands": ("environment.setup_commands", place.setup_commands),
-        "prompt_prefix": ("agent.prompt_prefix", agent.prompt_prefix),
-        "verifier_environment": ("verifier.environment", check.environment),
-        "collect": ("verifier.collect", check.collect),
-        "service": ("verifier.service", check.service),
-        "pytest_plugins": ("verifier.pytest_plugins", check.pytest_plugins),
+    if offered.workdir and place.workdir not in ("", offered.workdir):
+        what = f"environment.workdir: asks for {place.workdir!r}, a sandbox has {offered.workdir}"
+        yield Unmet("workdir", path, what)
+    yield from _resources(path, place, offered)
+    for need, (name, asked, met) in _features(task, offered).items():
+        if asked and not met:
+            yield Unmet(need, path, f"{name}: is not supported by {offered.kind} sandboxes")
+    if task.steps and not offered.steps:
+        yield Unmet("steps", path, f"steps: {offered.kind} sandboxes do not run tasks of several steps")
+    yield from _image(task, offered)
+
+
+def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tuple[str, object, bool]]:
+    """What is either there or not: where a task asks for it, whether it does, whether sandboxes offer it."""
+    place, check = task.environment, task.verifier
+    return {
+        "docker_image": ("environment.docker_image", place.image, offered.images),
+        "env": ("environment.env", place.env, offered.env),
+        "healthcheck": ("environment.healthcheck", place.healthcheck, offered.healthcheck),
+        "mcp_servers": ("environment.mcp_servers", task.mcp_servers, False),
+        "skills_dir": ("environment.skills_dir", task.skills_dir, False),
+        "setup_commands": ("environment.setup_commands", place.setup, offered.setup),
+        "prompt_prefix": ("agent.prompt_prefix", task.agent.prompt_prefix, False),
+        "verifier_environment": ("verifier.environment", check.place, offered.separate_verifier),
+        "collect": ("verifier.collect", check.collect, False),
+        "service": ("verifier.service", check.service, offered.compose),
+        "pytest_plugins": ("verifier.pytest_plugins", check.pytest_plugins, False),
+        "artifacts": ("artifacts", task.artifacts, False),
     }
-    for need, (name, value) in given.items():
-        if value:
-            yield Unmet(need, path, f"{name}: is not supported without containers")
-    if environment is not None:
-        yield from _image(environment)
 
 
-def _resources(path: Path, file: TaskFile, limits: Limits) -> Iterator[Unmet]:
+def _resources(path: Path, place: Place, offered: SandboxCapabilities) -> Iterator[Unmet]:
     """What the task asks for more of than there is; to get more than it asks for does a task no harm."""
-    place = file.environment
-    amounts: tuple[tuple[TaskNeed, str, float | None, float], ...] = (
-        ("cpus", "cpus", place.cpus, len(os.sched_getaffinity(0))),
-        ("memory", "memory_mb", place.memory_mb, limits.memory_bytes / MIB),
-        ("storage", "storage_mb", place.storage_mb, limits.disk_bytes / MIB),
-        ("gpus", "gpus", place.gpus, 0),
+    amounts: tuple[tuple[TaskNeed, str, float, float | None], ...] = (
+        ("cpus", "cpus", place.cpus, offered.cpus),
+        ("memory", "memory_mb", place.memory_mb, offered.memory_mb),
+        ("storage", "storage_mb", place.storage_mb, offered.storage_mb),
+        ("gpus", "gpus", place.gpus, offered.gpus),
     )
     for need, name, asked, there in amounts:
-        if asked is not None and asked > there:
+        if there is not None and asked > there:
             yield Unmet(need, path, f"environment.{name}: asks for {asked:g}, a sandbox has {there:g}")
 
 
-def _image(environment: Path) -> Iterator[Unmet]:
-    for name in COMPOSE_FILES:
-        if (environment / name).exists():
-            yield Unmet("compose", environment / name, "starts other containers, which are not supported")
-    path = environment / "Dockerfile"
-    text = read_text(path) if path.exists() else ""
-    if isinstance(text, str):
-        lines = (line.strip() for line in re.sub(r"\\\n", " ", text).splitlines())
-        for line in lines:
-            if line and not line.startswith("#") and not _PLAIN.fullmatch(line):
-                what = f"is not built, and the sandbox has the programs of this machine only: {line[:80]!r}"
-                yield Unmet("dockerfile", path, what)
-                return
+def _image(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
+    if task.compose_file is not None and not offered.compose:
+        yield Unmet("compose", task.compose_file, "starts other containers, which are not supported")
+    path = task.environment.dockerfile
+    text = read_text(path) if path is not None and not offered.images else ""
+    if path is None or not isinstance(text, str):
+        return
+    for line in (line.strip() for line in re.sub(r"\\\n", " ", text).splitlines()):
+        if line and not line.startswith("#") and not _PLAIN.fullmatch(line):
+            what = f"is not built, and the sandbox has the programs of this machine only: {line[:80]!r}"
+            yield Unmet("dockerfile", path, what)
+            return

@@ -48,7 +48,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
-class About(_Section):
+class AboutSection(_Section):
     """[task]"""
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
@@ -62,52 +62,43 @@ class _Part(_Section):
     allowed_hosts: list[str] = Field(default_factory=list)
 
 
-class Agent(_Part):
+class AgentSection(_Part):
     """[agent]"""
 
     timeout_sec: Seconds | None = None
     prompt_prefix: str | None = None
 
 
-class Check(_Part):
-    """[verifier]"""
+class HealthcheckSection(_Section):
+    """[environment.healthcheck]"""
 
-    type: Literal["test-script"] = "test-script"
-    timeout_sec: Seconds = 600.0
-    env: Environment = Field(default_factory=dict)
-    reward_range: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)] = [
-        0.0,
-        1.0,
-    ]
-    environment: object = None
-    collect: object = None
-    service: object = None
-    pytest_plugins: object = None
-
-    @field_validator("reward_range")
-    @classmethod
-    def _rising(cls, bounds: list[float]) -> list[float]:
-        if bounds[0] >= bounds[1]:
-            raise ValueError(f"the lower bound must come first, got {bounds}")
-        return bounds
+    command: str
+    interval_sec: Amount = 5.0
+    timeout_sec: Seconds = 30.0
+    start_period_sec: Amount = 0.0
+    start_interval_sec: Amount = 5.0
+    retries: Annotated[int, Field(ge=0)] = 3
 
 
-class Place(_Section):
+class EnvironmentSection(_Section):
     """[environment]"""
 
     network_mode: Network | None = None
+    allowed_hosts: list[str] = Field(default_factory=list)
     os: Literal["linux"] = "linux"
+    build_timeout_sec: Seconds = 600.0
     cpus: Amount | None = None
     memory_mb: Amount | None = None
     storage_mb: Amount | None = None
     gpus: Amount | None = None
     docker_image: str | None = None
     workdir: str | None = None
+    user: str | int | None = None
     env: Environment = Field(default_factory=dict)
-    healthcheck: object = None
-    mcp_servers: object = None
-    skills_dir: object = None
-    setup_commands: object = None
+    healthcheck: HealthcheckSection | None = None
+    mcp_servers: list[dict[str, object]] = Field(default_factory=list)
+    skills_dir: str | None = None
+    setup_commands: list[str] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -126,24 +117,84 @@ class Place(_Section):
         return found
 
 
-class Answer(_Section):
+class VerifierSection(_Part):
+    """[verifier]"""
+
+    type: Literal["test-script"] = "test-script"
+    timeout_sec: Seconds = 600.0
+    env: Environment = Field(default_factory=dict)
+    reward_range: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)] = [
+        0.0,
+        1.0,
+    ]
+    environment_mode: Literal["shared", "separate"] | None = None
+    environment: EnvironmentSection | None = None
+    collect: list[dict[str, object]] = Field(default_factory=list)
+    service: str | None = None
+    pytest_plugins: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names(cls, given: object) -> object:
+        if isinstance(given, dict) and "sandbox_mode" in given:
+            return {"environment_mode": given["sandbox_mode"], **given}
+        return given
+
+    @field_validator("reward_range")
+    @classmethod
+    def _rising(cls, bounds: list[float]) -> list[float]:
+        if bounds[0] >= bounds[1]:
+            raise ValueError(f"the lower bound must come first, got {bounds}")
+        return bounds
+
+
+class SolutionSection(_Section):
     """[solution]"""
 
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)
 
 
+class ArtifactSection(_Section):
+    """An entry of `artifacts`"""
+
+    source: str
+    destination: str = ""
+    exclude: list[str] = Field(default_factory=list)
+    service: str = ""
+
+
+def _artifact(value: object) -> object:
+    return {"source": value} if isinstance(value, str) else value
+
+
+Artifacts = list[Annotated[ArtifactSection, BeforeValidator(_artifact)]]
+
+
+class StepSection(_Section):
+    """[[steps]]"""
+
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
+    agent: AgentSection = AgentSection()
+    verifier: VerifierSection = VerifierSection()
+    min_reward: float | dict[str, float] | None = None
+    healthcheck: HealthcheckSection | None = None
+    artifacts: Artifacts = Field(default_factory=list)
+
+
 class TaskFile(_Section):
     """A whole task.toml or frontmatter — `TaskFile.model_validate(tomllib.loads(text))`."""
 
     schema_version: str = "1.0"
-    task: About | None = None
+    task: AboutSection | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
-    agent: Agent = Agent()
-    verifier: Check = Check()
-    environment: Place = Place()
-    solution: Answer = Answer()
-    steps: list[object] = Field(default_factory=list)
+    agent: AgentSection = AgentSection()
+    verifier: VerifierSection = VerifierSection()
+    environment: EnvironmentSection = EnvironmentSection()
+    solution: SolutionSection = SolutionSection()
+    steps: list[StepSection] = Field(default_factory=list)
+    multi_step_reward_strategy: Literal["mean", "final"] | None = None
+    artifacts: Artifacts = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -164,13 +215,6 @@ class TaskFile(_Section):
         if version.split(".")[0] != "1":
             raise ValueError(f"only schema 1.x can be read, got {version!r}")
         return version
-
-    @field_validator("steps")
-    @classmethod
-    def _single(cls, steps: list[object]) -> list[object]:
-        if steps:
-            raise ValueError("tasks of several steps cannot be run; each step must be a task of its own")
-        return steps
 
     @property
     def task_types(self) -> object:

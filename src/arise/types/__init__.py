@@ -2,7 +2,7 @@
 
 `rollout` holds what an agent did, `evidence` what reflection sees of it, `pool` what it is measured and guided by,
 `policy` what an engine samples and trains, `chat` what a conversation is made of, `sandbox` what a task asks of the
-place it runs in.
+place it runs in, `task` how a whole task is run.
 """
 
 from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
@@ -74,9 +74,12 @@ from arise.types.sandbox import (
     VerifierJob,
     VerifierRun,
 )
+from arise.types.task import AgentSpec, Artifact, SolutionSpec, StepSpec, TaskSpec, VerifierSpec
 
 __all__ = [
     "BARE",
+    "AgentSpec",
+    "Artifact",
     "Batch",
     "Capabilities",
     "Capability",
@@ -126,12 +129,15 @@ __all__ = [
     "ShownSkill",
     "Skill",
     "SkillUse",
+    "SolutionSpec",
     "Status",
+    "StepSpec",
     "StepStats",
     "StopReason",
     "StreamEvent",
     "Tally",
     "Task",
+    "TaskSpec",
     "Tokens",
     "ToolCall",
     "ToolSpec",
@@ -140,4 +146,5 @@ __all__ = [
     "Verdict",
     "VerifierJob",
     "VerifierRun",
+    "VerifierSpec",
 ]

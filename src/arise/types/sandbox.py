@@ -49,7 +49,7 @@ class Place:
     memory_mb: float = 0.0
     storage_mb: float = 0.0
     gpus: float = 0.0
-    network: str = "none"
+    network: str = ""
     """`none`, `endpoint` (the policy's endpoint only), `public`, or `allow:host,...`."""
     healthcheck: Healthcheck | None = None
     setup: tuple[str, ...] = ()
@@ -82,8 +82,13 @@ class SandboxCapabilities:
     users: bool = False
     healthcheck: bool = False
     setup: bool = False
+    """Whether it runs the setup commands of a place."""
+    compose: bool = False
+    """Whether it starts the other containers of a compose file."""
     separate_verifier: bool = False
     """Whether tests can run in an environment of their own."""
+    steps: bool = False
+    """Whether tasks of several steps can be run."""
 
 
 @dataclass(frozen=True)

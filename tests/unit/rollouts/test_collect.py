@@ -13,17 +13,17 @@ from arise.ports import Engine, SandboxLost
 from arise.rollouts.collect import Collector, Journal
 from arise.rollouts.shell_agent import ShellAgent
 from arise.sandbox import BubblewrapPool
-from arise.tasks import TaskDir, read_task
-from arise.types import Rollout, StopReason
+from arise.tasks import read_task
+from arise.types import AgentSpec, Rollout, StopReason, TaskSpec
 from arise.types.codec import from_json, to_json
 from tests.scripted import ScriptedEngine, WordChat
 from tests.task_folders import write_task
 from tests.verifiers import bubblewrap_verifier
 
 
-def attempted(directory: Path, *answers: str, change: Callable[[TaskDir], TaskDir] = lambda task: task) -> Rollout:
+def attempted(directory: Path, *answers: str, change: Callable[[TaskSpec], TaskSpec] = lambda task: task) -> Rollout:
     task = read_task(directory)
-    assert isinstance(task, TaskDir), task
+    assert isinstance(task, TaskSpec), task
     chat = WordChat()
     agent = ShellAgent(
         cast(Engine, ScriptedEngine(chat, [*answers, "$ submit"])), chat, AgentConfig(), SamplingConfig()
@@ -65,7 +65,7 @@ def test_the_agents_time_ends_the_attempt_which_is_still_verified(tmp_path: Path
         "$ echo 42 > answer.txt",
         "$ sleep 30",
         "$ rm answer.txt",
-        change=lambda t: replace(t, agent_timeout=1),
+        change=lambda t: replace(t, agent=AgentSpec(timeout=1)),
     )
     assert rollout.trajectory.stop is StopReason.TIME_LIMIT
     assert len(rollout.trajectory.turns) == 2
@@ -111,7 +111,7 @@ class Gone:
 @pytest.mark.parametrize("pool", [Gone()])
 def test_a_lost_sandbox_is_a_fault_and_no_time_limit(pool: Gone, tmp_path: Path) -> None:
     task = read_task(write_task(tmp_path / "t"))
-    assert isinstance(task, TaskDir)
+    assert isinstance(task, TaskSpec)
     collector = Collector(cast(Any, None), cast(Any, pool), cast(Any, None), {}, cast(Journal, None), 0)
     rollout = asyncio.run(collector.attempt(task, (), "k0/t/0"))
     assert rollout.trajectory.stop is StopReason.FAULT

@@ -7,13 +7,14 @@ import pytest
 
 from arise.compose.sandboxes import trial_pools
 from arise.rollouts.oracle import check_task
-from arise.tasks import TaskDir, TaskProblem, read_task
+from arise.tasks import TaskProblem, read_task
+from arise.types import TaskSpec
 from tests.task_folders import DIFF_TEST, write_task
 
 
 def check(directory: Path) -> tuple[TaskProblem, ...]:
     task = read_task(directory)
-    assert isinstance(task, TaskDir), task
+    assert isinstance(task, TaskSpec), task
 
     async def body() -> tuple[TaskProblem, ...]:
         async with trial_pools(2) as pools:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from arise.tasks import CorpusError, TaskDir, load_corpus, read_corpus, read_task
+from arise.tasks import CorpusError, load_corpus, read_corpus, read_task
+from arise.types import TaskSpec
 from tests.task_folders import TASK_TOML, write_task
 
 
@@ -87,7 +88,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "future-schema": (replaced('"1.4"', '"2.0"'), "only schema 1.x"),
     "unknown-task-type": (replaced("data-cleaning-and", "data-cleening-and"), "unknown task type"),
     "types-not-a-list": (replaced('["data-cleaning-and-normalization"]', '"data"'), "not a list of task-type ids"),
-    "several-steps": (toml('[[steps]]\nname = "one"'), "several steps"),
+    "step-without-folder": (toml('[[steps]]\nname = "one"'), "steps/one/instruction.md: is missing"),
+    "step-with-a-path": (toml('[[steps]]\nname = "../one"'), "steps.0.name"),
     "windows": (toml('[environment]\nos = "windows"'), "environment.os"),
     "bad-memory": (toml('[environment]\nmemory = "lots"'), "memory must be a size"),
     "bad-variable": (toml('[verifier.env]\n"A B" = "x"'), "name of a variable"),
@@ -105,7 +107,7 @@ def test_a_broken_task_is_named(name: str, tmp_path: Path) -> None:
     breaks, words = BROKEN[name]
     breaks(task)
     problems = read_task(task)
-    assert not isinstance(problems, TaskDir)
+    assert not isinstance(problems, TaskSpec)
     assert words in "\n".join(map(str, problems))
     for problem in problems:
         assert problem.path.is_relative_to(task)

@@ -1,5 +1,6 @@
 """17.9: what a task asks for and does not get is named, with the name by which it can be ignored."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -10,7 +11,10 @@ from arise.config import Config, HarborTasks
 from arise.config.file import ConfigError, load_config
 from arise.config.tasks import TaskNeed
 from arise.errors import AriseError, Exit
-from arise.tasks import TaskDir, read_task, refused
+from arise.sandbox import bubblewrap_capabilities
+from arise.tasks import read_task, refused
+from arise.tasks.needs import unmet_needs
+from arise.types import SandboxCapabilities, TaskSpec
 from tests.task_folders import write_task
 
 ASKED = {
@@ -20,7 +24,6 @@ ASKED = {
     "storage": "[environment]\nstorage_mb = 10240",
     "gpus": "[environment]\ngpus = 1",
     "network": "[environment]\nallow_internet = true",
-    "env": '[environment.env]\nA = "b"',
     "workdir": '[environment]\nworkdir = "/root"',
     "healthcheck": '[environment.healthcheck]\ncommand = "true"',
     "mcp_servers": '[[environment.mcp_servers]]\nname = "x"',
@@ -31,40 +34,55 @@ ASKED = {
     "verifier_environment": '[verifier.environment]\ndocker_image = "x"',
     "collect": '[[verifier.collect]]\ncommand = "true"',
     "service": '[verifier]\nservice = "db"',
+    "artifacts": 'artifacts = ["/app/out"]',
     "pytest_plugins": '[verifier]\npytest_plugins = ["x"]',
 }
+BUBBLEWRAP = bubblewrap_capabilities()
+CONTAINERS = SandboxCapabilities(
+    "container",
+    images=True,
+    networks=frozenset({"none", "endpoint", "allow", "public"}),
+    users=True,
+    healthcheck=True,
+    setup=True,
+    compose=True,
+    separate_verifier=True,
+)
+NEVER = {"mcp_servers", "skills_dir", "prompt_prefix", "collect", "pytest_plugins", "artifacts", "gpus"}
 MET = [
     "",
     "[environment]\ncpus = 1\nmemory_mb = 256\nstorage_mb = 64\ngpus = 0",
     '[environment]\nnetwork_mode = "no-network"\nworkdir = "/app"\n[environment.env]',
     "[environment]\nallow_internet = false\nbuild_timeout_sec = 600",
     "[agent]\ntimeout_sec = 60",
+    '[environment.env]\nA = "b"',
     '[verifier]\ntimeout_sec = 60\nreward_range = [-1.0, 1.0]\n[verifier.env]\nA = "b"',
 ]
 
 
-def read(folder: Path, toml: str, dockerfile: str = "FROM debian:12\n") -> TaskDir:
+def read(folder: Path, toml: str, dockerfile: str = "FROM debian:12\n") -> TaskSpec:
     directory = write_task(folder)
-    (directory / "task.toml").write_text(f'[task]\nname = "{folder.name}"\n{toml}\n')
+    root, section = (toml, "") if toml.startswith("artifacts") else ("", toml)
+    (directory / "task.toml").write_text(f'{root}\n[task]\nname = "{folder.name}"\n{section}\n')
     (directory / "environment/Dockerfile").write_text(dockerfile)
     found = read_task(directory)
-    assert isinstance(found, TaskDir), found
+    assert isinstance(found, TaskSpec), found
     return found
 
 
 @pytest.mark.parametrize("need", ASKED)
 def test_what_a_task_does_not_get_is_refused_by_name(need: str, tmp_path: Path) -> None:
     task = read(tmp_path / "t", ASKED[need])
-    (problem,) = refused(task.unmet, ())
+    (problem,) = refused(task, BUBBLEWRAP)
     assert f'"{need}" to tasks.ignore' in problem.remedy
     assert problem.path == tmp_path / "t/task.toml"
-    assert refused(task.unmet, (need,)) == []
-    assert len(refused(task.unmet, set(get_args(TaskNeed)) - {need})) == 1
+    assert refused(task, BUBBLEWRAP, (need,)) == []
+    assert len(refused(task, BUBBLEWRAP, set(get_args(TaskNeed)) - {need})) == 1
 
 
 @pytest.mark.parametrize("toml", MET)
 def test_what_a_task_gets_is_no_problem(toml: str, tmp_path: Path) -> None:
-    assert read(tmp_path / "t", toml).unmet == ()
+    assert refused(read(tmp_path / "t", toml), BUBBLEWRAP) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +98,7 @@ def test_what_a_task_gets_is_no_problem(toml: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_dockerfile_may_ask_for_a_plain_system_only(dockerfile: str, line: str, tmp_path: Path) -> None:
-    unmet = read(tmp_path / "t", "", dockerfile).unmet
+    unmet = list(unmet_needs(read(tmp_path / "t", "", dockerfile), BUBBLEWRAP))
     assert [found.need for found in unmet] == (["dockerfile"] if line else [])
     assert all(line in found.what for found in unmet)
 
@@ -89,12 +107,38 @@ def test_other_containers_are_refused(tmp_path: Path) -> None:
     write_task(tmp_path / "t")
     (tmp_path / "t/environment/docker-compose.yaml").write_text("services: {}\n")
     found = read_task(tmp_path / "t")
-    assert isinstance(found, TaskDir)
-    assert [unmet.need for unmet in found.unmet] == ["compose"]
+    assert isinstance(found, TaskSpec)
+    assert [unmet.need for unmet in unmet_needs(found, BUBBLEWRAP)] == ["compose"]
+
+
+@pytest.mark.parametrize("need", ASKED)
+def test_what_the_sandboxes_offer_decides(need: str, tmp_path: Path) -> None:
+    found = unmet_needs(read(tmp_path / "t", ASKED[need], "FROM python:3.13-slim\n"), CONTAINERS)
+    assert {unmet.need for unmet in found} == {need} & NEVER
+
+
+def test_a_sandbox_without_an_environment_of_its_own_refuses_variables(tmp_path: Path) -> None:
+    task = read(tmp_path / "t", '[environment.env]\nA = "b"')
+    (problem,) = refused(task, replace(BUBBLEWRAP, env=False))
+    assert '"env" to tasks.ignore' in problem.remedy
+
+
+def test_several_steps_cannot_be_ignored(tmp_path: Path) -> None:
+    directory = write_task(tmp_path / "t")
+    (directory / "steps/one").mkdir(parents=True)
+    (directory / "steps/one/instruction.md").write_text("Begin.")
+    (directory / "tests").rename(directory / "steps/one/tests")
+    with (directory / "task.toml").open("a") as file:
+        file.write('[[steps]]\nname = "one"\n')
+    task = read_task(directory)
+    assert isinstance(task, TaskSpec), task
+    (problem,) = refused(task, BUBBLEWRAP, get_args(TaskNeed))
+    assert "several steps" in problem.what
+    assert refused(task, replace(BUBBLEWRAP, steps=True)) == []
 
 
 def test_every_need_can_be_met_with(tmp_path: Path) -> None:
-    assert {*ASKED, "dockerfile", "compose"} == set(get_args(TaskNeed))
+    assert {*ASKED, "dockerfile", "compose", "env"} == set(get_args(TaskNeed))
 
 
 def config(tmp_path: Path, **more: object) -> Config:
