@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arise.rollouts.verifier import Verifier, VerifierResult
-from arise.types import Place, VerifierJob
+from arise.types import Place, Task, TaskSpec, VerifierSpec
 from tests.containers.conftest import pool_of
 from tests.task_folders import DIFF_TEST
 from tests.unit.rollouts.test_cheats import COMMAND_TEST, PYTEST_TEST, READING_TEST, TEST_ANSWER, forged
@@ -109,7 +109,7 @@ def earn(kind: str, cheat: Cheat, commands: tuple[str, ...], image: Path, folder
             await box.put(library, "/app/preload.so")
             for command in commands:
                 await box.run(command, 20)
-            task = Job(VerifierJob(tests, 10, place=place))
+            task = TaskSpec(Task("t", "Do it."), tests, VerifierSpec(tests, 10), environment=place)
             return await Verifier(pool).verify(box, task)
 
     return asyncio.run(body())

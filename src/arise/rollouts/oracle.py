@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from arise.ports import Sandbox, SandboxLost, SandboxPool
+from arise.rollouts.stages import run_stages, stages
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.tasks import TaskProblem
 from arise.types import CommandResult, TaskSpec
@@ -23,9 +24,13 @@ class TrialPools:
 
 async def run_null(task: TaskSpec, pools: TrialPools) -> VerifierResult:
     """What an agent that does nothing earns."""
+
+    async def nothing(_: TaskSpec) -> str:
+        return ""
+
     sandbox = await pools.open(task)
     try:
-        return await pools.verifier.verify(sandbox, task)
+        return await run_stages(task, sandbox, pools.verifier, nothing)
     finally:
         await sandbox.close()
 
@@ -40,19 +45,23 @@ async def solve(task: TaskSpec, sandbox: Sandbox) -> CommandResult:
 async def run_oracle(task: TaskSpec, pools: TrialPools) -> VerifierResult:
     """What the task's own solution earns."""
     sandbox = await pools.open(task)
+
+    async def answer(stage: TaskSpec) -> str:
+        done = await solve(stage, sandbox)
+        return "" if done.ended == "exit" else f"solve.sh was ended by its {done.ended} limit: {done.output[-300:]}"
+
     try:
-        done = await solve(task, sandbox)
-        if done.ended != "exit":
-            return VerifierResult(None, None, f"solve.sh was ended by its {done.ended} limit", done.output)
-        return await pools.verifier.verify(sandbox, task)
+        return await run_stages(task, sandbox, pools.verifier, answer)
     finally:
         await sandbox.close()
 
 
 async def check_task(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...]:
     """Run the oracle and the null agent; no problem means the first earned 1 and the second 0."""
-    if task.solution is None:
-        return (TaskProblem(task.directory / "solution" / "solve.sh", "is missing", "add a solution that passes"),)
+    for stage in stages(task):
+        if stage.solution is None:
+            missing = stage.verifier.tests.parent / "solution" / "solve.sh"
+            return (TaskProblem(missing, "is missing", "add a solution that passes"),)
     try:
         oracle, null = await run_oracle(task, pools), await run_null(task, pools)
     except SandboxLost as fault:

@@ -64,12 +64,12 @@ def run_line(
     line += ["--ulimit", f"fsize={limits.disk_bytes}:{limits.disk_bytes}"]
     line += ["--cap-drop", "MKNOD", "--cap-drop", "SYS_CHROOT"]
     line += ["--security-opt", f"seccomp={folder / 'seccomp.json'}"]
-    line += ["--user", "0:0", "--workdir", place.workdir or image.workdir]
+    line += ["--user", "0:0", "--workdir", "/"]
     for variable, value in env.items():
         line += ["--env", f"{variable}={value}"]
     for path, inner in (*runtime().shown, (str(folder / "control"), CONTROL)):
         line += ["--volume", f"{path}:{inner}:ro"]
-    server = runtime().command(f"{CONTROL}/socket", "0", "0", owner_mark(), "")
+    server = runtime().command(f"{CONTROL}/socket", "0", "0", owner_mark(), "", place.workdir or image.workdir)
     return [*line, "--entrypoint", server[0], image.id, *server[1:]]
 
 
@@ -98,6 +98,7 @@ class ContainerPool:
             healthcheck=True,
             setup=True,
             separate_verifier=True,
+            steps=True,
         )
 
     @property

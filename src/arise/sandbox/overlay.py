@@ -106,7 +106,7 @@ class ImageLayout(Layout):
         line += ["--remount-ro", "/run/arise"]
         for place in self.folders:
             line += ["--size", str(self.limits.tmp_bytes), "--perms", "1777", "--tmpfs", place]
-        return [*line, "--chdir", self.workdir]
+        return [*line, "--perms", "0755", "--dir", self.workdir, "--chdir", self.workdir]
 
     def prepare(self) -> None:
         """Make the folders to mount on, and the file that holds the changes where they are too large for memory."""

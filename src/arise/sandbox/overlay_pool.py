@@ -18,7 +18,6 @@ from arise.sandbox.health import become_ready
 from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
 from arise.sandbox.images import Image, Images, Pull
 from arise.sandbox.launch import start
-from arise.sandbox.layers import User
 from arise.sandbox.layout import SandboxUnavailable
 from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.network import RESOLVER, networks
@@ -26,7 +25,7 @@ from arise.sandbox.overlay import IN_MEMORY, MAX_OPTIONS, ImageLayout
 from arise.sandbox.owner import new_name
 from arise.sandbox.pool import CLOSED, missing_limits, sweep
 from arise.sandbox.programs import Program, require_program
-from arise.sandbox.restore import restore
+from arise.sandbox.restore import Restored, restore
 from arise.sandbox.tree import FOLDER
 from arise.sandbox.userns import UserNamespaces
 from arise.sandbox.verification import SAFE_ENVIRONMENT, result_of
@@ -34,6 +33,7 @@ from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierR
 from arise.types.sandbox import LOGS, TESTS
 
 STARTING_AT_ONCE = 4
+ARTIFACTS = "/logs/artifacts"
 MEMORY_MB, STORAGE_MB, PROCESSES = 2048.0, 10240.0, 512
 
 
@@ -83,6 +83,7 @@ class OverlayPool:
             healthcheck=True,
             setup=True,
             separate_verifier=True,
+            steps=True,
         )
 
     @property
@@ -155,36 +156,21 @@ class OverlayPool:
         self._open.discard(sandbox)  # type: ignore[arg-type]
 
     async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
-        """Run test.sh on the file system that an ended attempt left, over it the original system files."""
+        """Run test.sh on the file system that an attempt left, or on an environment of its own."""
         assert isinstance(attempt, ImageSandbox), "an attempt is verified by the pool that opened it"
-        assert attempt.left is not None
+        await attempt.settle()
+        if job.separate:
+            return await self._verify_apart(attempt, job)
         scratch = Path(tempfile.gettempdir(), new_name())
         scratch.mkdir(0o700)
         try:
-            layers = [Path(layer) for layer in attempt.image.layers]
-            left, layer = attempt.left, scratch / "restored"
-            layer.mkdir(0o755)
             try:
-                done = await asyncio.to_thread(
-                    restore, left.upper, layers, layer, attempt.image.env, (TESTS, LOGS, "/run/arise")
-                )
+                done = await asyncio.to_thread(_restore, attempt, scratch / "restored")
             except TreeRefused as error:
+                remove_scratch(scratch)
                 return VerifierRun(refused=str(error))
-            user = require_user(attempt.image, job.user or "root")
-            layout = ImageLayout(
-                limits_of(job.place),
-                attempt.workdir,
-                folders=(LOGS,),
-                shown=(TESTS,),
-                guard=(LOGS, TESTS),
-                lower=(str(layer), left.mounted, *attempt.image.layers),
-                inside=left.namespace,
-                env=environment(attempt.image, user, job.place.env),
-                user=user,
-                added=tuple(done.programs),
-                watching=user.uid != 0,
-            )
-            sandbox = await self._start(layout, attempt.image, job.place, (left.namespace,) if left.namespace >= 0 else (), scratch)
+            layout, passed = _over(attempt, job, scratch / "restored", tuple(done.programs))
+            sandbox = await self._start(layout, attempt.image, job.place, passed, scratch)
         except BaseException:
             remove_scratch(scratch)
             raise
@@ -193,7 +179,26 @@ class OverlayPool:
             if done.loader_changed:
                 await sandbox.execute("ldconfig", 60)
             sandbox.left_out += done.notes()
-            return await run_tests(sandbox, job, user)
+            return await run_tests(sandbox, job)
+        finally:
+            await sandbox.close()
+
+    async def _verify_apart(self, attempt: ImageSandbox, job: VerifierJob) -> VerifierRun:
+        """Bring the artifacts of the attempt, and nothing else of it, to an environment that the agent never saw."""
+        own = job.place.dockerfile is not None or bool(job.place.image)
+        place = job.place if own else replace(job.place, image=attempt.image.id)
+        image = await self.images.get(place) if own else attempt.image
+        sandbox = await self._start(_alone(image, place, job), image, place)
+        try:
+            await self._connect(sandbox)
+            with tempfile.TemporaryDirectory(prefix=f"{new_name()}-", ignore_cleanup_errors=True) as folder:
+                for at, source in enumerate((*job.artifacts, ARTIFACTS)):
+                    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                        sandbox.left_out += await attempt.get(source, Path(folder, str(at)))
+                        await sandbox.put(Path(folder, str(at)), source)
+            return await run_tests(sandbox, job)
+        except TreeRefused as error:
+            return VerifierRun(refused=str(error))
         finally:
             await sandbox.close()
 
@@ -217,11 +222,50 @@ class OverlayPool:
         await self.close()
 
 
-async def run_tests(sandbox: ImageSandbox, job: VerifierJob, user: User) -> VerifierRun:
+def _restore(attempt: ImageSandbox, layer: Path) -> Restored:
+    assert attempt.left is not None
+    layer.mkdir(0o755)
+    layers = [Path(folder) for folder in attempt.image.layers]
+    return restore(attempt.left.upper, layers, layer, attempt.image.env, (TESTS, LOGS, "/run/arise"))
+
+
+def _alone(image: Image, place: Place, job: VerifierJob) -> ImageLayout:
+    """A verifier's sandbox on an image."""
+    user = require_user(image, job.user or place.user or image.user)
+    return ImageLayout(
+        limits_of(place),
+        place.workdir or image.workdir,
+        folders=(LOGS,),
+        shown=(TESTS,),
+        guard=(LOGS, TESTS),
+        lower=image.layers,
+        env=environment(image, user, place.env),
+        user=user,
+        watching=user.uid != 0,
+    )
+
+
+def _over(
+    attempt: ImageSandbox, job: VerifierJob, layer: Path, programs: tuple[str, ...]
+) -> tuple[ImageLayout, tuple[int, ...]]:
+    """A verifier's sandbox on what an attempt left, and the descriptors that it needs."""
+    assert attempt.left is not None
+    left = attempt.left
+    layout = replace(
+        _alone(attempt.image, job.place, job),
+        workdir=attempt.workdir,
+        lower=(str(layer), left.mounted, *attempt.image.layers),
+        inside=left.namespace,
+        added=programs,
+    )
+    return layout, (left.namespace,) if left.namespace >= 0 else ()
+
+
+async def run_tests(sandbox: ImageSandbox, job: VerifierJob) -> VerifierRun:
     """Bring the tests and run test.sh under the guard."""
     await sandbox.fill(TESTS, job.tests)
     with contextlib.suppress(OSError):
         os.chmod(sandbox.shown[TESTS], 0o755)
-    command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **job.env})
-    done = await sandbox.execute(command, job.timeout, alone=True, guarded=True, user=user.mark)
+    command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **sandbox.env, **job.env})
+    done = await sandbox.execute(command, job.timeout, alone=True, guarded=True, user=sandbox.user.mark)
     return result_of(done, sandbox, guarded=True)

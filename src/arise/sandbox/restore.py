@@ -51,7 +51,8 @@ def restore(upper: Path, layers: Sequence[Path], target: Path, env: Mapping[str,
     for count, (name, info) in enumerate(_walk(upper, "")):
         if count > MAX_FILES:
             raise TreeRefused(f"it wrote more than {MAX_FILES} files")
-        _judge(name, info, upper, image, target, done)
+        if not any(folder.startswith(f"/{name}") or f"/{name}".startswith(f"{folder}/") for folder in fresh):
+            _judge(name, info, upper, image, target, done)
     for folder in fresh:
         _empty(target, folder)
     return done
@@ -154,8 +155,6 @@ def _hide(upper: Path, target: Path, name: str, done: Restored) -> None:
 
 def _empty(target: Path, folder: str) -> None:
     """A folder in which nothing of the attempt is seen, whatever it put at its path or above it."""
-    path = target
-    for part in folder.strip("/").split("/"):
-        path = path / part
-        path.mkdir(mode=0o755, exist_ok=True)
-        os.setxattr(path, OPAQUE, b"y")
+    path = target / folder.strip("/")
+    path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    os.setxattr(path, OPAQUE, b"y")

@@ -71,14 +71,14 @@ def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tu
         "env": ("environment.env", place.env, offered.env),
         "healthcheck": ("environment.healthcheck", place.healthcheck, offered.healthcheck),
         "mcp_servers": ("environment.mcp_servers", task.mcp_servers, False),
-        "skills_dir": ("environment.skills_dir", task.skills_dir, False),
+        "skills_dir": ("environment.skills_dir", task.skills_dir, offered.images),
         "setup_commands": ("environment.setup_commands", place.setup, offered.setup),
         "prompt_prefix": ("agent.prompt_prefix", task.agent.prompt_prefix, False),
         "verifier_environment": ("verifier.environment", check.place, offered.separate_verifier),
-        "collect": ("verifier.collect", check.collect, False),
+        "collect": ("verifier.collect", check.collect, offered.separate_verifier),
         "service": ("verifier.service", check.service, offered.compose),
         "pytest_plugins": ("verifier.pytest_plugins", check.pytest_plugins, False),
-        "artifacts": ("artifacts", task.artifacts, False),
+        "artifacts": ("artifacts", task.artifacts, offered.separate_verifier),
     }
 
 

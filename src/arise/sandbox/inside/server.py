@@ -294,6 +294,8 @@ def serve() -> None:
     _signal.signal(SIGINT, _signal.SIG_DFL)
     if CONTROL < 0:
         CONTROL = connect(sys.argv[1])
+        os.makedirs(sys.argv[6], exist_ok=True)  # an image may name a working directory that it does not hold
+        os.chdir(sys.argv[6])
     os.set_inheritable(CONTROL, False)
     if SETTINGS:
         new_guard().close()  # so that the first command does not wait for its imports
