@@ -29,7 +29,9 @@ def missing() -> list[str]:
 
 
 def _settings() -> list[Path]:
-    found = [path for name in SETTINGS for path in (sorted(Path(name).iterdir()) if Path(name).is_dir() else [Path(name)])]
+    found = [
+        path for name in SETTINGS for path in (sorted(Path(name).iterdir()) if Path(name).is_dir() else [Path(name)])
+    ]
     return [path for path in found if path.is_file() and path.suffix != ".dpkg-dist"]
 
 
@@ -52,7 +54,7 @@ def _root_file_system(tar: Path) -> None:
     """Make the root file system and pack it, whole or not at all."""
     folder = tar.with_suffix(f".{os.getpid()}")
     try:
-        line = ["debootstrap", f"--variant=minbase", SUITE, str(folder)]
+        line = ["debootstrap", "--variant=minbase", SUITE, str(folder)]
         subprocess.run(line, check=True, capture_output=True)
         for path in _settings():
             target = folder / path.relative_to("/")
@@ -86,6 +88,8 @@ def base_image() -> str:
             tar = HERE / f"base-{_key()}.tar"
             if not tar.exists():
                 _root_file_system(tar)
-            subprocess.run(["podman", "import", "--quiet", str(tar), name], env=settings, check=True, capture_output=True)
+            subprocess.run(
+                ["podman", "import", "--quiet", str(tar), name], env=settings, check=True, capture_output=True
+            )
             subprocess.run(["podman", "tag", name, f"{NAME}:latest"], env=settings, check=True)
     return name

@@ -1,6 +1,6 @@
 """The training and held-out tasks of a configuration. Part of the composition root."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -11,10 +11,11 @@ from arise.errors import AriseError, Exit
 from arise.rollouts.cheats import require_unforgeable
 from arise.rollouts.oracle import TrialPools
 from arise.tasks import CorpusError, load_corpus, refused
-from arise.types import SandboxCapabilities, TaskSpec
+from arise.types import Place, SandboxCapabilities, TaskSpec
 from arise.world.generator import instances, write_task
 
 Corpus = dict[str, TaskSpec]
+Offers = Callable[[Place], SandboxCapabilities]
 
 
 def require_tasks(config: Config) -> None:
@@ -35,7 +36,7 @@ def require_tasks(config: Config) -> None:
 async def unforgeable(config: Config, pools: TrialPools) -> AsyncIterator[None]:
     """Refuse tasks of your own whose reward an attempt can write itself, if the configuration asks for it."""
     if isinstance(config.tasks, HarborTasks):
-        train, held_out = _own_tasks(config.tasks, pools.sandboxes.capabilities)
+        train, held_out = _own_tasks(config.tasks, capabilities_of(config))
         await require_unforgeable(config.tasks, (*train.values(), *held_out.values()), pools)
     yield
 
@@ -53,13 +54,11 @@ def tasks_of(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
     return _corpora(folder / "train", folder / "eval", capabilities_of(config))
 
 
-def _own_tasks(tasks: HarborTasks, offered: SandboxCapabilities) -> tuple[Corpus, Corpus]:
+def _own_tasks(tasks: HarborTasks, offered: Offers) -> tuple[Corpus, Corpus]:
     return _corpora(Path(tasks.train), Path(tasks.evaluation), offered, tasks.ignore)
 
 
-def _corpora(
-    train: Path, evaluation: Path, offered: SandboxCapabilities, ignore: Collection[str] = ()
-) -> tuple[Corpus, Corpus]:
+def _corpora(train: Path, evaluation: Path, offered: Offers, ignore: Collection[str] = ()) -> tuple[Corpus, Corpus]:
     try:
         trained, held_out = (_corpus(source, offered, ignore) for source in (train, evaluation))
     except CorpusError as error:
@@ -76,9 +75,9 @@ def _corpora(
     return trained, held_out
 
 
-def _corpus(source: Path, offered: SandboxCapabilities, ignore: Collection[str]) -> Corpus:
+def _corpus(source: Path, offered: Offers, ignore: Collection[str]) -> Corpus:
     """The tasks of a folder by id; one that asks for what the sandboxes do not offer is refused."""
     tasks = load_corpus(source)
-    if problems := [problem for task in tasks for problem in refused(task, offered, ignore)]:
+    if problems := [problem for task in tasks for problem in refused(task, offered(task.environment), ignore)]:
         raise CorpusError(problems)
     return {task.task.id: task for task in tasks}

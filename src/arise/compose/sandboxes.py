@@ -8,15 +8,10 @@ from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
-from arise.sandbox import (
-    BubblewrapPool,
-    BubblewrapVerifierPool,
-    SandboxUnavailable,
-    bubblewrap_capabilities,
-    missing_limits,
-)
+from arise.sandbox import SandboxUnavailable, bubblewrap_capabilities, missing_limits
 from arise.sandbox.cgroup import find_cgroups
-from arise.types import SandboxCapabilities
+from arise.sandbox.choose import ChosenPool, Kind, capabilities
+from arise.types import Place, SandboxCapabilities
 
 ENFORCE = (
     "run as root, in a container with --privileged, or as a user with: systemd-run --user --scope arise ... "
@@ -27,18 +22,16 @@ ENFORCE = (
 @asynccontextmanager
 async def open_sandboxes(
     config: Config, folder: Path, tell: Callable[[str], None]
-) -> AsyncIterator[tuple[BubblewrapPool, Verifier]]:
+) -> AsyncIterator[tuple[ChosenPool, Verifier]]:
     """Open sandboxes for as many attempts as run together, and the verifier's own; say which limits are missing."""
     require_limits(config)
     batches = 1 + config.train.max_staleness
     ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
     hidden = tuple(map(str, private_paths(config, folder)))
     try:
-        async with (
-            BubblewrapPool(ready, hidden=hidden) as sandboxes,
-            BubblewrapVerifierPool(min(8, ready), hidden=hidden) as tests,
-        ):
-            verifier = Verifier(tests)
+        given = config.sandbox
+        async with ChosenPool(given.kind, ready, min(8, ready), hidden, given.pull, tell, given.network) as sandboxes:
+            verifier = Verifier(sandboxes)
             require_limits(config, verifier.notes)
             for note in verifier.notes:
                 tell(f"limit not enforced by the kernel: {note}")
@@ -47,16 +40,24 @@ async def open_sandboxes(
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
 
 
-def capabilities_of(config: Config) -> SandboxCapabilities:  # noqa: ARG001 - one kind of sandbox so far
-    """What the sandboxes of a run offer its tasks, known before any is opened."""
-    return bubblewrap_capabilities()
+def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
+    """What the sandboxes of a run offer a place, known before any is opened."""
+    return offers(config.sandbox.kind)
+
+
+def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
+    """The same for a kind: a task without any image gets what bubblewrap offers, whatever else there is."""
+    plain, images = bubblewrap_capabilities(), capabilities(kind)
+    return lambda place: images if place.image or place.dockerfile is not None else plain
 
 
 @asynccontextmanager
-async def trial_pools(size: int) -> AsyncIterator[TrialPools]:
+async def trial_pools(
+    size: int, kind: Kind = "auto", network: str = "none", tell: Callable[[str], None] | None = None
+) -> AsyncIterator[TrialPools]:
     """Open sandboxes to try tasks out in, without any run."""
-    async with BubblewrapPool(size) as sandboxes, BubblewrapVerifierPool(size) as tests:
-        yield TrialPools(sandboxes, Verifier(tests))
+    async with ChosenPool(kind, size, size, tell=tell, network=network) as pool:
+        yield TrialPools(pool, Verifier(pool))
 
 
 def require_limits(config: Config, missing: Sequence[str] | None = None) -> None:

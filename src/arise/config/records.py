@@ -34,4 +34,11 @@ class TrackersConfig(Section):
 class SandboxConfig(Section):
     """What a run asks of its sandboxes; with `require_limits` it refuses a machine that cannot enforce them all."""
 
+    kind: Literal["auto", "bubblewrap", "overlay", "podman", "docker"] = "auto"
+    """`auto` takes the lightest that gives a task all it asks for: bubblewrap, else `overlay` (its image built by a
+    container engine and run by bubblewrap), else the container engine itself."""
+    pull: Literal["missing", "never", "always"] = "missing"
+    """When images that tasks name are fetched from a registry."""
+    network: Literal["none", "public"] = "none"
+    """The network of tasks with an image that do not say which they need; Harbor itself gives them the public one."""
     require_limits: bool = False

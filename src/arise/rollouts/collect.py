@@ -98,9 +98,7 @@ class Collector:
         async def act(stage: TaskSpec) -> str:
             timed = WithinTime(sandbox, stage.agent.timeout or AGENT_SECONDS)
             name = f"{key}/{len(parts)}" if parts else key
-            parts.append(
-                await self.agent.attempt(stage.task, timed, system, shown_skills(seen), name, self.seed)
-            )
+            parts.append(await self.agent.attempt(stage.task, timed, system, shown_skills(seen), name, self.seed))
             return ""
 
         result = await run_stages(task, sandbox, self.verifier, act)

@@ -60,8 +60,8 @@ async def check_task(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ..
     """Run the oracle and the null agent; no problem means the first earned 1 and the second 0."""
     for stage in stages(task):
         if stage.solution is None:
-            missing = stage.verifier.tests.parent / "solution" / "solve.sh"
-            return (TaskProblem(missing, "is missing", "add a solution that passes"),)
+            path = stage.verifier.tests.parent / "solution" / "solve.sh"
+            return (TaskProblem(path, "is missing", "add a solution that passes"),)
     try:
         oracle, null = await run_oracle(task, pools), await run_null(task, pools)
     except SandboxLost as fault:

@@ -210,9 +210,7 @@ class ContainerPool:
         await self._tests.close()
 
 
-async def _accepted(
-    listening: socket.socket, process: "subprocess.Popen[bytes]", errors: int
-) -> socket.socket:
+async def _accepted(listening: socket.socket, process: "subprocess.Popen[bytes]", errors: int) -> socket.socket:
     """The connection of the server inside, or why there is none."""
     loop = asyncio.get_running_loop()
     waiting = asyncio.ensure_future(loop.sock_accept(listening))

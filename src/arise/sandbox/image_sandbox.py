@@ -12,7 +12,7 @@ from arise.sandbox.bubblewrap import BubblewrapSandbox, with_env
 from arise.sandbox.images import Image
 from arise.sandbox.layers import User, resolve_user
 from arise.sandbox.network import Network
-from arise.types import CommandResult, Place
+from arise.types import BARE, CommandResult, Place
 
 _MISSING_USER = "the image has no user {!r}"
 
@@ -46,9 +46,9 @@ class Left:
 class ImageSandbox(BubblewrapSandbox):
     """A sandbox on an image's root file system; `folders["/"]` is that of the attempt, held until `close`."""
 
-    image: Image = Image("")
-    user: User = User()
-    place: Place = Place()
+    image: Image = field(default_factory=lambda: Image(""))
+    user: User = field(default_factory=User)
+    place: Place = BARE
     scratch: Path | None = None
     network: Network = field(default_factory=Network)
     held: list[int] = field(default_factory=list)

@@ -52,7 +52,9 @@ def read_image(found: Mapping[str, Any]) -> Image:
     pairs = (entry.partition("=") for entry in config.get("Env") or ())
     driver = found.get("GraphDriver") or {}
     data = driver.get("Data") or {}
-    layers = [data.get("UpperDir", ""), *data.get("LowerDir", "").split(":")] if "overlay" in driver.get("Name", "") else []
+    layers = (
+        [data.get("UpperDir", ""), *data.get("LowerDir", "").split(":")] if "overlay" in driver.get("Name", "") else []
+    )
     return Image(
         found["Id"],
         tuple(layer for layer in layers if layer),
@@ -94,7 +96,7 @@ class Images:
         found = await self.program.inspect("image", name) if self.pull != "always" else None
         if found is None:
             if self.pull == "never":
-                raise EngineFailed(f"the image {name} is not on this machine, and sandbox.pull is \"never\"")
+                raise EngineFailed(f'the image {name} is not on this machine, and sandbox.pull is "never"')
             await self.program.call("pull", "--quiet", name, seconds=PULL_SECONDS)
             found = await self.program.inspect("image", name)
         if found is None:

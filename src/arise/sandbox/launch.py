@@ -14,7 +14,7 @@ from pathlib import Path
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, Group
-from arise.sandbox.layout import SERVER, TEMPORARY, Layout, SandboxUnavailable, inner_python
+from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.seccomp import open_filter

@@ -57,7 +57,11 @@ class Network:
         line += ["--exit-fd", str(ended), "--ready-fd", str(told), str(pid), "tap0"]
         try:
             self._attached = subprocess.Popen(
-                line, pass_fds=[ended, told], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+                line,
+                pass_fds=[ended, told],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
         finally:
             os.close(ended)

@@ -23,15 +23,20 @@ CAPABILITIES = (
     *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"),
     *("CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_AUDIT_WRITE", "CAP_SETFCAP"),
 )
-WATCHING = "CAP_SYS_PTRACE"
-"""What the guard needs to read the memory of a test.sh that runs as another user."""
+WATCHING = ("CAP_SYS_PTRACE", "CAP_SYS_RESOURCE")
+"""What the guard needs to read the memory of a test.sh that runs as another user, and to mark its processes."""
 IN_MEMORY = 256 * MIB
 """Up to this size the changes of an attempt are held in memory, beyond it in a file."""
 MAX_OPTIONS = 3800
 """What fits into the page of memory that the kernel gives the options of a mount."""
 _MOUNT = """set -e
 cd "$1"
-if [ -e disk ]; then mount -o loop,noatime disk layers; rm disk; else mount -t tmpfs -o "size=$2,mode=0755" tmpfs layers; fi
+if [ -e disk ]; then
+  mount -o loop,noatime disk layers
+  rm disk
+else
+  mount -t tmpfs -o "size=$2,mode=0755" tmpfs layers
+fi
 mkdir layers/upper layers/work
 chmod 755 layers/upper
 mount -t overlay overlay -o "lowerdir=$3,upperdir=layers/upper,workdir=layers/work" root
@@ -49,7 +54,7 @@ class ImageLayout(Layout):
     lower: tuple[str, ...] = ()
     """The folders below the attempt's own layer, topmost first."""
     env: Mapping[str, str] = field(default_factory=dict)
-    user: User = User()
+    user: User = field(default_factory=User)
     namespace: int = -1
     passed: tuple[int, ...] = ()
     """Descriptors that the mount needs, `namespace` among them."""
@@ -93,7 +98,7 @@ class ImageLayout(Layout):
         line = [find_bubblewrap(), "--userns", str(self.namespace), "--unshare-ipc", "--unshare-pid", "--unshare-net"]
         line += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--die-with-parent"]
         line += ["--new-session", "--as-pid-1", "--cap-drop", "ALL"]
-        for name in (*CAPABILITIES, *((WATCHING,) if self.watching else ())):
+        for name in (*CAPABILITIES, *(WATCHING if self.watching else ())):
             line += ["--cap-add", name]
         line.append("--clearenv")
         for name, value in self.env.items():

@@ -47,7 +47,9 @@ async def listen_inside(pid: int) -> tuple[socket.socket, int]:
             await process.wait()
             raise SandboxLost("the network of the sandbox did not answer") from None
         if process.returncode:
-            raise SandboxLost(f"the network of the sandbox cannot be entered: {errors.decode('utf-8', 'replace')[-300:]}")
+            raise SandboxLost(
+                f"the network of the sandbox cannot be entered: {errors.decode('utf-8', 'replace')[-300:]}"
+            )
         port, descriptors, _, _ = socket.recv_fds(ours, 16, 1)
     return socket.socket(fileno=descriptors[0]), int(port)
 

@@ -23,6 +23,7 @@ PYTHON_HOOKS = ("sitecustomize.py", "usercustomize.py")
 ROOT_HOOKS = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
 FORBIDDEN = ("/tests", "/logs", "/proc", "/run/arise")
 """Where no link of an attempt may lead: it would be a window on the tests or on the reward."""
+MTAB = "etc/mtab"  # a link to /proc/mounts that container engines make
 MAX_FILES = 200_000
 _TRUSTED = (*WRAPPERS, *TOOLS, *SCRIPTED_TOOLS, *SHELLS)
 
@@ -39,12 +40,16 @@ class Restored:
     def notes(self) -> tuple[str, ...]:
         """For whoever reads the output of test.sh; long lists are cut."""
         told = [f"{name} (a system file, in its original version)" for name in self.back]
-        told += [f"{name} (takes the place of a program, is run by itself, or leads to the tests)" for name in self.hidden]
+        told += [
+            f"{name} (takes the place of a program, is run by itself, or leads to the tests)" for name in self.hidden
+        ]
         more = (f"and {len(told) - 20} more system files",) if len(told) > 20 else ()
         return (*told[:20], *more)
 
 
-def restore(upper: Path, layers: Sequence[Path], target: Path, env: Mapping[str, str], fresh: Sequence[str]) -> Restored:
+def restore(
+    upper: Path, layers: Sequence[Path], target: Path, env: Mapping[str, str], fresh: Sequence[str]
+) -> Restored:
     """Fill the folder `target` as a layer to lie over the agent's `upper`; `fresh` are folders to be empty."""
     image = _Image(layers, env)
     done = Restored()
@@ -105,7 +110,7 @@ def _judge(name: str, info: os.stat_result, upper: Path, image: _Image, target: 
         return
     shadows = (folder in image.path and base in image.programs) or (".so" in base and base in image.libraries)
     runs_itself = base in PYTHON_HOOKS or (folder == "" and base in ROOT_HOOKS) or _carries_code(upper / name, base)
-    peeks = stat.S_ISLNK(info.st_mode) and leads_to((upper, *image.layers), name, FORBIDDEN)
+    peeks = name != MTAB and stat.S_ISLNK(info.st_mode) and leads_to((upper, *image.layers), name, FORBIDDEN)
     if shadows or runs_itself or peeks:
         _hide(upper, target, name, done)
     elif info.st_mode & 0o111 and (base in _TRUSTED or base.startswith((*PYTHONS, *OTHERS, *PYTEST))):

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,5 +84,3 @@ def _copied(folder: Path, python: Path, libraries: dict[str, Path], version: str
     except OSError:  # another process was first
         shutil.rmtree(draft, ignore_errors=True)
     return folder
-
-

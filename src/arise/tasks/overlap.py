@@ -127,9 +127,7 @@ def _paraphrased(train: Sequence[Text], held_out: Sequence[Text], embed: Embed |
     for measure, threshold in measures:
         rows = measure(texts)
         cosine = rows[: len(train)] @ rows[len(train) :].T
-        found += [
-            ((int(i), int(j)), "paraphrased", float(cosine[i, j])) for i, j in np.argwhere(cosine >= threshold)
-        ]
+        found += [((int(i), int(j)), "paraphrased", float(cosine[i, j])) for i, j in np.argwhere(cosine >= threshold)]
     return sorted(found, key=lambda pair: -pair[2])
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - prose
 """Instructions for tests of `arise tasks overlap`: distinct ones in any number, and twenty with a reworded version."""
 
 import itertools

@@ -17,13 +17,13 @@ import select
 import struct
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 from arise.sandbox.inside.asker import HERE, Asker
 from arise.sandbox.inside.rewards import Rewards
 from arise.sandbox.inside.writers import NOBODY, PROGRAM, SHELL, SYSTEM, OwnTests, Start, role_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SET_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 RECEIVE, SEND, ADD_FD = 0xC0502100, 0xC0182101, 0x40182103
@@ -74,9 +74,7 @@ class Guard:
             self.missing = told.decode("utf-8", "replace")
         return pid
 
-    def _become(
-        self, command: bytes, output: int, supervisor: _socket.socket, take_on: Callable[[], object]
-    ) -> None:
+    def _become(self, command: bytes, output: int, supervisor: _socket.socket, take_on: Callable[[], object]) -> None:
         """In the new process: asks to be watched, and becomes the command."""
         try:
             os.setsid()
