@@ -83,6 +83,8 @@ class Collector:
         except SandboxLost as fault:
             return _lost(task.task, key, f"sandbox: {fault}")
         try:
+            if task.skills is not None and task.skills_dir:
+                await sandbox.put(task.skills, task.skills_dir)
             return await self._run(task, shown, key, sandbox)
         except SandboxLost as fault:
             return _lost(task.task, key, f"sandbox: {fault}")

@@ -46,6 +46,13 @@ def refused(task: TaskSpec, offered: SandboxCapabilities, ignore: Collection[str
     return [replace(unmet, needs_engine=not offered.images and unmet.need in _BY_ENGINE).problem for unmet in found]
 
 
+def without(task: TaskSpec, ignore: Collection[str]) -> TaskSpec:
+    """The task as it is run when it is to do without its image."""
+    image = "" if "docker_image" in ignore else task.environment.image
+    dockerfile = None if "dockerfile" in ignore else task.environment.dockerfile
+    return replace(task, environment=replace(task.environment, image=image, dockerfile=dockerfile))
+
+
 def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
     """Everything that a task asks for and the sandboxes do not offer."""
     path, place = task.file, task.environment

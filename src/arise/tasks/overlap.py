@@ -10,6 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from arise.tasks.sources import tests_digest
+from arise.types import TaskSpec
+
 Kind = Literal["identical", "near-identical", "paraphrased", "identical-tests"]
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Turns texts into rows of unit length."""
@@ -144,3 +147,9 @@ def rare_words(texts: Sequence[str]) -> NDArray[np.float32]:
             row[column[stem]] = (1.0 + math.log(times)) * math.log((1.0 + len(texts)) / seen[stem])
     norm = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norm > 0.0, norm, 1.0), dtype=np.float32)
+
+
+def text_of(task: TaskSpec) -> Text:
+    """What is compared of a task."""
+    verifiers = [step.verifier for step in task.steps] or [task.verifier]
+    return Text(task.task.id, task.task.instruction, " ".join(tests_digest(each.tests) for each in verifiers))

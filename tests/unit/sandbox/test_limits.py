@@ -4,7 +4,6 @@ import asyncio
 import os
 import time
 from pathlib import Path
-
 from typing import Any
 
 import pytest
