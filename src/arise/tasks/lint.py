@@ -28,7 +28,7 @@ def _tests(verifier: VerifierSpec) -> Iterator[TaskProblem]:
     if isinstance(script, TaskProblem):
         yield script
         return
-    if "\r\n" in script:
+    if b"\r\n" in path.read_bytes():
         yield TaskProblem(path, "has Windows line ends, which bash does not understand", "save it with Unix line ends")
     others = (read_text(other) for other in verifier.tests.rglob("*") if other.is_file() and other != path)
     if "reward" not in script and not any(isinstance(text, str) and "reward" in text for text in others):
