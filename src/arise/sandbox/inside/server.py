@@ -182,6 +182,7 @@ def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | 
     poller = select.poll()
     poller.register(source, select.POLLIN)
     poller.register(ended_fd, select.POLLIN)
+    poller.register(CONTROL, select.POLLRDHUP)
     if guard is not None:
         poller.register(guard.waiting, select.POLLIN)
     output = bytearray()
@@ -192,6 +193,8 @@ def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | 
             if allowance.left <= 0:
                 return TIMEOUT, output
             ready = {fd for fd, _ in poller.poll(allowance.next_look * 1000)}
+            if CONTROL in ready:
+                os._exit(0)  # the host is gone, and in a container nothing else ends this process
             if guard is not None:
                 guard.serve()
             if source in ready:
