@@ -34,7 +34,9 @@ class EngineFailed(SandboxLost):
 
 
 def cache_folder() -> Path:
-    """Where ARISE keeps what can be made again — `~/.cache/arise`, or below XDG_CACHE_HOME."""
+    """Where ARISE keeps what can be made again — ARISE_CACHE, else `arise` below XDG_CACHE_HOME or `~/.cache`."""
+    if own := os.environ.get("ARISE_CACHE"):
+        return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arise"
 
 
