@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 DOCS_STAMP := $(VENV)/.docs-ready
 
-.PHONY: help setup train check browser test test-all docs mutation benchmarks screenshots clean
+.PHONY: help setup train check browser containers test test-all docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
@@ -43,12 +43,19 @@ browser:
 	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
+# podman, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
+CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap
+containers:
+	command -v podman >/dev/null && command -v debootstrap >/dev/null \
+	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
+	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
+
 # The browser's driver keeps an event loop running in its process: its tests have one of their own.
-test: check browser
+test: check browser containers
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --ignore tests/browser
 	$(BIN)/pytest -m "not slow" tests/browser
 
-test-all: check browser
+test-all: check browser containers
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
 	$(BIN)/pytest tests/browser
 
