@@ -4,14 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 DOCS_STAMP := $(VENV)/.docs-ready
+# `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
+PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 
-.PHONY: help setup train check browser containers test test-all docs mutation benchmarks screenshots clean
+.PHONY: help setup lock train check lint browser containers test test-all coverage docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
 	@echo "make test        lint, types, architecture and the test suite"
 	@echo "make test-all    the same with the slow tests"
 	@echo "make check       lint, types and import rules only"
+	@echo "make coverage    line coverage of the tests of \`make test\`, with its floor"
+	@echo "make lock        requirements/test.lock from what is installed; make setup LOCKED=1 installs it"
 	@echo "make docs        the documentation as a site, in site/"
 	@echo "make benchmarks  the speed tables of benchmarks/"
 	@echo "make screenshots RUN=runs/first   pictures of the dashboard for docs/"
@@ -26,16 +30,21 @@ $(STAMP): pyproject.toml
 	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[train,dev,docs]"
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train,dev,docs]"
 	touch $@
+
+lock: $(STAMP)
+	$(BIN)/python scripts/lock.py > requirements/test.lock
 
 train: $(STAMP)
 	$(BIN)/arise train configs/embedded.toml
 
-check: $(STAMP)
+check: lint
+	$(BIN)/mypy
+
+lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 # Debian's chromium for the browser tests; without it they skip and say so.
@@ -50,14 +59,22 @@ containers:
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
 	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
 
-# The browser's driver keeps an event loop running in its process: its tests have one of their own.
-test: check browser containers
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --ignore tests/browser
-	$(BIN)/pytest -m "not slow" tests/browser
+# A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.
+test: lint browser containers
+	$(BIN)/mypy > .mypy.log 2>&1 & types=$$!; $(PYTEST) -m "not slow"; tests=$$?; \
+	  wait $$types; types=$$?; cat .mypy.log; rm -f .mypy.log; exit $$((tests + types))
 
 test-all: check browser containers
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/browser
-	$(BIN)/pytest tests/browser
+	$(PYTEST)
+
+coverage: $(STAMP) browser containers
+	rm -f .coverage .coverage.*
+	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(PYTEST) -m "not slow"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # The references are generated from the code, which needs the package but not torch.
 docs: $(DOCS_STAMP)
@@ -84,4 +101,4 @@ mutation: $(STAMP)
 	$(BIN)/python benchmarks/mutation.py
 
 clean:
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants
+	rm -rf $(VENV) site .coverage .coverage.* .mypy.log .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants

@@ -6,8 +6,7 @@ start nearly every group fails as a whole. Each rubric asks for one right token.
 
 import numpy as np
 
-from arise.method.advantage import combined_advantages
-from arise.method.loss import policy_loss
+from arise import combined_advantages, policy_loss
 
 POSITIONS, WORDS, GROUP, UPDATES = 3, 8, 8, 80
 RIGHT = np.array([5, 2, 7])

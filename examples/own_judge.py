@@ -1,32 +1,22 @@
 """Write a judge of your own: rules in Python that look at the agent's commands.
 
-A judge never raises; a verdict it cannot give is absent with a reason, never a fail. Run: python examples/own_judge.py
+A judge never raises; a verdict it cannot give is absent with a reason, never a fail. In a run: judge.kind = "import",
+judge.path = "own_judge:CommandJudge". Run: python examples/own_judge.py
 """
 
 import asyncio
 
-from arise.ports import Judge
-from arise.types import (
-    Capability,
-    Judgment,
-    Pair,
-    Pool,
-    Rollout,
-    Rubric,
-    Skill,
-    StopReason,
-    Task,
-    ToolCall,
-    Trajectory,
-    Turn,
-    Verdict,
-)
+import arise
+from arise import Judge, Judgment, Pool, Rollout, Task, Verdict
 
 
 class CommandJudge:
     """Judges `tests_after_edit`: once a file was edited, the tests must run afterwards."""
 
     identity = "command-judge/1"  # part of the record; change it when the rules change
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
 
     async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment:  # noqa: ARG002
         commands = [str(c.arguments["command"]) for turn in rollout.trajectory.turns for c in turn.calls]
@@ -46,14 +36,19 @@ class CommandJudge:
 
 
 def attempt(name: str, *commands: str) -> Rollout:
-    turns = tuple(Turn(f"$ {c}", (ToolCall("bash", {"command": c}),)) for c in commands)
-    return Rollout(Trajectory(name, "fix-it", turns, StopReason.FINISHED), 0.0, False)
+    """Return a finished rollout that ran these commands."""
+    turns = tuple(arise.Turn(f"$ {c}", (arise.ToolCall("bash", {"command": c}),)) for c in commands)
+    return Rollout(arise.Trajectory(name, "fix-it", turns, arise.StopReason.FINISHED), 0.0, False)
 
 
 if __name__ == "__main__":
-    tests = Rubric("r001", "Run the tests after an edit.", "tests_after_edit", Capability.VERIFICATION, "Edits.", "…")
-    other = Rubric("r002", "Keep a backup.", "backup", Capability.EXECUTION, "Overwrites a file.", "…")
-    pool = Pool((Pair(tests, Skill("Run pytest.")), Pair(other, Skill("Copy first."))), version=1)
+    tests = arise.Rubric(
+        "r001", "Run the tests after an edit.", "tests_after_edit", arise.Capability.VERIFICATION, "Edits.", "…"
+    )
+    other = arise.Rubric("r002", "Keep a backup.", "backup", arise.Capability.EXECUTION, "Overwrites a file.", "…")
+    pool = Pool(
+        (arise.Pair(tests, arise.Skill("Run pytest.")), arise.Pair(other, arise.Skill("Copy first."))), version=1
+    )
     judge: Judge = CommandJudge()
     for rollout in (attempt("a", "sed -i s/1/2/ x.py", "pytest"), attempt("b", "sed -i s/1/2/ x.py"), attempt("c")):
         found = asyncio.run(judge.judge(Task("fix-it", "Fix x.py."), rollout, pool))

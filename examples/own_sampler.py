@@ -1,6 +1,7 @@
 """Write a sampler of your own: draw tasks whose success rate is near one half.
 
-Any class with these five methods is a sampler. Run: python examples/own_sampler.py
+A class with these methods is a sampler. In a run: sampler.kind = "import", sampler.path = "own_sampler:Frontier".
+Run: python examples/own_sampler.py
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arise.ports import Sampler
-from arise.types import Draw, DrawPath, Group, Pool, Rollout, StopReason, Task, Trajectory
+from arise import Draw, DrawPath, Group, Pool, Rollout, Sampler, StopReason, Task, Trajectory
 
 
 class Frontier:

@@ -31,6 +31,7 @@ echo $reward > /logs/verifier/reward.txt
 
 
 def write_task(folder: Path, name: str, numbers: list[int]) -> None:
+    """Write one task directory."""
     files = {
         "task.toml": TASK.format(name=name),
         "instruction.md": "Add up all numbers in numbers.txt and write the sum to total.txt.\n",
@@ -44,6 +45,7 @@ def write_task(folder: Path, name: str, numbers: list[int]) -> None:
 
 
 async def check(folder: Path) -> int:
+    """Print the problems of every task below a folder; return how many there are."""
     problems = 0
     async with trial_pools(2) as pools:
         for task in load_corpus(folder):

@@ -7,10 +7,11 @@ Run: python examples/read_run.py RUN
 import sys
 from pathlib import Path
 
-from arise.run.reader import RunReader
+from arise import RunReader
 
 
 def report(folder: Path) -> None:
+    """Print what a run learned."""
     with RunReader.open(folder) as run:
         for iteration in run.iterations():
             metrics = iteration.metrics
@@ -21,10 +22,9 @@ def report(folder: Path) -> None:
             passed = sum(bool(attempt.success) for attempt in attempts)
             print(f"held out, {label}: {passed} of {len(attempts)} attempts pass")
         for pair in run.pairs():
-            events = [f"{event.kind} after iteration {event.k + 1}" for event in run.events(pair.rubric.id)]
+            events = [f"{event.kind} after iteration {event.iteration}" for event in run.events(pair.rubric.id)]
             print(f"{pair.rubric.id} {pair.status:7} {pair.rubric.criteria_text}\n     {', '.join(events)}")
-        # Anything else is SQL on a read-only snapshot.
-        (faults,) = run.query("SELECT COUNT(*) FROM rollouts WHERE fault != ''")[0]
+        faults = sum(run.faults_by_k().values())
         print(f"rollouts lost to infrastructure faults: {faults}")
 
 

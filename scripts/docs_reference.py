@@ -205,6 +205,9 @@ def cli_page() -> str:
         "Every command takes `--json` where it prints results, honours `NO_COLOR`, and ends with a fixed exit code. "
         "`arise --install-completion` sets up your shell.",
         "",
+        "Options before the command, as in `arise --log-level debug train ...`:",
+        "",
+        *_parameters(root),
         *_exit_codes(),
     ]
     for path, command in commands(root):
@@ -253,7 +256,12 @@ def api_page() -> str:
     lines = ["# Python API", ""]
     public = [name for name in getattr(arise, "__all__", ()) if not inspect.ismodule(getattr(arise, name))]
     if public:
-        lines += ["## `arise`", "", "The public API: these names stay, or a release note says otherwise.", ""]
+        lines += [
+            "## `arise`",
+            "",
+            "The public API: these names stay, or a release note says otherwise. Each is imported",
+        ]
+        lines += ["imported on first use. [Extend ARISE](../guides/extend.md) shows how to use them.", ""]
         lines += [line for name in public for line in _member(name, getattr(arise, name))]
     lines += [
         "## Method library",
@@ -265,10 +273,17 @@ def api_page() -> str:
     ]
     for info in pkgutil.iter_modules(arise.method.__path__):
         lines += _module(importlib.import_module(f"arise.method.{info.name}"), set(public))
-    lines += ["## Ports", "", "The protocols behind which parts vary. A class of yours needs only these methods.", ""]
-    lines += [line for name, value in _own_names(arise.ports) for line in _member(name, value)]
+    lines += [
+        "## Ports",
+        "",
+        "The other protocols of `arise.ports`; those of the open seams are above.",
+        "",
+    ]
+    ports = [(name, value) for name, value in _own_names(arise.ports) if name not in public]
+    lines += [line for name, value in ports for line in _member(name, value)]
     lines += ["## Types", "", inspect.getdoc(arise.types) or "", ""]
-    lines += [line for name in arise.types.__all__ for line in _member(name, getattr(arise.types, name))]
+    types = [name for name in arise.types.__all__ if name not in public]
+    lines += [line for name in types for line in _member(name, getattr(arise.types, name))]
     return "\n".join(lines)
 
 

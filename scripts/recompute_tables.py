@@ -36,6 +36,8 @@ NAMES = {
 
 
 class Attempt(NamedTuple):
+    """One held-out attempt."""
+
     task: str
     number: int
     domain: str
@@ -44,6 +46,8 @@ class Attempt(NamedTuple):
 
 
 class Run(NamedTuple):
+    """One run of a method with a seed."""
+
     method: str
     seed: int
     before: list[Attempt]
@@ -126,6 +130,7 @@ def rate(attempts: list[Attempt]) -> Fraction | None:
 
 
 def printed(value: Fraction | None) -> str:
+    """Print a percentage with one digit, or a dash."""
     return DASH if value is None else f"{float(value):.1f}"
 
 
@@ -137,10 +142,12 @@ def spread(rates: list[Fraction]) -> str:
 
 
 def mean(rates: list[Fraction]) -> Fraction:
+    """Return the mean."""
     return sum(rates, Fraction(0)) / len(rates)
 
 
 def deviation(rates: list[Fraction]) -> float:
+    """Return the sample standard deviation."""
     return math.sqrt(sum((one - mean(rates)) ** 2 for one in rates) / (len(rates) - 1))
 
 
@@ -172,6 +179,7 @@ def over_seeds(rates: list[Fraction], sign: str = "", bounds: tuple[float, float
 
 
 def wilson(won: int, tried: int) -> str:
+    """Print the 95 % Wilson interval of a proportion."""
     z, p = 1.959963984540054, won / tried
     centre, half = p + z * z / (2 * tried), z * math.sqrt(p * (1 - p) / tried + z * z / (4 * tried * tried))
     low, high = ((centre + side * half) / (1 + z * z / tried) for side in (-1, 1))
@@ -307,6 +315,7 @@ def compare(folder: Path) -> tuple[int, list[str]]:
 
 
 def main(arguments: list[Any]) -> int:
+    """Recompute one published report; return the exit code."""
     if len(arguments) != 1:
         print(__doc__)
         return 2

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arise.types import (
+    Attempt,
     Capability,
     Diagnostic,
     DiagnosticItem,
@@ -75,6 +76,23 @@ def a_rollout(
     trajectory = Trajectory(f"tau{number}", "x1", (), StopReason.FINISHED, shown_skills=tuple(shown))
     judgment = None if verdicts is None else Judgment(1, "test", verdicts, diagnostic=diagnostic)
     return Rollout(trajectory, reward, success if success is not None or reward is None else reward > 0, judgment)
+
+
+def an_attempt(
+    task_id: str = "x1",
+    number: int = 0,
+    *,
+    success: bool | None = True,
+    verdicts: Mapping[str, Verdict] | None = None,
+    left_out: Sequence[ShownSkill] = (),
+    fault: str = "",
+) -> Attempt:
+    """One attempt of an evaluation called `m`."""
+    reward = None if success is None else float(success)
+    trajectory = Trajectory(f"eval/m/{task_id}/{number}", task_id, (), StopReason.FINISHED, left_out=tuple(left_out))
+    rollout = Rollout(trajectory, reward, success, fault=fault)
+    where = "m", task_id, number, 0, "data", "csv"
+    return Attempt(*where, success, reward, StopReason.FINISHED, fault, 0, verdicts or {}, rollout=rollout)
 
 
 def a_group(task: Task, letters_of: Mapping[str, str], rewards: Sequence[float | None] | None = None) -> Group:

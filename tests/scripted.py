@@ -26,6 +26,9 @@ class WordChat:
     def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]:
         return [*ids_so_far, *self.ids(f"<{role}> {text} <end> <assistant>")]
 
+    def count(self, text: str) -> int:
+        return len(self.ids(text))
+
 
 class ScriptedEngine:
     """Answers the turns of every conversation from one list; records the prompts it was given."""

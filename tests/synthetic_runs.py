@@ -12,7 +12,7 @@ import tomli_w
 from arise.config import Config
 from arise.evaluation.attempts import write_raw
 from arise.run.store import RunStore
-from arise.types import Capability, Rubric
+from arise.types import Attempt, Capability, Rollout, Rubric, StopReason, Trajectory
 from arise.types.codec import to_json
 
 Success = Callable[[str, int, int], bool | None]
@@ -90,16 +90,13 @@ def _attempt(label: str, task: int, attempt: int, k: int, success: Success) -> t
     return label, f"held-{task}", attempt, k, *where, found, found, stop, fault, 0, "{}"
 
 
-def _raw(row: tuple[Any, ...]) -> dict[str, Any]:
-    """What the raw file keeps of an attempt, as far as scores are made of it."""
-    _, task_id, attempt, _, domain, _, success, _, stop, *_ = row
-    return {
-        "task_id": task_id,
-        "attempt": attempt,
-        "domain": domain,
-        "success": None if success is None else bool(success),
-        "stop": stop,
-    }
+def _raw(row: tuple[Any, ...]) -> Attempt:
+    """The attempt that the raw file keeps."""
+    label, task_id, number, k, domain, task_type, found, reward, stop, fault, leaked, _ = row
+    success, ended = None if found is None else bool(found), StopReason(stop)
+    rollout = Rollout(Trajectory(f"eval/{label}/{task_id}/{number}", task_id, (), ended), reward, success, fault=fault)
+    where = label, task_id, number, k, domain, task_type
+    return Attempt(*where, success, reward, ended, fault, leaked, rollout=rollout)
 
 
 def _lives(

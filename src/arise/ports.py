@@ -1,4 +1,7 @@
-"""All protocols on one page. Adapters implement them; `compose` chooses."""
+"""All protocols on one page. Adapters implement them; `compose` chooses.
+
+A class of your own with these methods can be named in a configuration with `kind = "import"`.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -79,15 +82,39 @@ class Reflector(Protocol):
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite: ...
 
 
+class Chat(Protocol):
+    """How a tokenizer writes conversations; the ids of a conversation only ever grow."""
+
+    def prompt(self, messages: Sequence[Mapping[str, str]]) -> list[int]: ...
+    def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]: ...
+    def count(self, text: str) -> int: ...
+
+
+class Agent(Protocol):
+    """Makes one attempt at a task in a sandbox; its randomness depends on `key` and `seed` only.
+
+    To be trained on, the trajectory holds the exact tokens of every conversation in `rows`.
+    """
+
+    async def attempt(
+        self, task: Task, sandbox: "Sandbox", system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory: ...
+
+
 class Engine(Protocol):
     """A policy that samples with exact token records and takes the paper's update.
 
-    `score` and `train_step` take log-probs at the temperature of the rollouts, as `sample` recorded them.
+    `score` and `train_step` take log-probs at the temperature of the rollouts, as `sample` recorded them. `facts` are
+    kept in the run's record: the digest of the weights and what the arithmetic depends on.
     """
 
     @property
     def version(self) -> int: ...
+    @property
+    def chat(self) -> Chat: ...
     def capabilities(self) -> Capabilities: ...
+    def facts(self) -> Mapping[str, str]: ...
+    def close(self) -> None: ...
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]: ...
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens: ...
     async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats: ...
@@ -116,8 +143,10 @@ class Format(Protocol):
       by a limit), by a group of tool, user and system messages. The result starts with `ids`: what was sampled is never
       rendered again. None where this format cannot continue here; the caller then renders a new row with `prompt`.
     - `answer` gives the ids of an assistant turn as the model would write it, its stop token included.
-    - `read` and `stream` take generated ids only, without the prompt.
+    - `read` and `stream` take the generated ids of one turn. Give `prompt`, the ids before them (their last 32 are
+      enough), where it is at hand: some templates open the reasoning inside the prompt, and not in every turn.
     - `count` is the number of tokens that a text takes inside a message.
+    - `text` shows ids of a turn as text, without its stop token.
     """
 
     @property
@@ -127,9 +156,10 @@ class Format(Protocol):
         self, ids: Sequence[int], messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> list[int] | None: ...
     def answer(self, message: Message, tools: Sequence[ToolSpec] = ()) -> list[int]: ...
-    def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = ()) -> Reply: ...
-    def stream(self, tools: Sequence[ToolSpec] = ()) -> StreamReader: ...
+    def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> Reply: ...
+    def stream(self, tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> StreamReader: ...
     def count(self, text: str) -> int: ...
+    def text(self, ids: Sequence[int]) -> str: ...
 
 
 class SandboxLost(Exception):  # noqa: N818 - what happened, not which class of error it is
@@ -159,7 +189,10 @@ class Sandbox(Protocol):
         ...
 
     async def put(self, source: Path, target: str) -> None:
-        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there.
+
+        Raises TreeRefused when what is there is in the way.
+        """
         ...
 
     async def get(self, source: str, target: Path) -> tuple[str, ...]:
@@ -212,9 +245,8 @@ class VerifierPool(Protocol):
     async def close(self) -> None: ...
 
 
-class Agent(Protocol):
-    """Makes one attempt at a task in a sandbox."""
+class Tracker(Protocol):
+    """Receives the numbers of every iteration, in a thread of its own; an exception drops it and the run goes on."""
 
-    async def attempt(
-        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
-    ) -> Trajectory: ...
+    def log(self, iteration: int, values: Mapping[str, float]) -> None: ...
+    def close(self) -> None: ...

@@ -50,14 +50,17 @@ class Run:
         return OptimSpec(o.learning_rate, o.warmup_updates, (o.beta1, o.beta2), o.weight_decay, o.max_grad_norm)
 
 
-async def train(run: Run, state: State) -> Engine:
-    """Algorithm 1. The numbers on the right are the paper's lines."""
-    train, pool_limits = run.config.train, run.config.pool
+async def train(run: Run, state: State, until: int | None = None) -> Engine:
+    """Algorithm 1, up to iteration `until`, all of them by default. The numbers on the right are the paper's lines.
+
+    No rollout starts ahead of `until` and its policy is saved, so whatever is scheduled there finds the run at rest.
+    """
+    until, pool_limits = run.config.train.iterations if until is None else until, run.config.pool
     async with in_flight() as rollouts:
-        while state.iteration < train.iterations:  # 3
+        while state.iteration < until:  # 3
             k, pool, version = state.iteration, state.pool, run.engine.version
             run.observer.part("sampler")
-            draw(run, state)  # 4-5: Eqs. 11-14
+            draw(run, state, until)  # 4-5: Eqs. 11-14
             run.observer.part("rollouts")
             begin(run, state, rollouts)  # 6-7: G each, verified
             batch = state.drawn.pop(0)
@@ -81,7 +84,7 @@ async def train(run: Run, state: State) -> Engine:
             run.observer.part("update")
             await run.engine.publish()
             run.observer.part("store")
-            checkpoint = await save_policy(run, state.iteration)
+            checkpoint = await save_policy(run, state.iteration, last=state.iteration == until)
             metrics = run.observer.metrics(groups, update, state, version)
             evidence = records_of(k, groups)
             record = IterationRecord(
@@ -92,14 +95,14 @@ async def train(run: Run, state: State) -> Engine:
     return run.engine  # 29
 
 
-def draw(run: Run, state: State) -> None:
+def draw(run: Run, state: State, until: int) -> None:
     """Alg. 1, lines 4-5 — draw the batch of this iteration and of those that may start early.
 
     A batch is drawn at most `max_staleness` updates before its own, so none of its tokens can be older than that.
     """
     train = run.config.train
     count = train.tasks_per_iteration
-    end = min(state.iteration + train.max_staleness + 1, train.iterations)
+    end = min(state.iteration + train.max_staleness + 1, until)
     for k in range(state.iteration + len(state.drawn), end):
         draws = state.sampler.draw(count, run.engine.version, state.set_aside.unavailable(k, count))
         state.drawn.append(Batch(k, tuple(draws), state.pool))
@@ -143,9 +146,8 @@ def examples(groups: Sequence[Group], advantages: Sequence[Advantages | None]) -
     ]
 
 
-async def save_policy(run: Run, iteration: int) -> str | None:
+async def save_policy(run: Run, iteration: int, last: bool) -> str | None:
     """Save the policy's full state if a checkpoint is due; return its path relative to the run folder."""
-    last = iteration == run.config.train.iterations
     if iteration % run.config.storage.checkpoint_every and not last:
         return None
     name = f"checkpoints/k{iteration:05d}"

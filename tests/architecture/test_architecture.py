@@ -149,6 +149,7 @@ def test_starting_imports_nothing_heavy(code: str) -> None:
     assert not loaded & {"torch", "transformers", "peft", "scipy", "numpy", "pydantic"}
 
 
+@pytest.mark.slow  # `make test` runs lint-imports itself
 def test_imports_point_down() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}

@@ -45,14 +45,14 @@ def deep_links(run: Path) -> list[str]:
 
 
 def test_from_the_first_page_to_the_reason_of_a_draw(browser: Browser, address: str, run: Path) -> None:
-    """The way of somebody who has just trained: what improved, which rubric, which attempt, why this task."""
+    """The way of somebody who has just trained: what is still wrong, which rubric, which attempt, why this task."""
     with opened(browser, address) as page:
         page.goto(address)
         expect(page).to_have_url(f"{address}/runs/embedded")
         expect(page.get_by_role("status")).to_contain_text("finished 4/4")
-        expect(page.get_by_text("Held-out tasks, no skills shown")).to_be_visible()
-        expect(page.get_by_role("heading", name="Which behaviours improved")).to_be_visible()
-        expect(page.locator("#improved tbody tr").first).to_contain_text(re.compile("\\d+ % → \\d+ %"))
+        expect(page.locator(".headline .big")).to_have_text(re.compile(r"^\d+\.\d % → \d+\.\d %$"))
+        expect(page.get_by_role("heading", name="Still wrong")).to_be_visible()
+        expect(page.locator("#still-wrong tbody tr").first).to_contain_text(re.compile(r"\d+\.\d % \(\d+ of \d+\)"))
         page.get_by_role("link", name="Pool", exact=True).click()
         with RunReader.open(run) as reader:
             pairs = reader.pairs()

@@ -75,7 +75,7 @@ def moved(example: Example, by: float) -> Example:
 
 
 def full_logprobs(model: Any, row: Tokens, temperature: float = 1.0) -> torch.Tensor:
-    """log pi of the generated tokens by one plain forward over the whole row."""
+    """Log pi of the generated tokens by one plain forward over the whole row."""
     logits = model(torch.from_numpy(row.ids_U)[None]).logits[0, :-1] / temperature
     logprob = logits.log_softmax(-1).gather(1, torch.from_numpy(row.ids_U[1:])[:, None]).squeeze(1)
     picked: torch.Tensor = logprob[torch.from_numpy(row.generated_U[1:])]

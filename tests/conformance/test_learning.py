@@ -42,7 +42,7 @@ async def mean_rewards(seed: int, shuffled: bool, updates: int = 60) -> list[flo
     return means
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_the_policy_learns_from_true_advantages_only(seed: int) -> None:
     learned = asyncio.run(mean_rewards(seed, shuffled=False))
     assert learned[0] < 0.4

@@ -21,8 +21,6 @@ from tests.containers.conftest import pool_of
 from tests.leftovers import groups, temporary_files
 from tests.task_folders import DIFF_TEST
 
-SMALL = {"storage_mb": 64.0, "memory_mb": 128.0}
-
 
 def containers() -> list[str]:
     return subprocess.run(
@@ -92,7 +90,7 @@ def many(kind: str, count: int, folder: Path) -> None:
     tests.mkdir()
     (tests / "test.sh").write_text(DIFF_TEST)
     (tests / "expected.txt").write_text("42\n")
-    place = Place(dockerfile=dockerfile(folder / "image"), **SMALL)
+    place = Place(dockerfile=dockerfile(folder / "image"), storage_mb=64, memory_mb=128)
 
     async def body() -> list[float]:
         slots = asyncio.Semaphore(6)

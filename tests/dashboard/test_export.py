@@ -38,7 +38,7 @@ def test_it_holds_every_page_of_every_run(exported: str) -> None:
     for name in ("first", "second"):
         for title in ("Overview", "Pool", "Sampler", "Tasks", "Judge and cost", "Evaluation", "Health", "Rubric r001"):
             assert f'aria-label="{name}: {title}"' in exported
-        assert f'aria-label="{name}: Rollout k' in exported
+        assert f'aria-label="{name}: Rollout ' in exported
     assert 'aria-label="Compare"' in exported
 
 

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.big_run import held_out, write_run
 from fastapi.testclient import TestClient
 
-from arise.evaluation.labels import of_retention, on_the_way
 from arise.evaluation.retention import Retired, retired
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
+from arise.run.labels import of_retention, on_the_way
 from arise.run.store import RunStore
 from tests.dashboard.test_pages import table, text_of
 
@@ -41,7 +41,7 @@ def measured(long: Path) -> tuple[Path, Retired]:
     with closing(RunStore.open(folder)) as store:
         for iteration in (20, 40):
             store.save_attempts(held_out(on_the_way(iteration), iteration, 0.3, random))
-        gone = next(item for item in retired(store.query, 10) if item.away_at(ITERATIONS))
+        gone = next(item for item in retired(store) if item.away_at(ITERATIONS))
         verdicts = json.dumps({gone.rubric.id: "pass"})
         label = of_retention(ITERATIONS)
         tail = (1, 1.0, "finished", "", 0, verdicts)
@@ -51,9 +51,9 @@ def measured(long: Path) -> tuple[Path, Retired]:
 
 def test_the_overview_names_the_ends_and_draws_the_way(measured: tuple[Path, Retired]) -> None:
     client = client_of(measured[0])
-    scores = re.search(r'<p class="scores">(.*?)</p>', client.get("/runs/measured").text, re.DOTALL)
-    assert scores
-    assert re.findall(r"% (before|after|k\d+|retention\S*)", text_of(scores[1])) == ["before", "after"]
+    headline = re.search(r'<section class="headline"(.*?)</section>', client.get("/runs/measured").text, re.DOTALL)
+    assert headline
+    assert re.findall(r"(before|after|k\d+|retention\S*) \d+ of", text_of(headline[1])) == ["before", "after"]
     rows = table(client, "/runs/measured?csv=held-out")
     assert [row["evaluation"] for row in rows] == ["before", "k00020", "k00040", "after"]
     assert [row["iteration"] for row in rows] == ["0", "20", "40", "70"]
@@ -78,7 +78,7 @@ def test_attempts_at_trained_tasks_are_no_held_out_score(measured: tuple[Path, R
     assert {row["evaluation"] for row in table(client, "/runs/measured/evaluation?csv=domains")} == {"before", "after"}
     page = text_of(client.get("/runs/measured/evaluation").text)
     assert "retention/" not in page
-    assert f"{ITERATIONS}: 100 % of {len(gone.task_ids)}" in page
+    assert f"{ITERATIONS}: 100.0 % of {len(gone.task_ids)}" in page
     assert "retention/" not in text_of(client.get(f"/runs/measured/pool/{gone.rubric.id}").text)
     assert "retention/" not in text_of(client.get("/compare?run=measured").text)
 

@@ -119,7 +119,7 @@ def test_a_rubric_page_tells_its_whole_story(client: TestClient, run: Path) -> N
     with RunReader.open(run) as reader:
         pair = reader.pair(rubric_id)
     assert pair is not None
-    for part in (pair.rubric.criteria_text, pair.rubric.rule_text, pair.skills[0].text, "retires at 90 %"):
+    for part in (pair.rubric.criteria_text, pair.rubric.rule_text, pair.skills[0].text, "retires at 90.0 %"):
         assert part in page
     windows = table(client, f"/runs/first/pool/{rubric_id}?csv=windows")
     given = dict(query(run, "SELECT rubric_id, COUNT(*) FROM verdicts WHERE verdict IN ('pass','fail') GROUP BY 1"))

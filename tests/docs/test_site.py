@@ -1,5 +1,8 @@
-"""The documentation builds in strict mode; every internal link resolves, every page is in the navigation, nothing is
-loaded from elsewhere, and every setting is described once."""
+"""The documentation builds in strict mode.
+
+Every internal link resolves, every page is in the navigation, nothing is loaded from elsewhere, every setting is
+described once.
+"""
 
 import re
 import subprocess

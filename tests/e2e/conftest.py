@@ -1,22 +1,24 @@
-"""One undisturbed run for all end-to-end tests, to compare the disturbed ones with."""
+"""The undisturbed run that end-to-end tests compare disturbed ones with."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import call, settings
+
+@pytest.fixture(scope="session")
+def cache(whole: Path) -> Path:
+    """The cache of all end-to-end tests: it holds the warm start."""
+    return whole / "cache"
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all, so that the warm start is made once."""
-    return tmp_path_factory.mktemp("cache")
+def finished(whole: Path) -> tuple[Path, str]:
+    """The undisturbed run and what it printed. Read it only: all workers share it."""
+    return whole / "run", (whole / "stdout").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="session")
-def finished(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A run that nobody interrupted, and what it printed."""
-    run = tmp_path_factory.mktemp("runs") / "whole"
-    done = call(cache, "train", "--run-dir", str(run), *settings())
-    assert done.returncode == 0, done.stderr
-    return run, done.stdout
+@pytest.fixture
+def copied(finished: tuple[Path, str], tmp_path: Path) -> Path:
+    """A copy of the undisturbed run, to write to."""
+    return shutil.copytree(finished[0], tmp_path / "copied")

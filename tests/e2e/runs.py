@@ -12,6 +12,8 @@ from pathlib import Path
 
 import zstandard
 
+from tests.e2e.commands import Command, Done
+
 TINY = (
     "train.iterations=4",
     "train.tasks_per_iteration=2",
@@ -40,7 +42,8 @@ main()
 """`arise` on a busy machine: a sandbox that starts late would be a fault, and a fault changes what is collected."""
 
 
-def arise(cache: Path, *arguments: str) -> list[str]:
+def arise(*arguments: str) -> list[str]:
+    """The command line of a command in a fresh interpreter."""
     return [sys.executable, "-c", PATIENT, *arguments]
 
 
@@ -48,10 +51,22 @@ def environment(cache: Path) -> dict[str, str]:
     return os.environ | {"ARISE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
 
 
-def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        arise(cache, *arguments), env=environment(cache), capture_output=True, text=True, timeout=280, check=False
+def start(cache: Path, *arguments: str) -> Command:
+    """Start a command in a forked process."""
+    return Command(environment(cache), *arguments)
+
+
+def call(cache: Path, *arguments: str) -> Done:
+    """Run a command in a forked process to its end."""
+    return start(cache, *arguments).wait()
+
+
+def call_afresh(cache: Path, *arguments: str) -> Done:
+    """Run a command in a fresh interpreter to its end, as a shell would."""
+    done = subprocess.run(
+        arise(*arguments), env=environment(cache), capture_output=True, text=True, timeout=280, check=False
     )
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def settings(changes: Sequence[str] = ()) -> list[str]:

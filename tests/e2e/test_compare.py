@@ -26,7 +26,7 @@ def command(folder: Path, *changes: str) -> list[str]:
 
 def call(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Four runs in a row take longer than one command may elsewhere."""
-    line, given = arise(cache, *arguments), environment(cache)
+    line, given = arise(*arguments), environment(cache)
     return subprocess.run(line, env=given, capture_output=True, text=True, timeout=800, check=False)
 
 
@@ -46,15 +46,10 @@ def until(what: str, seconds: float, condition: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
 def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A comparison whose first process was killed by force while it worked, then finished by a second."""
     folder = tmp_path_factory.mktemp("comparison") / "out"
-    process = subprocess.Popen(arise(cache, *command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(arise(*command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
     try:
         until("a first iteration", 600, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
         assert process.poll() is None
@@ -111,7 +106,7 @@ def test_another_budget_in_the_same_folder_is_refused(folder: Path, cache: Path)
 
 def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        arise(cache, *command(tmp_path / "out")), env=environment(cache), stderr=subprocess.PIPE, text=True
+        arise(*command(tmp_path / "out")), env=environment(cache), stderr=subprocess.PIPE, text=True
     )
     try:
         until("a run", 200, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,20 +19,17 @@ from tests.e2e.runs import arise, call, digest, environment, settings
 STARTERS = 20
 
 
-def test_a_run_passes_its_own_verification(finished: tuple[Path, str], cache: Path) -> None:
-    run, _ = finished
-    done = call(cache, "verify", str(run))
+def test_a_run_passes_its_own_verification(copied: Path, cache: Path) -> None:
+    done = call(cache, "verify", str(copied))
     assert done.returncode == 0, done.stdout
     assert "all 16 checks passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "weights.safetensors"])
 def test_a_torn_checkpoint_is_named_and_the_run_ends_as_if_it_were_whole(
-    finished: tuple[Path, str], cache: Path, tmp_path: Path, name: str
+    finished: tuple[Path, str], copied: Path, cache: Path, name: str
 ) -> None:
-    run, _ = finished
-    torn = tmp_path / "torn"
-    shutil.copytree(run, torn)
+    run, torn = finished[0], copied
     with closing(sqlite3.connect(torn / "run.db")) as db:
         (checkpoint,) = db.execute("SELECT checkpoint FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
     file = torn / checkpoint / name
@@ -53,8 +49,8 @@ def test_a_full_disk_ends_the_run_with_5_and_a_resume_finishes_it(
     disk = tmp_path / "disk"
     disk.mkdir()
     script = tmp_path / "script.sh"
-    train = shlex.join(arise(cache, "train", "--run-dir", f"{disk}/run", *settings()))
-    resume, verify = (shlex.join(arise(cache, word, f"{disk}/run")) for word in ("resume", "verify"))
+    train = shlex.join(arise("train", "--run-dir", f"{disk}/run", *settings()))
+    resume, verify = (shlex.join(arise(word, f"{disk}/run")) for word in ("resume", "verify"))
     script.write_text(
         f"head -c 15200000 /dev/zero > {disk}/ballast\n{train}\necho train $?\nrm {disk}/ballast\n"
         f"{resume}\necho resume $?\n{verify}\necho verify $?\ncp -r {disk}/run {tmp_path}/kept\n"
@@ -96,12 +92,8 @@ def test_a_jumping_clock_changes_nothing(finished: tuple[Path, str], cache: Path
     assert times != sorted(times), "the clock did jump"
 
 
-def test_of_twenty_starters_one_gets_the_run_and_readers_read_on(
-    finished: tuple[Path, str], cache: Path, tmp_path: Path
-) -> None:
-    run, _ = finished
-    held = tmp_path / "held"
-    shutil.copytree(run, held)
+def test_of_twenty_starters_one_gets_the_run_and_readers_read_on(copied: Path, cache: Path, tmp_path: Path) -> None:
+    held = copied
     gate = tmp_path / "gate"
     waits = (
         "import pathlib, sys, time\n"
@@ -133,19 +125,15 @@ def test_of_twenty_starters_one_gets_the_run_and_readers_read_on(
     assert reads > 0
 
 
-def test_a_second_process_is_turned_away_without_loading_anything_heavy(
-    finished: tuple[Path, str], cache: Path, tmp_path: Path
-) -> None:
+def test_a_second_process_is_turned_away_without_loading_anything_heavy(copied: Path) -> None:
     """The time of this is what F22 bounds; what takes it is imports, so that is what is checked."""
-    run, _ = finished
-    held = tmp_path / "held"
-    shutil.copytree(run, held)
+    held = copied
     code = (
         "import sys, time\nbegan = time.process_time()\nfrom arise.cli.main import main\n"
         f"sys.argv = ['arise', 'resume', {str(held)!r}]\n"
         "try:\n    main()\nexcept SystemExit as end:\n    code = end.code\n"
         "spent = time.process_time() - began\n"
-        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.run') if name in sys.modules]\n"
+        "heavy = [name for name in ('torch', 'numpy', 'pydantic', 'typer', 'arise.run.store') if name in sys.modules]\n"
         "import json\nprint(json.dumps([code, heavy, spent]))"
     )
     with FileLock(held / "run.lock"):

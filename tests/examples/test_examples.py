@@ -79,3 +79,14 @@ def test_a_run_is_read_offline(tmp_path: Path) -> None:
     assert "held out, after: 12 of 12 attempts pass" in text
     assert "born after iteration 2" in text
     assert "infrastructure faults: 0" in text
+
+
+def test_the_own_sampler_and_judge_can_be_named_in_a_configuration() -> None:
+    changes = ["sampler.kind=import", "sampler.path=own_sampler:Frontier", "judge.kind=import"]
+    changes += ["judge.path=own_judge:CommandJudge", "pool.evolves=false"]
+    words = ["config", *(word for change in changes for word in ("--set", change))]
+    done = subprocess.run(
+        [sys.executable, "-m", "arise", *words], capture_output=True, text=True, check=False, timeout=60, cwd=EXAMPLES
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'path = "own_sampler:Frontier"' in done.stdout

@@ -10,7 +10,7 @@ from tests.builders import a_rollout, a_task, close
 
 
 def after_selection(alpha: float, beta: float, successes: int | None) -> tuple[float, float]:
-    """alpha and beta one version later, when the task was drawn with so many successes of 8, or not drawn."""
+    """Alpha and beta one version later, when the task was drawn with so many successes of 8, or not drawn."""
     vade = Vade([a_task("t")], np.random.default_rng(0))
     vade.restore(vade.to_dict() | {"tasks": [["t", alpha, beta, 0]]})
     if successes is not None:

@@ -30,7 +30,7 @@ def fits(counts: Sequence[int], probabilities: Sequence[float]) -> bool:
 
 
 def variance_weight(p: Floats) -> Floats:
-    """p (1 - p): what the weight would be without the preference for weak cells."""
+    """P (1 - p): what the weight would be without the preference for weak cells."""
     return p * (1.0 - p)
 
 

@@ -184,3 +184,36 @@ def test_a_value_of_another_type_is_not_converted(tmp_path: Path, text: str, pro
 
 def test_a_whole_number_is_fine_where_a_fraction_is_asked_for(tmp_path: Path) -> None:
     assert load_config(written(tmp_path, "[loss]\ndual_clip = 4\n")).loss.dual_clip == 4.0
+
+
+def test_sections_of_older_files_mean_the_built_in_kinds(tmp_path: Path) -> None:
+    text = (
+        "[agent]\nmax_turns = 3\n[policy]\ndevice = 'cpu'\n[sandbox]\nrequire_limits = true\n[trackers]\nuse=['wandb']"
+    )
+    (tmp_path / "old.toml").write_text(text)
+    config = load_config(tmp_path / "old.toml")
+    assert (config.agent.kind, config.policy.kind, config.sandbox.kind) == ("shell", "embedded", "bubblewrap")
+    assert (config.agent.max_turns, config.trackers.use) == (3, ["wandb"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[sampler]\nkind = 'import'\n", "sampler.path: Field required"),
+        ("[sampler]\nkind = 'import'\npath = 'a.b'\n", "sampler.path = 'a.b': expected \"package.module:Name\""),
+        ("[credit]\nkind = 'import'\npath = 'a:B'\nrubric_weight = 1.0\n", "not a key of kind 'import'"),
+        ("[trackers]\nuse = ['wanbd']\n", "trackers.use.0 = 'wanbd': Input should be 'tensorboard'"),
+        ("[trackers]\nuse = [{path = 'a'}]\n", "trackers.use.0.path = 'a': expected"),
+    ],
+)
+def test_a_part_of_your_own_is_named_completely(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "mine.toml")
+    assert problem in str(caught.value)
+
+
+def test_an_imported_credit_rule_replaces_the_length_adjustment_of_the_base(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text("[credit]\nlength_threshold = 32\n")
+    (tmp_path / "mine.toml").write_text("[credit]\nkind = 'import'\npath = 'a:B'\n")
+    assert load_config([tmp_path / "base.toml", tmp_path / "mine.toml"]).credit.kind == "import"

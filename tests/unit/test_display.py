@@ -30,8 +30,8 @@ def test_groups_that_infrastructure_ended_have_no_pass_rate() -> None:
     lost = metrics_of(Group(a_task(), (a_rollout(0, reward=None), a_rollout(1, reward=1.0)), 2))
     assert lost["incomplete"] == 1
     assert not {"pass_rate", "rubric_reward", "coverage", "turns"} & set(lost)
-    assert "   3/5  pass    -- %  rubrics   --  groups 0 fail 0 mixed 0 pass" in line_of(lost)
-    assert "coverage --  1.5 s" in line_of(lost)
+    assert "   3/5  pass      –  rubrics      –  groups 0 fail 0 mixed 0 pass" in line_of(lost)
+    assert "coverage –  1.5 s" in line_of(lost)
 
 
 def crowded(*left_out: str) -> Group:
@@ -74,9 +74,9 @@ def test_tests_that_reward_nobody_are_named_once() -> None:
 def test_where_some_rollouts_were_guided_the_unguided_rate_stands_beside() -> None:
     guided = a_rollout(0, {"r1": PASS}, shown=[ShownSkill("r1", 0)])
     found = metrics_of(Group(a_task(), (guided, a_rollout(1, {"r1": FAIL})), 2))
-    assert "rubrics 0.50 (0.00 unguided)  groups" in line_of(found)
+    assert "rubrics 50.0 % (0.0 % unguided)  groups" in line_of(found)
     every = metrics_of(Group(a_task(), (guided, guided), 2))
-    assert "rubrics 1.00 (-- unguided)  groups" in line_of(every)
+    assert "rubrics 100.0 % (– unguided)  groups" in line_of(every)
 
 
 def test_what_comes_back_counts_as_added() -> None:
@@ -87,7 +87,7 @@ def test_what_comes_back_counts_as_added() -> None:
 def test_a_rate_of_zero_is_a_zero() -> None:
     failed = metrics_of(Group(a_task(), (a_rollout(0, {"r1": FAIL}), a_rollout(1, {"r1": FAIL})), 2))
     assert (failed["pass_rate"], failed["rubric_reward"]) == (0.0, 0.0)
-    assert "pass   0.0 %  rubrics 0.00" in line_of(failed)
+    assert "pass  0.0 %  rubrics  0.0 %" in line_of(failed)
     half = metrics_of(Group(a_task(), (a_rollout(0, {"r1": PASS}, reward=1.0), a_rollout(1, {"r1": FAIL})), 2))
     assert half["pass_rate"] == pytest.approx(0.5)
-    assert "pass  50.0 %  rubrics 0.50" in line_of(half)
+    assert "pass 50.0 %  rubrics 50.0 %" in line_of(half)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from arise.config import Config, SkillGuidance
+from arise.config.base import LengthAdjustment
 from arise.config.file import ConfigError, differences, load_config
 from arise.config.sampler import VadeSampling
 
@@ -57,6 +58,7 @@ def test_a_section_of_another_kind_replaces_the_one_below(tmp_path: Path, below:
 def test_every_method_adjusts_for_length_as_its_base_does(tmp_path: Path, overlay: Path) -> None:
     (base,) = written(tmp_path, "[credit]\nlength_strength = 0.2\nlength_threshold = 32\nrubric_weight = 0.3\n")
     credit = load_config([base, overlay]).credit
+    assert isinstance(credit, LengthAdjustment)
     assert (credit.length_strength, credit.length_threshold) == (0.2, 32)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.run.store import RunStore
 from arise.sandbox import pool
+from arise.sandbox.choose import ChosenPool
 from tests.stored_runs import write_run
 
 MISSING = "no writable control groups with memory and pids"
@@ -33,27 +33,28 @@ def no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arise.compose.sandboxes.find_cgroups", lambda: None)
 
 
-def opened(config: Config, folder: Path, tell: Callable[[str], None] = print) -> tuple[str, ...]:
+def opened(config: Config, folder: Path) -> tuple[str, ...]:
     async def body() -> tuple[str, ...]:
-        async with open_sandboxes(config, folder, tell) as (sandboxes, _):
+        async with open_sandboxes(config, folder) as (sandboxes, _):
+            assert isinstance(sandboxes, ChosenPool)
             return sandboxes.notes
 
     return asyncio.run(body())
 
 
-def test_a_machine_that_enforces_everything_has_nothing_to_say(tmp_path: Path) -> None:
-    told: list[str] = []
-    assert opened(STRICT, tmp_path, told.append) == ()
-    assert told == []
+def test_a_machine_that_enforces_everything_has_nothing_to_say(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert opened(STRICT, tmp_path) == ()
+    assert caplog.messages == []
 
 
 @pytest.mark.usefixtures("no_groups")
-def test_missing_limits_are_said_on_start(tmp_path: Path) -> None:
-    told: list[str] = []
-    notes = opened(Config(), tmp_path, told.append)
-    assert [line.partition(": ")[2] for line in told] == list(notes)
-    assert any(MISSING in line for line in told)
-    assert any("a busy sandbox slows the others down" in line for line in told)
+def test_missing_limits_are_said_on_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    notes = opened(Config(), tmp_path)
+    assert [line.partition(": ")[2] for line in caplog.messages] == list(notes)
+    assert any(MISSING in line for line in caplog.messages)
+    assert any("a busy sandbox slows the others down" in line for line in caplog.messages)
 
 
 @pytest.mark.usefixtures("no_groups")
@@ -142,8 +143,9 @@ def test_a_run_hides_itself_the_runs_beside_it_and_its_tasks(tmp_path: Path) -> 
 
 def test_every_pool_of_a_run_hides_them(tmp_path: Path) -> None:
     async def body() -> list[set[str]]:
-        async with open_sandboxes(Config(), tmp_path / "run", print) as (sandboxes, verifier):
-            assert verifier.pool is sandboxes
+        async with open_sandboxes(Config(), tmp_path / "run") as (sandboxes, verifier):
+            assert isinstance(sandboxes, ChosenPool)
+            assert isinstance(verifier.pool, ChosenPool)
             return [set(each.layout.hidden) for each in sandboxes.plain_pools]
 
     (tmp_path / "run").mkdir()

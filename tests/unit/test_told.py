@@ -11,7 +11,8 @@ from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import require_outcome
 from arise.run.folder import claim
 from arise.run.store import RunStore
-from arise.testing import FakeLLM, Status, in_thread
+from arise.testing import Action, FakeLLM, Say, Status, in_thread
+from tests.builders import an_attempt
 from tests.stored_runs import write_run
 
 NOBODY = "http://127.0.0.1:9/v1"
@@ -61,8 +62,8 @@ def test_an_endpoint_that_refuses_is_told_before_the_first_attempt(
 
 
 def test_attempts_that_were_all_lost_are_no_score_and_say_why() -> None:
-    lost = {"success": None, "fault": "policy: unavailable: HTTP 503"}
-    require_outcome("m", [lost, {"success": False, "fault": ""}])
+    lost = an_attempt(success=None, fault="policy: unavailable: HTTP 503")
+    require_outcome("m", [lost, an_attempt(success=False)])
     with pytest.raises(AriseError, match="infrastructure ended all 2 attempts, most often by: policy: unava") as caught:
         require_outcome("m", [lost, lost])
     assert caught.value.exit_code is Exit.ENGINE
@@ -99,14 +100,16 @@ TINY = ["--set", "train.iterations=1", "--set", "model.demonstrations=1"]
     ],
 )
 @pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("answer", [Say("ok"), pytest.param(Status(429), marks=pytest.mark.slow)])
 def test_a_run_that_is_refused_leaves_nothing_behind(
-    tmp_path: Path, changes: list[str], code: int, said: str, there: bool
+    tmp_path: Path, changes: list[str], code: int, said: str, there: bool, answer: Action
 ) -> None:
+    """A busy judge (429) is waited for before the next endpoint is tried."""
     folder = tmp_path / "runs" / "new"
     if there:
         folder.mkdir(parents=True)
         (folder / "notes.txt").write_text("mine")
-    with in_thread(FakeLLM(lambda _: Status(429))) as fake:
+    with in_thread(FakeLLM(lambda _: answer)) as fake:
         changes = [change.replace("FAKE", fake.base_url) for change in changes]
         if changes[0] == "judge.kind=model":
             changes.append("judge.endpoint.api_key_env=JUDGE_KEY_OF_NOBODY")

@@ -144,9 +144,15 @@ def config_of(max_staleness: int, iterations: int = 8, update_every: int = 10, w
 
 
 async def drive(
-    folder: Path, config: Config, rollout: float, judge: float, until: float | None = None, evolution: Any = None
+    folder: Path,
+    config: Config,
+    rollout: float,
+    judge: float,
+    until: float | None = None,
+    evolution: Any = None,
+    pauses: Sequence[int] = (),
 ) -> Log:
-    """Start or continue a run; `until` stops it at that second, as a kill would."""
+    """Start or continue a run; `until` stops it at that second, as a kill would; `pauses` are scheduled events."""
     with closing(RunStore.open(folder)) as store:
         policy: Any = SlowPolicy(rollout)
         state, nowhere, log = State(Uniform(TASKS, np.random.default_rng(0))), Nowhere(), Log(store)
@@ -160,6 +166,9 @@ async def drive(
         run = Run(config, policy, ActiveSkills(), collector, judged, credit, evolution, store, watch)
         with suppress(TimeoutError):
             async with asyncio.timeout(until):
+                for pause in pauses:
+                    await train(run, state, until=pause)
+                    assert state.drawn == [], "nothing runs ahead of a pause"
                 await train(run, state)
         assert asyncio.all_tasks() == {asyncio.current_task()}, "a stop ends every rollout that ran ahead"
         return log

@@ -14,10 +14,10 @@ from arise.config import Config
 from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.llm.meter import Meter
 from arise.llm.spend import Budget
-from arise.method.alarm import signal_of
 from arise.observe.live import LiveDisplay
-from arise.observe.trust import Trust, alarm_text, recorded_signals
+from arise.observe.trust import Trust
 from arise.run.calls import Recorded, Store, Usage, recorded_totals
+from arise.run.facts.alarms import alarm_text, recorded_signals, signal_of
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.types import Draw, DrawPath, Group, Pool, Task, Verdict
@@ -63,7 +63,10 @@ def test_the_alarm_is_raised_at_the_update_and_survives_a_resume(tmp_path: Path)
     assert whole["suspect r001"] == 1.0
     assert "suspect r002" not in whole
     text = alarm_text(6, whole)
-    assert "iteration 6: rubric pass rates rose by 43 points while verified success moved by +0; look at r001" in text
+    assert (
+        "iteration 6: rubric pass rates moved by +43.0 points while verified success moved by +0.0; look at r001"
+        in text
+    )
     committed(store, 5, gamed(5), whole)
     assert text in trust.summary(store)
     store.close()
@@ -136,10 +139,10 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
     console.print(screen._screen())
     shown = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())  # type: ignore[attr-defined]
     assert "iteration 6/12" in shown
-    assert "min elapsed, about" in shown
-    assert "100.0 % of 79 verdicts valid; 3 replies, typically 1.5 s, 33 % recorded, 1 quarantined" in shown
+    assert " elapsed, about" in shown
+    assert "100.0 % of 79 verdicts valid; 3 replies, typically 1.5 s, 33.3 % recorded, 1 quarantined" in shown
     assert "$3.00 of $5.00, forecast $6.00 (over the budget)" in shown
-    assert "rubric pass rates rose by 43 points" in shown
+    assert "rubric pass rates moved by +43.0 points" in shown
     store.close()
     calls.close()
 

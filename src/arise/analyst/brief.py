@@ -22,7 +22,7 @@ _CONSTRAINT = re.compile(
     re.IGNORECASE,
 )
 _LITERAL = re.compile(
-    r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|([\w-]+\.[A-Za-z]\w{1,5})\b|(--?[A-Za-z][\w-]+)|\b(\d+(?:\.\d+)?)\b"
+    r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|([\w-]+\.[A-Za-z]\w{1,5})\b|(?<!\w)(--?[A-Za-z][\w-]+)|\b(\d+(?:\.\d+)?)\b"
 )
 _BROKEN = re.compile(
     r"\b(?:broken|bugs?|crash(?:es|ed|ing)?|fails|failing|debug|regression"
@@ -147,7 +147,12 @@ def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[st
 
 
 def _is_file(name: str) -> bool:
-    return path_like(name) and name.lower() not in _NOT_FILES and bool(_EXTENSION.search(name))
+    return (
+        path_like(name)
+        and not name.startswith("//")
+        and name.lower() not in _NOT_FILES
+        and bool(_EXTENSION.search(name))
+    )
 
 
 def _constraints(instruction: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -15,7 +15,7 @@ from arise.analyst.answers import Answer, files_reported_written, listed_files, 
 from arise.analyst.brief import Brief, clean_path, ending, guide_like, read_brief, runnable_check
 from arise.analyst.toolcalls import acts_of_call
 from arise.analyst.vocabulary import vocabulary
-from arise.types import Observation, StopReason, Task, Trajectory, Turn
+from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Turn
 
 _NOTHING = Observation("")
 _READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
@@ -128,6 +128,15 @@ def _own_words(turn: Turn) -> str:
     return text.strip(" \n$`")
 
 
+def _answer_to(call: ToolCall, place: int, turn: Turn, answers: Mapping[str, Observation]) -> Observation:
+    """The observation of a call: by its id, else by its place unless that one answers another call."""
+    if call.id in answers and call.id:
+        return answers[call.id]
+    at_place = turn.observations[place] if place < len(turn.observations) else _NOTHING
+    foreign = bool(call.id and at_place.call_id and at_place.call_id != call.id)
+    return _NOTHING if foreign else at_place
+
+
 @dataclass
 class _Reader:
     """Collects events while it learns which files exist, so that different spellings of a path become one."""
@@ -151,8 +160,7 @@ class _Reader:
                 words.append((number, own))
             answers = {o.call_id: o for o in turn.observations if o.call_id}
             for i, call in enumerate(turn.calls):
-                positional = turn.observations[i] if i < len(turn.observations) else _NOTHING
-                self._call(number, *acts_of_call(call), answers.get(call.id, positional) if call.id else positional)
+                self._call(number, *acts_of_call(call), _answer_to(call, i, turn, answers))
         finished = trajectory.stop is StopReason.FINISHED or any(e.op is Op.FINISH for e in self.events)
         return Trace(
             self.brief, task.provided_skills, tuple(self.calls), tuple(self.events), tuple(words), self.seen,

@@ -8,8 +8,7 @@ from math import exp
 import numpy as np
 
 from arise.config.baselines import Scaffold
-from arise.ports import Agent, Engine, Sandbox
-from arise.rollouts.shell_agent import SYSTEM, Chat
+from arise.ports import Agent, Chat, Engine, Sandbox
 from arise.types import Pair, Pool, ShownSkill, Task, Tokens, Trajectory
 
 
@@ -63,6 +62,8 @@ class BarePromptRows:
     agent: Agent
     engine: Engine
     chat: Chat
+    bare: str
+    """The system prompt without the scaffold."""
     temperature: float = 1.0
 
     async def attempt(
@@ -70,9 +71,9 @@ class BarePromptRows:
     ) -> Trajectory:
         """Run the attempt, then rebuild its token rows with the bare prompt."""
         trajectory = await self.agent.attempt(task, sandbox, system, shown, key, seed)
-        if system == SYSTEM:
+        if system == self.bare:
             return trajectory
-        before, after = (self._prompt(text, task) for text in (system, SYSTEM))
+        before, after = (self._prompt(text, task) for text in (system, self.bare))
         unscored = [_with_prompt(row, len(before), after) for row in trajectory.rows]
         bare = [await self.engine.score(row, self.temperature) for row in unscored]
         return replace(trajectory, rows=tuple(bare))

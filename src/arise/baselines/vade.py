@@ -29,7 +29,7 @@ class Vade:
         self._version_X = np.zeros(len(self.task_ids), dtype=np.int64)
 
     def posterior(self, version: int) -> tuple[Floats, Floats]:
-        """alpha and beta of every task as they count at `version`; each version without a draw decays them once."""
+        """Alpha and beta of every task as they count at `version`; each version without a draw decays them once."""
         decay_X = self.settings.unobserved_decay ** self._elapsed(self._version_X, version)
         return self._successes_X * decay_X, self._failures_X * decay_X
 

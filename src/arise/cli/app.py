@@ -5,7 +5,25 @@ from typing import Annotated
 import typer
 
 from arise import __version__
-from arise.cli import compare, config, doctor, eval, figures, judge, models, pool, sampler, store, tasks, train, view
+from arise.cli import (
+    analyze,
+    chat,
+    compare,
+    config,
+    doctor,
+    eval,
+    figures,
+    judge,
+    models,
+    pool,
+    sampler,
+    skills,
+    store,
+    tasks,
+    train,
+    view,
+)
+from arise.cli.logs import LogLevel, configure
 
 app = typer.Typer(
     name="arise",
@@ -23,12 +41,15 @@ app.command(epilog="Example: arise figures runs/both --out figures")(figures.fig
 app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)
 app.add_typer(pool.app, name="pool")
 app.add_typer(sampler.app, name="sampler")
+app.add_typer(skills.app, name="skills")
 train.register(app)
 config.register(app)
 store.register(app)
 doctor.register(app)
 view.register(app)
 eval.register(app)
+chat.register(app)
+analyze.register(app)
 
 
 def _version(wanted: bool) -> None:
@@ -39,8 +60,12 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts on it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    log_level: Annotated[
+        LogLevel,
+        typer.Option("--log-level", envvar="ARISE_LOG_LEVEL", case_sensitive=False, help="What to log on stderr."),
+    ] = LogLevel.WARNING,
 ) -> None:
-    pass
+    configure(log_level)

@@ -82,6 +82,7 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
     from filelock import FileLock, Timeout
 
     from arise.errors import AriseError, Exit
+    from arise.observe.messages import shown_by
     from arise.report.comparison import plan as planning
     from arise.report.comparison.document import counted
     from arise.report.comparison.progress import Progress
@@ -95,7 +96,8 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
             planning.write_plan(comparison, _facts(jobs, threads))
             for line in [*planning.budget_lines(comparison), f"{jobs} at a time, {counted(threads, 'thread')} each"]:
                 progress.tell(line)
-            given_up = Runner(comparison, jobs, threads, progress.tell).run(progress.show)
+            with shown_by(progress.tell):
+                given_up = Runner(comparison, jobs, threads).run(progress.show)
     except Timeout:
         raise AriseError(
             "locked", Exit.LOCKED, f"{folder} is being worked on by another `arise compare`", "nothing was done", "wait"

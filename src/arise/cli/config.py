@@ -18,14 +18,16 @@ def config(
     changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a configuration and print it in full."""
+    """Check a configuration, parts of your own included, and print it in full."""
     import json
 
     import tomli_w
 
+    from arise.compose.imports import check_imports
     from arise.config.file import differences, load_config
 
     with one_message():
         resolved = load_config(paths, overrides or [])
+        check_imports(resolved)
     values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())

@@ -7,6 +7,7 @@ import typer
 
 from arise.cli.output import AsJson, RunFolder, one_message, say, say_json, table
 from arise.cli.session import OPENAI, BaseUrl, KeyEnv, PriceOption, price_of
+from arise.text.numbers import MISSING, decimal, signed
 
 if TYPE_CHECKING:
     from arise.compose.evaluations import PolicyChoice
@@ -131,21 +132,21 @@ def _guidance_table(found: dict[str, Any]) -> str:
     ]
     passed = f"without skills {_rate(found['passed_without'])}, with all {_rate(found['passed_with_all'])}"
     notes = f"tasks passed: {passed}; {found['faults']} infrastructure faults left out"
-    return f"{table([head, *rows])}\n{notes}\nrates in %, (95 % interval), of applicable attempts"
+    return f"{table([head, *rows])}\n{notes}\nrates in %, with the 95 % interval, of applicable attempts"
 
 
 def _rate(facts: dict[str, Any]) -> str:
     if facts["rate"] is None:
-        return "-- of 0"
-    low, high = facts["interval"]
-    return f"{facts['rate']:.1f} ({low:.1f}-{high:.1f}) of {facts['evaluations']}"
+        return f"{MISSING} of 0"
+    low, high = (decimal(bound, 1) for bound in facts["interval"])
+    return f"{decimal(facts['rate'], 1)} (95 % {low} to {high}) of {facts['evaluations']}"
 
 
 def _difference(facts: dict[str, Any] | None) -> str:
     if facts is None:
-        return "--"
-    low, high = facts["interval"]
-    return f"{facts['points']:+z.1f} ({low:+z.1f} to {high:+z.1f})"
+        return MISSING
+    low, high = (signed(bound, 1) for bound in facts["interval"])
+    return f"{signed(facts['points'], 1)} (95 % {low} to {high})"
 
 
 def _require_one(at: int | None, base: bool, model: str | None) -> None:

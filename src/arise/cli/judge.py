@@ -8,6 +8,7 @@ import typer
 from arise.cli.output import AsJson, one_message, say
 from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
+from arise.text.numbers import percent
 
 if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
@@ -18,7 +19,7 @@ app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_hel
 
 CasesPath = Annotated[
     Path | None,
-    typer.Argument(help="A run folder, or a file of recorded rollouts (JSON Lines); the shipped ones without."),
+    typer.Argument(help="A run folder, a folder of `arise analyze`, or a file of rollouts; else shipped ones."),
 ]
 
 
@@ -64,8 +65,11 @@ def _cases(path: Path | None, limit: int) -> "Cases":
     from arise.llm.cases import read_cases
 
     if path is not None and path.is_dir():
+        from arise.compose.analysis_cases import cases_of_analysis, is_analysis
         from arise.llm.run_cases import cases_of_run
 
+        if is_analysis(path):
+            return cases_of_analysis(path, limit)
         return cases_of_run(path, limit)
     found = read_cases(path)
     return replace(found, rollouts=found.rollouts[:limit])
@@ -105,7 +109,7 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
     lines = [
         f"judge     {report.judge} at {base_url}",
         f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
-        f"valid     {report.verdicts} of {asked} verdicts ({report.valid_rate:.1%}); absent: {reasons}",
+        f"valid     {report.verdicts} of {asked} verdicts ({percent(report.valid_rate)}); absent: {reasons}",
         "self      " + _self_agreement(report),
         "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
         "labels    " + _share(report.with_labels, "of majorities equal the labels"),
@@ -123,8 +127,10 @@ def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
 def _self_agreement(report: "JudgeCheck") -> str:
     if report.flip_rate is None:
         return "undefined: there is no verdict to compare"
-    return f"{1 - report.flip_rate:.1%} agree with the majority of their repeats, flips {report.flip_rate:.1%}"
+    return (
+        f"{percent(1 - report.flip_rate)} agree with the majority of their repeats, flips {percent(report.flip_rate)}"
+    )
 
 
 def _share(value: float | None, of_what: str) -> str:
-    return "nothing to compare with" if value is None else f"{value:.1%} {of_what}"
+    return "nothing to compare with" if value is None else f"{percent(value)} {of_what}"

@@ -40,12 +40,22 @@ def written_by(words: Sequence[str]) -> Path | None:
     """The run folder that a command line certainly writes to; None leaves it all to the parser."""
     if HELP & set(words):
         return None
-    match words:
+    match _command(words):
         case ["train", *options]:
             return _run_dir(options)
         case [command, name, *_] if command in OF_A_RUN and (Path(name) / CONFIG_FILE).is_file():
             return Path(name)
     return None
+
+
+def _command(words: Sequence[str]) -> Sequence[str]:
+    """The words from the command on, without the global options before it."""
+    match words:
+        case ["--log-level", _, *rest]:
+            return rest
+        case [first, *rest] if first.startswith("--log-level="):
+            return rest
+    return words
 
 
 def _run_dir(options: Sequence[str]) -> Path | None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from arise.cli.output import AsJson, RunFolder, one_message, say, say_json, table
+from arise.text.numbers import counted_rate, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from arise.run.pool_rows import Event, PairLife, VerdictCount
     from arise.run.reader import RunReader
-    from arise.run.rows import Event, PairLife, VerdictCount
 
 NAMED = 6
 app = typer.Typer(help="A run's rubric-skill pairs.", no_args_is_help=True)
@@ -41,7 +42,7 @@ def ls(
             say_json(rows)
             return
         if not rows:
-            say(f"no pair in the pool after iteration {last + 1}")
+            say(f"no pair in the pool after iteration {at or reader.committed()}")
             return
         head = ["rubric", "status", "since", "rev", "pass rate", "unguided", "capability", "criterion"]
         say(table([head, *map(_cells, rows)], right=frozenset({2, 3})))
@@ -56,11 +57,12 @@ def show(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
         if as_json:
             from arise.types.codec import to_json
 
-            facts = _facts(pair, counts)
-            life = {"rubric": to_json(pair.rubric), "events": [event._asdict() for event in pair.events]}
-            say_json(facts | life | {"skills": [skill._asdict() for skill in pair.skills]})
+            events = [event._asdict() | {"iteration": event.iteration} for event in pair.events]
+            skills = [skill._asdict() | {"iteration": skill.iteration} for skill in pair.skills]
+            facts = {"rubric": to_json(pair.rubric), "events": events, "skills": skills}
+            say_json(_facts(pair, counts) | facts)
             return
-        rubric_text, skills = pair.rubric, pair.skills[-1:]
+        rubric_text, newest = pair.rubric, pair.skills[-1:]
         lines = [
             f"{rubric_text.id}  {pair.standing}  {rubric_text.capability.value}, {rubric_text.issue_tag}",
             f"criterion   {rubric_text.criteria_text}",
@@ -69,9 +71,9 @@ def show(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
             f"evidence    {_evidence('seen missing', rubric_text.issue_refs)}",
             f"            {_evidence('seen done', rubric_text.contrast_refs)}",
             "",
-            *(f"after {event.k + 1:>4}  {event.words:<19} {_both(event)}{_note(event)}" for event in pair.events),
+            *(f"after {event.iteration:>4}  {event.words:<19} {_both(event)}{_note(event)}" for event in pair.events),
             "",
-            *(f"skill, revision {skill.revision}, from iteration {skill.k + 2}:\n{skill.text}" for skill in skills),
+            *(f"skill, revision {s.revision}, from iteration {s.iteration + 1}:\n{s.text}" for s in newest),
         ]
         say("\n".join(lines))
 
@@ -91,15 +93,15 @@ def diff(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
             names = f"revision {old.revision}", f"revision {new.revision}"
             text = list(difflib.unified_diff(old.text.splitlines(), new.text.splitlines(), *names, lineterm=""))
             rates = {"before": before[0], "after": after[0], "unguided_before": before[1], "unguided_after": after[1]}
-            changes.append({"iteration": new.k + 1, **rates, "diff": text})
+            changes.append({"iteration": new.iteration, **rates, "diff": text})
         if as_json:
             say_json(changes)
             return
         if not changes:
             say(f"{rubric}: the skill was never rewritten")
         for change in changes:
-            passed = f"pass rate {_percent(change['before'])} before, {_percent(change['after'])} after"
-            alone = f"unguided {_percent(change['unguided_before'])} and {_percent(change['unguided_after'])}"
+            passed = f"pass rate {percent(change['before'])} before, {percent(change['after'])} after"
+            alone = f"unguided {percent(change['unguided_before'])} and {percent(change['unguided_after'])}"
             say("\n".join([f"refined after iteration {change['iteration']}, {passed} ({alone})", *change["diff"], ""]))
 
 
@@ -131,9 +133,11 @@ def _reader(run: Path) -> "RunReader":
 
 
 def _last(reader: "RunReader", at: int | None) -> int:
-    """The k that is asked for; one beyond the run is the last."""
+    """Return the k that is asked for; an iteration beyond the run is the last one."""
+    from arise.run.numbering import k_of
+
     committed = reader.committed()
-    return committed - 1 if at is None else min(at, committed) - 1
+    return k_of(committed if at is None else min(at, committed))
 
 
 def _pair(reader: "RunReader", rubric: str) -> "PairLife":
@@ -150,28 +154,29 @@ def _pair(reader: "RunReader", rubric: str) -> "PairLife":
 
 def _facts(pair: "PairLife", counts: "list[VerdictCount]") -> dict[str, Any]:
     """A pair with the verdicts of the last iteration that judged it: all, and those of unguided rollouts."""
+    from arise.run.facts.verdicts import guided_counts
+
     counted = [count for count in counts if count.evaluations]
-    recent = [count for count in counted if count.k == counted[-1].k]
-    alone = [count for count in recent if not count.shown]
+    recent = guided_counts(count for count in counted if count.k == counted[-1].k)
     return {
         "rubric": pair.rubric.id,
         "status": pair.status,
         "stuck": pair.standing.stuck,
-        "born": pair.born_at + 1,
-        "retired": None if pair.retired_at is None else pair.retired_at + 1,
+        "born": pair.born,
+        "retired": pair.retired,
         "revision": pair.skills[-1].revision if pair.skills else 0,
-        "passes": sum(count.passes for count in recent),
-        "evaluations": sum(count.evaluations for count in recent),
-        "unguided_passes": sum(count.passes for count in alone),
-        "unguided_evaluations": sum(count.evaluations for count in alone),
+        "passes": recent.all.passes,
+        "evaluations": recent.all.evaluations,
+        "unguided_passes": recent.unguided.passes,
+        "unguided_evaluations": recent.unguided.evaluations,
         "capability": pair.rubric.capability.value,
         "criterion": pair.rubric.criteria_text,
     }
 
 
 def _cells(facts: dict[str, Any]) -> list[str]:
-    every = _counted(facts["passes"], facts["evaluations"]) or "-"
-    alone = _counted(facts["unguided_passes"], facts["unguided_evaluations"]) or "-"
+    every = counted_rate(facts["passes"], facts["evaluations"])
+    alone = counted_rate(facts["unguided_passes"], facts["unguided_evaluations"])
     numbers = [str(facts["born"]), str(facts["revision"])]
     status = f"{facts['status']}, stuck" if facts["stuck"] else facts["status"]
     return [facts["rubric"], status, *numbers, every, alone, facts["capability"], facts["criterion"][:80]]
@@ -182,16 +187,12 @@ def _evidence(how: str, refs: "Sequence[str]") -> str:
     return f"{how} in {len(refs)} attempts{': ' if refs else ''}{', '.join(refs[:NAMED])}{more}"
 
 
-def _counted(passes: int, evaluations: int) -> str:
-    return f"{100 * passes / evaluations:.0f} % ({passes}/{evaluations})" if evaluations else ""
-
-
 def _both(event: "Event") -> str:
     """The counts of an event's window: all, and those of unguided rollouts where some were guided."""
-    every = _counted(event.passes, event.evaluations)
+    every = counted_rate(event.passes, event.evaluations) if event.evaluations else ""
     if not event.guided.evaluations:
         return every
-    return f"{every}, unguided {_counted(event.unguided_passes, event.unguided_evaluations) or 'none'}"
+    return f"{every}, unguided {counted_rate(event.unguided_passes, event.unguided_evaluations)}"
 
 
 def _note(event: "Event") -> str:
@@ -200,14 +201,9 @@ def _note(event: "Event") -> str:
 
 
 def _rates(counts: "list[VerdictCount]", after: int, until: int | None) -> list[float | None]:
-    """Passes among verdicts in iterations after one update up to another: of all rollouts and of unguided ones."""
-    found = [count for count in counts if count.k > after and (until is None or count.k <= until)]
-    rates: list[float | None] = []
-    for chosen in (found, [count for count in found if not count.shown]):
-        tried = sum(count.evaluations for count in chosen)
-        rates.append(sum(count.passes for count in chosen) / tried if tried else None)
-    return rates
+    """Pass rates in iterations after one update up to another: of all rollouts and of unguided ones."""
+    from arise.method.pass_rate import pass_rate
+    from arise.run.facts.verdicts import guided_counts
 
-
-def _percent(rate: float | None) -> str:
-    return "unknown" if rate is None else f"{100 * rate:.0f} %"
+    found = guided_counts(count for count in counts if count.k > after and (until is None or count.k <= until))
+    return [pass_rate(found.all), pass_rate(found.unguided)]

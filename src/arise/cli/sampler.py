@@ -55,8 +55,9 @@ def _parsed(place: str) -> tuple[int, int | None]:
 
 def _slots(reader: "RunReader", iteration: int, slot: int | None) -> "list[SlotRow]":
     from arise.errors import AriseError, Exit
+    from arise.run.numbering import k_of
 
-    slots = reader.slots(iteration - 1)
+    slots = reader.slots(k_of(iteration))
     if not slots:
         there = f"iterations 1 to {reader.committed()} are there"
         raise AriseError("sampler", Exit.CONFIG, f"there is no iteration {iteration}", there, "name one of these")
@@ -71,7 +72,7 @@ def _facts(found: "SlotRow") -> dict[str, Any]:
     from arise.run.why import why as reason
     from arise.types.codec import to_json
 
-    place = {"iteration": found.k + 1, "slot": found.slot + 1}
+    place = {"iteration": found.iteration, "slot": found.slot + 1}
     return {**place, **to_json(found.draw), "why": reason(found.draw, found.mass)}
 
 
@@ -80,6 +81,6 @@ def _explained(found: "SlotRow") -> str:
 
     from arise.run.why import why as reason
 
-    head = f"{found.k + 1}:{found.slot + 1}  {found.draw.task_id}"
+    head = f"{found.iteration}:{found.slot + 1}  {found.draw.task_id}"
     indent = " " * 4
     return f"{head}\n{fill(reason(found.draw, found.mass), WIDTH, initial_indent=indent, subsequent_indent=indent)}"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from arise.text.numbers import dollars
+
 if TYPE_CHECKING:
     from arise.config.llm import CallsConfig, EndpointConfig, PriceConfig
     from arise.llm.client import Client
@@ -49,7 +51,7 @@ class Cost:
 
     def __str__(self) -> str:
         note = f", {self.unpriced} calls without a known price" if self.unpriced else ""
-        return f"${self.usd:.4f}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
+        return f"{dollars(self.usd, 4)}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
 
 
 @dataclass(frozen=True)

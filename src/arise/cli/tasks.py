@@ -9,6 +9,7 @@ from arise.cli import corpus
 from arise.cli.output import AsJson, one_message, say, say_json
 from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
+from arise.text.numbers import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -244,18 +245,22 @@ def _as_text(report: "AnnotationReport", cost: Cost, unusable: int) -> str:
     share = report.covered / report.tasks if report.tasks else 0.0
     lines = [
         f"tasks     {report.tasks}" + (f" ({unusable} problems in other task folders)" if unusable else ""),
-        f"covered   {report.covered} ({share:.1%}), {report.second_pass} of them in the second pass",
+        f"covered   {report.covered} ({percent(share)}), {report.second_pass} of them in the second pass",
         f"types     {report.types_used} used, {report.tags_per_task:.2f} a task, "
-        f"the largest in {report.largest_share:.1%} of tasks",
+        f"the largest in {percent(report.largest_share)} of tasks",
         f"open      {report.uncovered} without a type, {report.absent} without an annotation, "
         f"{len(report.low_confidence)} of low confidence",
     ]
     if report.agreement:
         same = report.agreement
-        lines.append(f"agreement {same.equal:.1%} equal sets over {same.tasks} tasks, mean overlap {same.overlap:.1%}")
+        lines.append(
+            f"agreement {percent(same.equal)} equal sets over {same.tasks} tasks, mean overlap {percent(same.overlap)}"
+        )
     if report.against_known:
         same = report.against_known
-        lines.append(f"before    {same.tasks} had types: {same.equal:.1%} equal sets, mean overlap {same.overlap:.1%}")
+        lines.append(
+            f"before    {same.tasks} had types: {percent(same.equal)} equal sets, mean overlap {percent(same.overlap)}"
+        )
     lines.append(f"cost      {cost}")
     lines += ["", "most frequent types", *(f"  {count:>5}  {name}" for name, count in report.types[:12])]
     if report.processes:

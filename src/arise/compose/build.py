@@ -1,51 +1,53 @@
-"""The composition root: the only file that names concrete classes, from a configuration to a run ready to start."""
+"""The composition root: from a configuration to a run that is ready to start. `registry.py` names the classes."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from arise.baselines.online_rubrics import OnlineRubrics
-from arise.baselines.response import response_credit
-from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
-from arise.baselines.uniform import Uniform
-from arise.baselines.vade import Vade
 from arise.coevolution import CoEvolution
-from arise.compose.corpora import require_tasks, tasks_of, unforgeable
+from arise.compose.corpora import instructions, require_tasks, tasks_of, unforgeable
+from arise.compose.imports import check_imports
 from arise.compose.judges import Judging
 from arise.compose.parts import Parts, prepared
 from arise.compose.references import ReferenceAttempts
+from arise.compose.registry import (
+    base_prompt,
+    evaluation_agent,
+    make_credit,
+    make_guidance,
+    make_sampler,
+    open_trackers,
+    require_room,
+    token_count,
+    training_agent,
+)
 from arise.compose.sandboxes import open_sandboxes, require_limits
 from arise.config import Config, WorldTasks
-from arise.config.baselines import ElicitedCriteria, ResponseCredit, Scaffold
-from arise.config.sampler import CapabilitySampling, VadeSampling
-from arise.engines.chat import ChatFormat
+from arise.config.baselines import ElicitedCriteria, Scaffold
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
-from arise.evaluation.score import Evaluation, stored_evaluation
-from arise.method.credit import CreditRule, separate_credit
-from arise.method.sampler import CapabilitySampler
 from arise.method.set_aside import SetAside
 from arise.observe.terminal import Display
-from arise.observe.trackers import mirrors
 from arise.observe.trust import Trust
 from arise.observe.watches import Observers
-from arise.ports import Agent, Assessor, Engine, Guidance, Sampler
+from arise.ports import Agent, Assessor, Engine
 from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.collect import Collector
 from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
 from arise.rollouts.oracle import TrialPools
-from arise.rollouts.shell_agent import ShellAgent
-from arise.rollouts.showing import ActiveSkills
+from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.lifecycle_file import starting_pool
 from arise.run.store import RunStore
 from arise.state import State
 from arise.train import Run
 from arise.types import Pool, Task
+
+log = logging.getLogger(__name__)
 
 OpenStore = Callable[[], AbstractContextManager[RunStore]]
 """Opens the run for as long as it is written to."""
@@ -70,17 +72,16 @@ class RunContext:
     def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
         """An evaluation that is already in the store, whole."""
         return stored_evaluation(
-            label, self.run.store.query, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
+            label, self.run.store, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
         )
 
     def _evaluator(self, attempts: int | None = None) -> Evaluator:
-        return replace(
-            self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store.query)
-        )
+        return replace(self.evaluator, attempts=attempts or self.evaluator.attempts, rubrics=every_pair(self.run.store))
 
 
 def require_sound(config: Config) -> None:
     """Refuse, before anything is written, what would only come to light when the parts are built."""
+    check_imports(config)
     require_limits(config)
     if config.pool.lifecycle:
         starting_pool(Path(config.pool.lifecycle))
@@ -103,54 +104,54 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
     A part that cannot be had is refused before `opened` makes a run of the folder.
     """
     async with (
-        open_sandboxes(config, folder, display.tell) as (sandboxes, verifier),
+        open_sandboxes(config, folder) as (sandboxes, verifier),
         unforgeable(config, TrialPools(sandboxes, verifier)),
-        prepared(config, folder, sandboxes, display.tell) as parts,
+        prepared(config, folder, sandboxes) as parts,
     ):
+        engine, judges, credit = parts.engine, parts.judges, make_credit(config)
+        agent = redacting(config, training_agent(config, engine))
+        require_room(config, engine, instructions(config))
         with opened() as store:
             train_tasks, held_out = tasks_of(config, folder / "tasks")
-            engine, chat, judges = parts.engine, parts.chat, parts.judges
-            _note_the_start(store, engine.facts(), display.tell)
+            _note_the_start(store, engine.facts())
             store.note_limits(verifier.notes)
             tasks, seed = train_tasks | held_out, config.train.seed
-            agent = discreet(config, _agent(config, engine, chat), display.tell)
-            limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit)
+            limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, token_count(engine))
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
             state = _state(config, [task.task for task in train_tasks.values()])
-            await _continue(config, state, store, engine, display.tell)
-            with mirrors(config, folder, display.tell) as mirrored:
+            await _continue(config, state, store, engine)
+            with open_trackers(config, folder) as mirrored:
                 run = Run(
                     config,
                     engine,
-                    _guidance(config),
+                    make_guidance(config),
                     collector,
                     _assessor(config, parts, collector),
-                    _credit(config),
+                    credit,
                     _evolution(config, judges),
                     store,
                     Observers(display, store, mirrored),
                 )
                 display.trust = Trust(config, store, state.iteration, judges.budget, judges.meter)
-                tested = discreet(config, evaluation_agent(config, engine, chat), display.tell)
-                examined = replace(collector, agent=tested)
+                examined = replace(collector, agent=redacting(config, evaluation_agent(config, engine)))
                 attempts = config.evaluation.attempts
                 evaluator = Evaluator(examined, list(held_out.values()), attempts, store, judges.judge, Pool())
                 yield RunContext(run, state, evaluator)
 
 
-def _note_the_start(store: RunStore, facts: Mapping[str, str], tell: Callable[[str], None]) -> None:
-    """Keep what the run began with, and say where its arithmetic now differs from that."""
-    known = dict(store.query("SELECT key, value FROM meta"))
-    for name in ("threads", "torch"):
+def _note_the_start(store: RunStore, facts: Mapping[str, str]) -> None:
+    """Record what the run began with, and warn where its arithmetic now differs from that."""
+    known = store.recorded_facts()
+    for name in sorted(facts.keys() - {"weights"}):
         if known.get(name, facts[name]) != facts[name]:
             change = f"{name} {known[name]} before, {facts[name]} now"
-            tell(f"{change}: the run goes on, but not bit for bit as if it had never stopped")
+            log.warning("%s: the run goes on, but not bit for bit as if it had never stopped", change)
     store.note(facts)
 
 
-async def _continue(config: Config, state: State, store: RunStore, engine: Engine, tell: Callable[[str], None]) -> None:
+async def _continue(config: Config, state: State, store: RunStore, engine: Engine) -> None:
     """Go back to the last commit; where there is none, begin with the pool that the configuration names."""
-    found = store.last_checkpoint(tell)
+    found = store.last_checkpoint()
     if found is not None:
         saved, checkpoint = found
         state.restore(saved)
@@ -162,62 +163,26 @@ async def _continue(config: Config, state: State, store: RunStore, engine: Engin
     elif config.pool.lifecycle:
         state.pool = starting_pool(Path(config.pool.lifecycle))
         state.sampler.keep_only(state.pool)
-        if not store.query("SELECT 1 FROM pairs LIMIT 1"):
+        if not store.rubrics():
             store.save_starting_pool(state.pool)
 
 
 def _state(config: Config, tasks: list[Task]) -> State:
     faults = SetAside(len(tasks), config.sampler.set_aside_after, config.sampler.retry_every)
-    return State(_sampler(config, tasks), set_aside=faults)
+    return State(make_sampler(config, tasks), set_aside=faults)
 
 
-def _sampler(config: Config, tasks: list[Task]) -> Sampler:
-    random = np.random.default_rng([config.train.seed, 1])
-    if isinstance(config.sampler, CapabilitySampling):
-        return CapabilitySampler(tasks, random, config.sampler)
-    if isinstance(config.sampler, VadeSampling):
-        return Vade(tasks, random, config.sampler)
-    return Uniform(tasks, random)
-
-
-def _agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
-    agent = ShellAgent(engine, chat, config.agent, config.sampling)
-    if isinstance(config.guidance, Scaffold) and not config.guidance.trained_with:
-        return BarePromptRows(agent, engine, chat, config.sampling.temperature)
-    return agent
-
-
-def discreet(config: Config, agent: Agent, tell: Callable[[str], None]) -> Agent:
+def redacting(config: Config, agent: Agent) -> Agent:
     """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
-    return RedactingAgent(agent, config.storage.secrets == "keep", tell)
-
-
-def evaluation_agent(config: Config, engine: Engine, chat: ChatFormat) -> Agent:
-    """The agent as it is evaluated: with its own sampling, its rows as they are."""
-    sampling = config.sampling.model_copy(
-        update={"temperature": config.evaluation.temperature, "top_p": config.evaluation.top_p}
-    )
-    return ShellAgent(engine, chat, config.agent, sampling)
-
-
-def _guidance(config: Config) -> Guidance:
-    if isinstance(config.guidance, Scaffold):
-        return ScaffoldedGuidance(config.guidance, config.train.iterations, config.train.seed)
-    return ActiveSkills(config.guidance.share)
-
-
-def _credit(config: Config) -> CreditRule:
-    if isinstance(config.credit, ResponseCredit):
-        return response_credit(config.credit)
-    return separate_credit(config.credit)
+    return RedactingAgent(agent, config.storage.secrets == "keep")
 
 
 def _assessor(config: Config, parts: Parts, collector: Collector) -> Assessor | None:
     """Who judges the groups: nobody, the judge alone, or the judge by criteria elicited with the reflector's help."""
     judge, reflector, chosen = parts.judges.judge, parts.judges.reflector, config.criteria
-    if judge is None or reflector is None:
+    if judge is None:
         return None
-    if isinstance(chosen, ElicitedCriteria) and parts.reference is not None:
+    if isinstance(chosen, ElicitedCriteria) and reflector is not None and parts.reference is not None:
         references = ReferenceAttempts(replace(collector, agent=parts.reference), chosen.references)
         return OnlineRubrics(judge, reflector, references, chosen)
     every = EachRollout(judge)

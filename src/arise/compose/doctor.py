@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from arise.config import Config, PretrainedModel, SmallModel, WorldTasks
+from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, WorldTasks
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
+from arise.text.numbers import percent
 
 GIB = 1 << 30
 NEEDED_MEMORY, NEEDED_DISK = 3 * GIB, 2 * GIB
@@ -43,6 +44,7 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
     yield _memory()
     yield _cores()
     yield _tasks(config)
+    yield from _imports(config)
     if ready:
         yield _engine(config)
         yield _start(config)
@@ -69,7 +71,7 @@ def _packages(config: Config) -> Finding:
 
 def _this_package(extra: str) -> str:
     """What pip is told to install: the checkout that this code lies in, or the package by its name."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     return f"-e '{root}[{extra}]'" if (root / "pyproject.toml").is_file() else f"'arise-rl[{extra}]'"
 
 
@@ -103,7 +105,7 @@ def _sandbox(config: Config) -> Iterator[Finding]:
 def _disk(runs: Path) -> Finding:
     there = _nearest(runs)
     usage = shutil.disk_usage(there)
-    said = f"{usage.free / GIB:.1f} GiB free ({usage.free / usage.total:.0%}) at {there}"
+    said = f"{usage.free / GIB:.1f} GiB free ({percent(usage.free / usage.total)}) at {there}"
     if not _writable(there):
         return Finding("disk", "failure", f"{there} cannot be written", "give another --run-dir", Exit.STORAGE)
     if usage.free < LEAST_FREE * usage.total or usage.free < NEEDED_DISK / 4:
@@ -161,8 +163,23 @@ def _refused(name: str, error: AriseError) -> Finding:
     return Finding(name, "failure", error.what, error.remedy, error.exit_code)
 
 
+def _imports(config: Config) -> Iterator[Finding]:
+    """Every part of the user's own: whether it can be imported and has the methods of its port."""
+    from arise.compose.imports import check_imports
+
+    try:
+        found = check_imports(config)
+    except AriseError as error:
+        yield _refused("own parts", error)
+        return
+    if found:
+        yield Finding("own parts", "ok", ", ".join(part.path for part in found))
+
+
 def _engine(config: Config) -> Finding:
     """Whether the engine can be imported and computes where the configuration says."""
+    if not isinstance(config.policy, PolicyConfig):
+        return Finding("engine", "ok", config.policy.path)
     try:
         from arise.engines.local.engine import torch_on
 

@@ -11,29 +11,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from arise.compose.build import discreet, evaluation_agent
+from arise.compose.build import redacting
 from arise.compose.corpora import Corpus, tasks_of
 from arise.compose.judges import judging, observer
-from arise.compose.policies import build_engine, starting_model
+from arise.compose.policies import open_engine
+from arise.compose.registry import base_prompt, evaluation_agent, token_count
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config, NoJudging
 from arise.config.file import load_config
 from arise.config.llm import EndpointConfig, PriceConfig
-from arise.engines.chat import ChatFormat
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, require_own_label
 from arise.evaluation.guidance import measure, report
-from arise.evaluation.labels import of_retention
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
-from arise.evaluation.rubrics import every_pair, last_pool
-from arise.evaluation.score import Evaluation, stored_evaluation
+from arise.evaluation.rubrics import every_pair
 from arise.llm.agent import endpoint_agent
-from arise.observe.terminal import Display
+from arise.observe.messages import shown_by
 from arise.ports import Agent, SandboxPool
 from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.configuration import run_config
+from arise.run.facts.score import Evaluation, stored_evaluation
 from arise.run.folder import CONFIG_FILE, RunLock
+from arise.run.labels import of_retention
 from arise.run.store import RunStore
 from arise.types import Pair, Pool
 
@@ -77,13 +77,13 @@ def evaluate(folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, 
     require_own_label(wanted.label)
 
     async def whole(config: Config, store: RunStore) -> Evaluation:
-        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+        async with candidate(config, store, policy) as found:
             tasks = found.evaluator.tasks[: wanted.tasks]
             evaluator = replace(found.evaluator, tasks=tasks, attempts=wanted.attempts or found.evaluator.attempts)
             return await evaluator.take(wanted.label, policy.iteration)
 
-    with closing(RunStore.open(folder, lock)) as store:
-        return asyncio.run(whole(run_config(folder, store.query)[0], store))
+    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+        return asyncio.run(whole(run_config(folder, store)[0], store))
 
 
 def guidance(
@@ -92,17 +92,17 @@ def guidance(
     """Each behaviour of the run's last pool without skills and with them; `everything` means retired ones too."""
 
     async def whole(config: Config, store: RunStore, pairs: Sequence[Pair]) -> dict[str, Any]:
-        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+        async with candidate(config, store, policy) as found:
             evaluator = replace(
                 found.evaluator,
                 tasks=found.evaluator.tasks[: wanted.tasks],
                 attempts=wanted.attempts or found.evaluator.attempts,
                 rubrics=Pool(tuple(pairs), version=1),
             )
-            return report(pairs, await measure(evaluator, pairs, wanted.label, policy.iteration, write))
+            return report(pairs, await measure(evaluator, pairs, wanted.label, policy.iteration))
 
-    with closing(RunStore.open(folder, lock)) as store:
-        config, pool = run_config(folder, store.query)[0], last_pool(store.query)
+    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+        config, pool = run_config(folder, store)[0], store.last_pool()
         pairs = (*pool.pairs, *pool.retired) if everything else pool.pairs
         if not pairs or isinstance(config.judge, NoJudging):
             raise AriseError(
@@ -119,21 +119,20 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
     """Every retired rubric at every later checkpoint that was kept, until it returned, unguided, on its own tasks."""
 
     async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:
-        display = Display(write, config.train.iterations)
-        async with candidate(config, store, display, PolicyChoice(iteration)) as found:
+        async with candidate(config, store, PolicyChoice(iteration)) as found:
             wanted = {task_id for item in gone for task_id in item.task_ids}
             tasks = [task for task_id, task in found.train.items() if task_id in wanted]
             evaluator = replace(found.evaluator, tasks=tasks, attempts=attempts, rubrics=as_pool(gone))
-            done = stored_evaluation(of_retention(iteration), store.query, len(tasks) * attempts)
+            done = stored_evaluation(of_retention(iteration), store, len(tasks) * attempts)
             write((done or await evaluator.take(of_retention(iteration), iteration)).line())
 
-    with closing(RunStore.open(folder, lock)) as store:
-        config, _ = run_config(folder, store.query)
-        gone = retired(store.query, config.pool.update_every)
+    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+        config, _ = run_config(folder, store)
+        gone = retired(store)
         for iteration in kept_iterations(folder):
             if away := away_at(gone, iteration):
                 asyncio.run(measure(config, store, away, iteration))
-        return curves(gone, store.query)
+        return curves(gone, store)
 
 
 def last_iteration(folder: Path) -> int:
@@ -178,58 +177,52 @@ def require_checkpoint(folder: Path, iteration: int) -> Path:
 
 
 @asynccontextmanager
-async def candidate(
-    config: Config, store: RunStore, display: Display, policy: PolicyChoice
-) -> AsyncIterator[Candidate]:
+async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> AsyncIterator[Candidate]:
     """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end.
 
     Endpoints come first: one that cannot be used is refused before anything is made or tried.
     """
     async with (
-        judging(config, store.folder, display.tell, again=True) as judges,
-        _behind_an_endpoint(config, store, display, policy) as asked,
+        judging(config, store.folder, again=True) as judges,
+        _behind_an_endpoint(config, store, policy) as asked,
     ):
         train_tasks, held_out = tasks_of(config, store.folder / "tasks")
         async with (
-            open_sandboxes(config, store.folder, display.tell) as (sandboxes, verifier),
-            nullcontext(asked) if asked else _trained_here(config, store, display, policy, sandboxes) as found,
+            open_sandboxes(config, store.folder) as (sandboxes, verifier),
+            nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes) as found,
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
-            known, seed = discreet(config, agent, display.tell), config.train.seed
-            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit)
+            known, seed = redacting(config, agent), config.train.seed
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
             attempts = config.evaluation.attempts
-            evaluator = Evaluator(
-                collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store.query)
-            )
+            evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
             yield Candidate(evaluator, train_tasks)
 
 
 @asynccontextmanager
 async def _behind_an_endpoint(
-    config: Config, store: RunStore, display: Display, policy: PolicyChoice
+    config: Config, store: RunStore, policy: PolicyChoice
 ) -> AsyncIterator[tuple[Agent, SkillLimit] | None]:
     """The agent, and how much of its prompt skills may take: tokens are guessed from characters."""
     if policy.endpoint is None:
         yield None
         return
     limit = SkillLimit.of(config.guidance.max_tokens, policy.endpoint.context_tokens, guessed_tokens)
-    record, observe = store.folder / "policy-calls.db", observer(store.folder, display.tell)
+    record, observe = store.folder / "policy-calls.db", observer(store.folder)
     async with endpoint_agent(policy.endpoint, config.agent, config.budget, record, observe, again=True) as agent:
         yield agent, limit
 
 
 @asynccontextmanager
 async def _trained_here(
-    config: Config, store: RunStore, display: Display, policy: PolicyChoice, sandboxes: SandboxPool
+    config: Config, store: RunStore, policy: PolicyChoice, sandboxes: SandboxPool
 ) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
-    loaded = await starting_model(config, sandboxes, display.tell)
-    engine = build_engine(config, loaded)
+    engine = await open_engine(config, sandboxes)
     try:
         if checkpoint:
             await engine.load_state(str(checkpoint))
-        chat = ChatFormat(loaded.tokenizer)
-        limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, chat.count)
-        yield evaluation_agent(config, engine, chat), limit
+        limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, token_count(engine))
+        yield evaluation_agent(config, engine), limit
     finally:
         engine.close()

@@ -1,20 +1,25 @@
-"""Who judges and who reflects in a run, chosen by its configuration: nobody, the analyst, a model, or a fake of one.
+"""Who judges and who reflects in a run, chosen by its configuration: nobody, the analyst, a model, or a class of yours.
 
 Part of the composition root. Calls to a model are recorded in the run folder: replies in `calls.db`, what happened in
 `calls.jsonl`.
 """
 
 import json
+import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import wordings
-from arise.config import Config, OfflineJudging
+from arise.compose.imports import imported
+from arise.config import Config, Imported, OfflineJudging
 from arise.config.llm import EndpointConfig, FakeJudging, ModelJudge, ModelReflector, PriceConfig
+from arise.errors import AriseError, Exit
 from arise.llm.client import Client, Observe
 from arise.llm.first_call import first_call
 from arise.llm.judge import LanguageModelJudge
@@ -27,7 +32,7 @@ from arise.testing import Expert, FakeLLM
 from arise.text.secrets import redact
 from arise.types import Rubric
 
-Tell = Callable[[str], None]
+log = logging.getLogger(__name__)
 _TOLD = ("degraded", "recovered", "changed", "quarantined", "internal", "nothing")
 
 
@@ -41,33 +46,132 @@ class Judging:
     meter: Meter | None = None
 
 
+class _Session:
+    """What judge and reflector of one run share: the record of calls, opened when the first model is called."""
+
+    def __init__(self, config: Config, folder: Path, again: bool, stack: AsyncExitStack) -> None:
+        self.config, self.folder, self.again, self.stack = config, folder, again, stack
+        self.budget: Budget | None = None
+        self.meter: Meter | None = None
+
+    @cached_property
+    def calls(self) -> tuple[Store, Budget, Observe]:
+        store = Store(self.folder / "calls.db")
+        self.stack.callback(store.close)
+        self.budget, self.meter = Budget(store, self.config.budget), Meter()
+        return store, self.budget, observer(self.folder, self.meter)
+
+    async def client(self, chosen: ModelJudge | ModelReflector, purpose: str, check: bool) -> Client:
+        """A client whose endpoint has answered a first call, unless `check` is off."""
+        store, budget, observe = self.calls
+        if check:
+            await first_call(chosen.endpoint, store, budget, purpose, again=self.again)
+        allow = chosen.allow_change if isinstance(chosen, ModelJudge) else ()
+        client = Client(
+            chosen.endpoint, chosen.calls, store, budget, purpose=purpose, allow_change=allow, observe=observe
+        )
+        self.stack.push_async_callback(client.close)
+        return client
+
+    async def model_judge(self, chosen: ModelJudge, check: bool = True) -> Judge:
+        client = await self.client(chosen, "judge", check)
+        return LanguageModelJudge(client, chosen, observe=self.calls[2], salt=str(self.config.train.seed))
+
+    async def model_reflector(self, chosen: ModelReflector, check: bool = True) -> Reflector:
+        client = await self.client(chosen, "reflection", check)
+        return LanguageModelReflector(client, chosen, observe=self.calls[2], salt=str(self.config.train.seed))
+
+
+async def _offline(session: _Session, chosen: OfflineJudging) -> Judging:
+    judge = OfflineJudge(seed=session.config.train.seed, flip_rate=chosen.flip_rate, miss_rate=chosen.miss_rate)
+    return Judging(judge, OfflineReflector())
+
+
+async def _model(session: _Session, chosen: ModelJudge) -> Judging:
+    judge = await session.model_judge(chosen)
+    if session.config.reflector.kind != "judge":
+        return Judging(judge)
+    same = ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)
+    return Judging(judge, await session.model_reflector(same, check=False))
+
+
+async def _fake(session: _Session, chosen: FakeJudging) -> Judging:
+    expert = Expert(OfflineJudge(seed=session.config.train.seed), OfflineReflector(), analyst_rubrics())
+    fake = await session.stack.enter_async_context(FakeLLM(expert, latency=chosen.latency))
+    endpoint = EndpointConfig(model="offline-analyst", base_url=fake.base_url, price=PriceConfig(input=0.0, output=0.0))
+    judge = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
+    reflector = ModelReflector(endpoint=endpoint, calls=chosen.calls)
+    return Judging(await session.model_judge(judge, check=False), await session.model_reflector(reflector, check=False))
+
+
+async def _imported_judge(session: _Session, chosen: Imported) -> Judging:
+    """A judge of the user's own; with the methods of a reflector it can write the pairs too."""
+    config = session.config
+    judge: Any = imported("judge", chosen, seed=config.train.seed)
+    lacking = [name for name in ("propose", "rewrite") if not callable(getattr(judge, name, None))]
+    if lacking and config.reflector.kind == "judge" and config.pool.evolves:
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"reflector.kind = 'judge', but the judge {chosen.path} has no method {lacking[0]} and cannot reflect",
+            "nothing was started",
+            "set reflector.kind to 'offline', 'model' or 'import', or pool.evolves = false",
+        )
+    return Judging(judge, None if lacking else judge)
+
+
+async def _nobody(session: _Session, chosen: object) -> Judging:  # noqa: ARG001
+    return Judging()
+
+
+JUDGES: dict[str, Callable[[_Session, Any], Awaitable[Judging]]] = {
+    "offline": _offline,
+    "none": _nobody,
+    "model": _model,
+    "fake": _fake,
+    "import": _imported_judge,
+}
+"""Each gives the judge, and the reflector that comes with it where `reflector.kind = "judge"`."""
+
+
+async def _same(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001
+    return found.reflector
+
+
+async def _offline_reflector(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001
+    return OfflineReflector()
+
+
+async def _model_reflector(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001
+    assert isinstance(session.config.reflector, ModelReflector)
+    return await session.model_reflector(session.config.reflector)
+
+
+async def _imported_reflector(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001
+    assert isinstance(session.config.reflector, Imported)
+    made: Reflector = imported("reflector", session.config.reflector, seed=session.config.train.seed)
+    return made
+
+
+REFLECTORS: dict[str, Callable[[_Session, Judging], Awaitable[Reflector | None]]] = {
+    "judge": _same,
+    "offline": _offline_reflector,
+    "model": _model_reflector,
+    "import": _imported_reflector,
+}
+
+
 @asynccontextmanager
-async def judging(config: Config, folder: Path, tell: Tell, *, again: bool = False) -> AsyncIterator[Judging]:
+async def judging(config: Config, folder: Path, *, again: bool = False) -> AsyncIterator[Judging]:
     """Judge and reflector for as long as a run lasts; at its end every paid reply is recorded, every socket closed.
 
     An endpoint that cannot be used is refused here; `again` asks it also where an earlier process did.
     """
-    chosen = config.judge
-    if isinstance(chosen, OfflineJudging):
-        seed = config.train.seed
-        yield Judging(
-            OfflineJudge(seed=seed, flip_rate=chosen.flip_rate, miss_rate=chosen.miss_rate), OfflineReflector()
-        )
-    elif isinstance(chosen, ModelJudge):
-        endpoints = [chosen.endpoint, *([config.reflector.endpoint] if config.reflector.kind == "model" else [])]
-        async with _models(config, chosen, folder, tell, endpoints, again) as found:
-            yield found
-    elif isinstance(chosen, FakeJudging):
-        expert = Expert(OfflineJudge(seed=config.train.seed), OfflineReflector(), analyst_rubrics())
-        async with FakeLLM(expert, latency=chosen.latency) as fake:
-            endpoint = EndpointConfig(
-                model="offline-analyst", base_url=fake.base_url, price=PriceConfig(input=0.0, output=0.0)
-            )
-            settings = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
-            async with _models(config, settings, folder, tell) as found:
-                yield found
-    else:
-        yield Judging()
+    async with AsyncExitStack() as stack:
+        session = _Session(config, folder, again, stack)
+        found = await JUDGES[config.judge.kind](session, config.judge)
+        reflector = await REFLECTORS[config.reflector.kind](session, found) if found.judge else None
+        yield Judging(found.judge, reflector, session.budget, session.meter)
 
 
 def reference_judge() -> Judge:
@@ -83,53 +187,8 @@ def analyst_rubrics() -> list[Rubric]:
     ]
 
 
-@asynccontextmanager
-async def _models(
-    config: Config,
-    chosen: ModelJudge,
-    folder: Path,
-    tell: Tell,
-    to_try: Sequence[EndpointConfig] = (),
-    again: bool = False,
-) -> AsyncIterator[Judging]:
-    """The two clients around one record of calls; the endpoints `to_try` answer a first call before."""
-    reflection = config.reflector
-    if not isinstance(reflection, ModelReflector):
-        reflection = ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)
-    store = Store(folder / "calls.db")
-    try:
-        budget = Budget(store, config.budget)
-        for purpose, endpoint in zip(("judge", "reflection"), to_try, strict=False):
-            await first_call(endpoint, store, budget, purpose, again=again)
-        meter = Meter()
-        observe = observer(folder, tell, meter)
-        salt = str(config.train.seed)
-        judges = Client(
-            chosen.endpoint,
-            chosen.calls,
-            store,
-            budget,
-            purpose="judge",
-            allow_change=chosen.allow_change,
-            observe=observe,
-        )
-        reflects = Client(reflection.endpoint, reflection.calls, store, budget, purpose="reflection", observe=observe)
-        try:
-            yield Judging(
-                LanguageModelJudge(judges, chosen, observe=observe, salt=salt),
-                LanguageModelReflector(reflects, reflection, observe=observe, salt=salt),
-                budget,
-                meter,
-            )
-        finally:
-            await judges.close()
-            await reflects.close()
-    finally:
-        store.close()
-
-
-def observer(folder: Path, tell: Tell, meter: Meter | None = None) -> Observe:
-    """Append every event to the run's log of calls, count it, and tell a person about those that matter."""
+def observer(folder: Path, meter: Meter | None = None) -> Observe:
+    """Append every event to the run's record of calls, count it, and log those that matter to the user."""
     path = folder / "calls.jsonl"
 
     def observe(name: str, fields: Mapping[str, object]) -> None:
@@ -138,6 +197,6 @@ def observer(folder: Path, tell: Tell, meter: Meter | None = None) -> Observe:
         if meter:
             meter.take(name, fields)
         if name.rpartition(".")[2] in _TOLD:
-            tell(redact(f"{name}: {fields.get('reason') or dict(fields)}"))
+            log.warning("%s", redact(f"{name}: {fields.get('reason') or dict(fields)}"))
 
     return observe

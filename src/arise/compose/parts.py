@@ -4,56 +4,48 @@ Part of the composition root. Nothing here needs a run that exists: whatever can
 one.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from arise.compose.judges import Judging, judging, observer
-from arise.compose.policies import build_engine, starting_model
+from arise.compose.policies import open_engine
 from arise.compose.references import ScriptedWorker
 from arise.config import Config, WorldTasks
 from arise.config.baselines import ElicitedCriteria
-from arise.engines.chat import ChatFormat
-from arise.engines.local import LocalEngine
 from arise.llm.agent import endpoint_agent
 from arise.llm.spend import Budget
-from arise.ports import Agent, SandboxPool
-
-Tell = Callable[[str], None]
+from arise.ports import Agent, Engine, SandboxPool
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The policy's engine and chat format, the two models of a run, and who makes reference attempts, if anybody."""
+    """The policy's engine, the two models of a run, and who makes reference attempts, if anybody."""
 
-    engine: LocalEngine
-    chat: ChatFormat
+    engine: Engine
     judges: Judging
     reference: Agent | None
 
 
 @asynccontextmanager
-async def prepared(config: Config, folder: Path, sandboxes: SandboxPool, tell: Tell) -> AsyncIterator[Parts]:
+async def prepared(config: Config, folder: Path, sandboxes: SandboxPool) -> AsyncIterator[Parts]:
     """Open every part and take it all down at the end; calls to models are recorded in `folder`."""
     async with AsyncExitStack() as stack:
-        judges = await stack.enter_async_context(judging(config, folder, tell))
-        reference = await stack.enter_async_context(_reference_agent(config, folder, judges.budget, tell))
-        loaded = await starting_model(config, sandboxes, tell)
-        engine = build_engine(config, loaded)
+        judges = await stack.enter_async_context(judging(config, folder))
+        reference = await stack.enter_async_context(_reference_agent(config, folder, judges.budget))
+        engine = await open_engine(config, sandboxes)
         stack.callback(engine.close)
-        yield Parts(engine, ChatFormat(loaded.tokenizer), judges, reference)
+        yield Parts(engine, judges, reference)
 
 
 @asynccontextmanager
-async def _reference_agent(
-    config: Config, folder: Path, budget: Budget | None, tell: Tell
-) -> AsyncIterator[Agent | None]:
+async def _reference_agent(config: Config, folder: Path, budget: Budget | None) -> AsyncIterator[Agent | None]:
     chosen = config.criteria
     if not isinstance(chosen, ElicitedCriteria):
         yield None
     elif chosen.endpoint is not None:
-        record, observe = folder / "reference-calls.db", observer(folder, tell)
+        record, observe = folder / "reference-calls.db", observer(folder)
         async with endpoint_agent(chosen.endpoint, config.agent, config.budget, record, observe, budget) as agent:
             yield agent
     else:

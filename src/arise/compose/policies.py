@@ -5,16 +5,21 @@ The same settings always give the same initial weights, whatever the run's seed:
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 
-from arise.config import Config, SmallModel, WorldTasks
+from arise.compose.imports import imported
+from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, ToolAgentConfig, WorldTasks
 from arise.engines.chat import ChatFormat
+from arise.engines.formats.choose import choose_format
 from arise.engines.local import LocalEngine
 from arise.engines.local.cloning import CloneSpec, clone
 from arise.engines.local.models import LoadedModel, load, save
@@ -22,11 +27,13 @@ from arise.engines.local.pretrained import cache_root, intact
 from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
-from arise.ports import SandboxPool
+from arise.ports import Engine, Format, SandboxPool
+from arise.rollouts.commands import SUBMIT, observe, parse_command
 from arise.rollouts.guidance import with_guidance
-from arise.rollouts.shell_agent import SYSTEM, observe
-from arise.types import Tokens
+from arise.rollouts.tools import SPECS
+from arise.types import FunctionCall, Message, Tokens
 from arise.world.habits import asked_given_shown, guidance
+from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
 
@@ -36,29 +43,29 @@ RECIPE = 9
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
 PRETRAINED_CLONING = CloneSpec(learning_rate=1e-3, tokens_per_update=512)
 
-Tell = Callable[[str], None]
+log = logging.getLogger(__name__)
 
 
-async def starting_model(config: Config, sandboxes: SandboxPool, tell: Tell) -> LoadedModel:
-    """The model with its tokenizer, made on first use."""
-    lora = None
-    if config.model.kind == "pretrained" and config.model.lora_rank:
-        lora = LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
+async def open_engine(config: Config, sandboxes: SandboxPool) -> Engine:
+    """The engine that the configuration chooses, around the model that the run starts from."""
+    return ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes))
+
+
+async def starting_model(config: Config, sandboxes: SandboxPool) -> str:
+    """The folder or name of the model that a run starts from; a warm start is made on first use and cached."""
     if config.model.kind == "pretrained" and not config.model.demonstrations:
-        found = _loaded(config.model.name, lora is not None)
-        return LoadedModel(found.name, found.model, found.tokenizer, lora)
+        return config.model.name
     folder = cached_start(config)
     if not intact(folder):
         # Before a sandbox is used: the model may not be there.
-        base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, lora is not None)
-        demonstrations = await _demonstrations(config, sandboxes, tell)
+        base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, _lora(config) is not None)
+        demonstrations = await _demonstrations(config, sandboxes)
         stop = Event()
         try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
-            await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, tell, stop)
+            await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, stop)
         finally:
             stop.set()
-    found = _loaded(str(folder), lora is not None)
-    return LoadedModel(config.model.kind, found.model, found.tokenizer, lora)
+    return str(folder)
 
 
 def cached_start(config: Config) -> Path:
@@ -66,24 +73,50 @@ def cached_start(config: Config) -> Path:
     return cache_root() / "starts" / _key(config)
 
 
-def build_engine(config: Config, loaded: LoadedModel) -> LocalEngine:
-    """The embedded engine around a loaded model."""
+def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEngine:
+    """The engine of this process around a model by folder or name."""
+    lora = _lora(config)
+    loaded = _loaded(model, lora is not None)
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
     with _as_a_message():
+        chat = None if config.agent.kind == "shell" else model_format(config, loaded.tokenizer)
         return LocalEngine(
             loaded.model,
             loaded.tokenizer,
-            lora=loaded.lora,
+            lora=lora,
             precision=config.optimizer.precision,
-            token_budget=config.policy.token_budget,
-            batch_rows=config.policy.batch_rows,
-            cache_bytes=int(config.policy.cache_gib * 2**30),
+            token_budget=chosen.token_budget,
+            batch_rows=chosen.batch_rows,
+            cache_bytes=int(chosen.cache_gib * 2**30),
             context_length=window,
-            end_ids=ChatFormat(loaded.tokenizer).end_ids,
-            gradient_checkpointing=config.policy.gradient_checkpointing,
-            device=config.policy.device,
+            end_ids=ChatFormat(loaded.tokenizer).end_ids if chat is None else chat.stop_ids,
+            chat_format=chat,
+            gradient_checkpointing=chosen.gradient_checkpointing,
+            device=chosen.device,
             seed=config.train.seed,
         )
+
+
+def model_format(config: Config, tokenizer: Any) -> Format:
+    """The format of the model's conversations; a notice where its template lacks tools."""
+    chosen = config.model if isinstance(config.model, PretrainedModel) else PretrainedModel(format="generic")
+    chat = choose_format(tokenizer, chosen.format, chosen.template_options)
+    if notice := getattr(chat, "notice", ""):
+        log.info("%s", notice)
+    return chat
+
+
+ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
+    "embedded": embedded_engine,
+    "import": lambda chosen, config, model: imported("policy", chosen, model=model, config=config),
+}
+"""By `policy.kind`; each is given its section, the whole configuration, and the model by folder or name."""
+
+
+def _lora(config: Config) -> LoraSpec | None:
+    if config.model.kind == "pretrained" and config.model.lora_rank:
+        return LoraSpec(config.model.lora_rank, 2 * config.model.lora_rank)
+    return None
 
 
 def _loaded(name: str, lora: bool) -> LoadedModel:
@@ -105,7 +138,7 @@ def _as_a_message() -> Iterator[None]:
         ) from None
 
 
-async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) -> list[Demonstration]:
+async def _demonstrations(config: Config, sandboxes: SandboxPool) -> list[Demonstration]:
     if not isinstance(config.tasks, WorldTasks):
         raise AriseError(
             "config",
@@ -114,7 +147,7 @@ async def _demonstrations(config: Config, sandboxes: SandboxPool, tell: Tell) ->
             "nothing was started",
             "set model.kind = 'pretrained' with demonstrations = 0 for tasks of your own",
         )
-    tell(f"warm start: running {config.model.demonstrations} demonstrations in sandboxes")
+    log.info("warm start: running %d demonstrations in sandboxes", config.model.demonstrations)
     return await demonstrate(
         config.tasks,
         config.model.demonstrations,
@@ -130,7 +163,6 @@ def _clone_into(
     config: Config,
     base: LoadedModel | None,
     demonstrations: Sequence[Demonstration],
-    tell: Tell,
     stop: Event,
 ) -> None:
     """Clone demonstrations into `base`, or into a small model made for them, until `stop` is set."""
@@ -142,11 +174,11 @@ def _clone_into(
         assert base is not None
         loaded, spec = base, PRETRAINED_CLONING
         model = with_adapters(loaded.model, LoraSpec(), 0) if config.model.lora_rank else loaded.model
-    chat = ChatFormat(loaded.tokenizer)
+    write = _row_writer(config, loaded.tokenizer)
 
     def rows_of(epoch: int) -> list[Tokens]:
         random = np.random.default_rng([epoch, 88])
-        return [demonstration_row(chat, demonstration, random) for demonstration in demonstrations]
+        return [write(demonstration, random) for demonstration in demonstrations]
 
     spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
     told = 0
@@ -157,11 +189,40 @@ def _clone_into(
             raise InterruptedError("nobody waits for this start any more")
         if done * 10 // updates > told:
             told = done * 10 // updates
-            tell(f"warm start: cloning {10 * told} %, loss {loss:.2f}")
+            log.info("warm start: cloning %d %%, loss %.2f", 10 * told, loss)
 
     clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
     save(model, loaded.tokenizer, folder)
+
+
+def _row_writer(config: Config, tokenizer: Any) -> Callable[[Demonstration, np.random.Generator], Tokens]:
+    """How a demonstration is written for the agent of this run."""
+    if isinstance(config.agent, ToolAgentConfig):
+        return partial(tool_demonstration_row, model_format(config, tokenizer), config.agent)
+    return partial(demonstration_row, ChatFormat(tokenizer))
+
+
+def tool_demonstration_row(
+    chat: Format, agent: ToolAgentConfig, demonstration: Demonstration, random: np.random.Generator
+) -> Tokens:
+    """A demonstration as calls of `bash`, as the token record that the tool agent would have left."""
+    system = with_guidance(agent.system_prompt, guidance(asked_given_shown(demonstration.habits, random), random))
+    tools = [SPECS[name] for name in agent.tools]
+    ids = chat.prompt([Message("system", system), Message("user", demonstration.instruction)], tools)
+    generated = [False] * len(ids)
+    for number, (answer, observation) in enumerate(demonstration.turns):
+        command = parse_command(answer)
+        call = FunctionCall(f"call{number:05d}", "bash", {"command": command or ""})
+        done = command in (None, SUBMIT)
+        said = chat.answer(Message("assistant", "Done.") if done else Message("assistant", calls=(call,)), tools)
+        ids, generated = [*ids, *said], [*generated, *[True] * len(said)]
+        if done:
+            break
+        longer = chat.extend(ids, [Message("tool", observation, call_id=call.id, name="bash")], tools)
+        assert longer is not None, "a format continues what it wrote itself"
+        ids, generated = longer, [*generated, *[False] * (len(longer) - len(ids))]
+    return _as_tokens(ids, generated)
 
 
 def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:
@@ -176,6 +237,10 @@ def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np
         if number < len(demonstration.turns):
             ids = chat.extend(ids, observation)
             generated += [False] * (len(ids) - len(generated))
+    return _as_tokens(ids, generated)
+
+
+def _as_tokens(ids: Sequence[int], generated: Sequence[bool]) -> Tokens:
     return Tokens(
         np.array(ids, dtype=np.int64),
         np.array(generated, dtype=np.bool_),
@@ -191,6 +256,9 @@ def _texts(demonstration: Demonstration) -> list[str]:
 def _key(config: Config) -> str:
     """Everything the start depends on, as a name."""
     world = config.tasks.model_dump(exclude={"train_tasks", "eval_tasks"})
-    agent = config.agent.model_dump(include={"max_turns", "observation_chars"})
-    facts = {"recipe": RECIPE, "model": config.model.model_dump(), "world": world, "agent": agent, "system": SYSTEM}
+    shared, own = {"max_turns", "observation_chars"}, {"kind", "system_prompt", "tools"}
+    tools = isinstance(config.agent, ToolAgentConfig)
+    agent = config.agent.model_dump(mode="json", include=shared | own if tools else shared)
+    model = config.model.model_dump(exclude=None if tools else {"format", "template_options"})
+    facts = {"recipe": RECIPE, "model": model, "world": world, "agent": agent, "system": SYSTEM}
     return blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -9,7 +9,7 @@ import numpy as np
 from arise.config import AgentConfig, WorldTasks
 from arise.ports import Sandbox
 from arise.rollouts.collect import Collector
-from arise.rollouts.shell_agent import SUBMIT, observe
+from arise.rollouts.commands import SUBMIT, observe
 from arise.rollouts.time_limit import UP
 from arise.types import Rollout, ShownSkill, StopReason, Task, ToolCall, Trajectory, Turn
 from arise.world.demonstrations import Seen, demonstration

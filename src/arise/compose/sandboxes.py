@@ -1,14 +1,19 @@
 """The sandboxes of a run: as many as it needs, blind to runs, tasks and ARISE itself, with the limits it asks for."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
+from arise.config.records import ImportedSandbox, SandboxConfig
 from arise.errors import AriseError, Exit
+from arise.ports import SandboxPool, VerifierPool
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
-from arise.sandbox import SandboxUnavailable, bubblewrap_capabilities, missing_limits
+from arise.sandbox import BubblewrapVerifierPool, SandboxUnavailable, bubblewrap_capabilities, missing_limits
 from arise.sandbox.cgroup import find_cgroups
 from arise.sandbox.choose import ChosenPool, Kind, capabilities
 from arise.types import Place, SandboxCapabilities
@@ -19,22 +24,62 @@ ENFORCE = (
 )
 
 
+log = logging.getLogger(__name__)
+
+
 @asynccontextmanager
-async def open_sandboxes(
-    config: Config, folder: Path, tell: Callable[[str], None]
-) -> AsyncIterator[tuple[ChosenPool, Verifier]]:
-    """Open sandboxes for as many attempts as run together, and the verifier's own; say which limits are missing."""
+async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
+    """Start a pool that is an async context manager, and close any."""
+    if isinstance(pool, AbstractAsyncContextManager):
+        async with pool:
+            yield pool
+        return
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+Pools = tuple[SandboxPool, VerifierPool]
+"""Sandboxes of agents, and of tests."""
+
+
+@asynccontextmanager
+async def _on_this_machine(chosen: SandboxConfig, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:
+    tests = min(8, size)
+    async with ChosenPool(chosen.kind, size, tests, hidden, chosen.pull, log.info, chosen.network) as both:
+        yield both, both
+
+
+@asynccontextmanager
+async def _of_your_own(chosen: ImportedSandbox, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:
+    """What sandboxes of your own leave is tested in bubblewrap."""
+    own: SandboxPool = imported("sandbox", chosen, size=size, hidden=hidden)
+    async with _started(own) as pool, BubblewrapVerifierPool(min(8, size), hidden=hidden) as tests:
+        yield pool, tests
+
+
+SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], AbstractAsyncContextManager[Pools]]] = {
+    "auto": _on_this_machine,
+    "import": _of_your_own,
+}
+"""By the section's own kind; each is given its section, how many sandboxes are open at once, and the paths to hide."""
+
+
+@asynccontextmanager
+async def open_sandboxes(config: Config, folder: Path) -> AsyncIterator[tuple[SandboxPool, Verifier]]:
+    """Open sandboxes for as many attempts as run together, and the verifier's own; log which limits are missing."""
     require_limits(config)
     batches = 1 + config.train.max_staleness
     ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
     hidden = tuple(map(str, private_paths(config, folder)))
     try:
-        given = config.sandbox
-        async with ChosenPool(given.kind, ready, min(8, ready), hidden, given.pull, tell, given.network) as sandboxes:
-            verifier = Verifier(sandboxes)
+        section = type(config.sandbox).model_fields["kind"].default
+        async with SANDBOXES[section](config.sandbox, ready, hidden) as (sandboxes, tests):
+            verifier = Verifier(tests)
             require_limits(config, verifier.notes)
             for note in verifier.notes:
-                tell(f"limit not enforced by the kernel: {note}")
+                log.warning("limit not enforced by the kernel: %s", note)
             yield sandboxes, verifier
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
@@ -42,7 +87,8 @@ async def open_sandboxes(
 
 def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
     """What the sandboxes of a run offer a place, known before any is opened."""
-    return offers(config.sandbox.kind)
+    chosen = config.sandbox
+    return offers("bubblewrap" if isinstance(chosen, ImportedSandbox) else chosen.kind)
 
 
 def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:

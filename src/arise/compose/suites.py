@@ -12,7 +12,7 @@ from arise.compose.sandboxes import capabilities_of
 from arise.config import Config
 from arise.errors import AriseError, Exit
 from arise.evaluation.suite import SuiteScore, score_trials
-from arise.observe.terminal import Display
+from arise.observe.messages import shown_by
 from arise.report.exports.harbor_job import Job, now
 from arise.rollouts.collect import Collector
 from arise.run.configuration import run_config
@@ -79,14 +79,14 @@ def evaluate_suite(
         model = policy.endpoint.model if policy.endpoint else str(getattr(config.model, "name", config.model.kind))
         job = Job(store.folder / "jobs" / wanted.label, wanted.label, model, wanted.attempts)
         job.start(wanted.suite, len(tasks))
-        async with candidate(config, store, Display(write, config.train.iterations), policy) as found:
+        async with candidate(config, store, policy) as found:
             trials = await _trials(job, found.evaluator.collector, tasks)
         score = score_trials(wanted.label, trials)
         job.end(score.facts())
         return score
 
-    with closing(RunStore.open(folder, lock)) as store:
-        config = run_config(folder, store.query)[0]
+    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+        config = run_config(folder, store)[0]
         tasks = suite_tasks(wanted.suite, config, wanted.ignore, write)[: wanted.tasks]
         return asyncio.run(whole(config, store, tasks))
 

@@ -3,42 +3,50 @@
 import asyncio
 import errno
 import json
+import logging
 import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import tomli_w
 from rich.console import Console
 
 from arise.compose.build import OpenStore, RunContext, open_run, require_sound
+from arise.compose.endings import interrupted, out_of_memory
+from arise.compose.imports import check_imports
 from arise.config import Config
 from arise.config.base import Section
 from arise.config.file import load_config
 from arise.config.llm import ModelJudge
 from arise.engines.faults import EngineFault
 from arise.errors import AriseError, Exit
-from arise.evaluation.internalisation import behaviours, facts, table
-from arise.evaluation.labels import on_the_way
-from arise.evaluation.score import Evaluation
 from arise.observe.live import LiveDisplay
+from arise.observe.messages import shown_by
+from arise.observe.summary import Summary
 from arise.observe.terminal import Display, JsonDisplay
 from arise.run.configuration import record, recorded, run_config
+from arise.run.facts.score import Evaluation
+from arise.run.facts.story import run_facts
 from arise.run.folder import CONFIG_FILE, RunLock, unwritable
-from arise.run.reader import RunReader
+from arise.run.labels import on_the_way
 from arise.run.store import RunStore
 from arise.train import train
+
+log = logging.getLogger(__name__)
 
 Write = Callable[[str], None]
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 
 
-def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bool) -> None:
-    """A new run in an empty folder."""
+def start(
+    config: Config, folder: Path, lock: RunLock, write: Write, as_json: bool = False, live: bool = True
+) -> dict[str, Any]:
+    """Train in an empty folder; returns the facts that sum the run up."""
     if (folder / CONFIG_FILE).exists():
         lock.release()
         raise AriseError(
@@ -57,12 +65,12 @@ def start(config: Config, folder: Path, lock: RunLock, write: Write, as_json: bo
         with closing(RunStore.open(folder, lock)) as store:
             with store.writing():
                 _write_config(folder, config)
-            record(config, store.query, store.note)
+            record(config, store, store.note)
             yield store
 
     try:
         require_sound(config)
-        _drive(config, folder, opened, write, as_json)
+        return _drive(config, folder, opened, write, as_json, live)
     finally:
         if not checked:
             lock.withdraw()
@@ -72,27 +80,30 @@ def resume(
     folder: Path,
     lock: RunLock,
     write: Write,
-    as_json: bool,
+    as_json: bool = False,
     add_budget: float = 0.0,
     allow_judges: Sequence[str] = (),
     allow_changes: Sequence[str] = (),
-) -> None:
+    live: bool = True,
+) -> dict[str, Any]:
     """Continue a run exactly where it was committed; what is granted now stays granted.
 
     An edit of the configuration that would change the run must be asked for by name, and is kept in its record.
     """
     config = granted(load_config(folder / CONFIG_FILE), add_budget, allow_judges)
     with closing(RunStore.open(folder, lock)) as store:
-        tell = (JsonDisplay if as_json else Display)(write, config.train.iterations).tell
-        if not recorded(store.query):
-            tell(f"no record of this run's configuration exists: {CONFIG_FILE} is taken as it is and recorded now")
-        for change in run_config(folder, store.query, allow_changes)[1]:
-            tell(f"changed: {change}")
+        check_imports(config)
+        before = (JsonDisplay if as_json else Display)(write, config.train.iterations)
+        with shown_by(before.tell):
+            if not recorded(store):
+                log.info("no record of this run's configuration exists: %s is recorded as it is now", CONFIG_FILE)
+            for change in run_config(folder, store, allow_changes)[1]:
+                log.info("changed: %s", change)
         if add_budget or allow_judges:
             with store.writing():
                 _write_config(folder, config)
-        record(config, store.query, store.note)
-        _drive(config, folder, lambda: nullcontext(store), write, as_json)
+        record(config, store, store.note)
+        return _drive(config, folder, lambda: nullcontext(store), write, as_json, live)
 
 
 def granted(config: Config, add_budget: float, allow_judges: Sequence[str]) -> Config:
@@ -124,44 +135,47 @@ def _write_config(folder: Path, config: Config) -> None:
     draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
 
 
-def _drive(config: Config, folder: Path, opened: OpenStore, write: Write, as_json: bool) -> None:
-    """Evaluate, train, evaluate, sum up; on a terminal with the live screen."""
+def _drive(config: Config, folder: Path, opened: OpenStore, write: Write, as_json: bool, live: bool) -> dict[str, Any]:
+    """Evaluate, train, evaluate, sum up; on a terminal with the live screen, unless `live` is off."""
     console = Console()
     iterations = config.train.iterations
     if as_json:
-        write(json.dumps({"summary": _run(config, folder, opened, JsonDisplay(write, iterations))}))
-        return
-    if console.is_terminal:
+        summary = _run(config, folder, opened, JsonDisplay(write, iterations))
+        write(json.dumps({"summary": summary.as_json()}))
+        return summary.as_json()
+    if live and console.is_terminal:
         with LiveDisplay(console, config, folder) as display:
             summary = _run(config, folder, opened, display)
     else:
         summary = _run(config, folder, opened, Display(write, iterations))
-    write(_as_text(summary))
+    write(summary.as_text())
+    return summary.as_json()
 
 
-def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> dict[str, Any]:
-    """The whole run; gives the facts that sum it up."""
+def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> Summary:
+    """Run everything and return its summary."""
 
-    async def whole() -> dict[str, Any]:
+    async def whole() -> Summary:
         task = asyncio.current_task()
         assert task is not None
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, task.cancel)
+        if current_thread() is main_thread():
+            for name in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(name, task.cancel)
         began = time.perf_counter()
         async with open_run(config, folder, opened, display) as place:
             before = await _evaluated(place, "before")
-            display.tell(before.line())
-            await _train(place, display)
+            log.info("%s", before.line())
+            await _train(place)
             after = await _evaluated(place, "after")
             before = await place.judge_again("before")
-            display.tell(after.line())
+            log.info("%s", after.line())
             return _summary(place, before, after, display, time.perf_counter() - began)
 
     try:
-        return asyncio.run(whole())
+        with shown_by(display.tell):
+            return asyncio.run(whole())
     except asyncio.CancelledError:
-        raise _interrupted(folder) from None
+        raise interrupted(folder) from None
     except EngineFault as fault:
         raise AriseError(
             "numeric",
@@ -171,7 +185,7 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> d
             "start a new run with a lower optimizer.learning_rate, or in fp32",
         ) from None
     except RuntimeError as error:
-        raise _out_of_memory(folder, error) or error from None
+        raise out_of_memory(folder, error) or error from None
     except OSError as error:
         if error.errno not in FULL:
             raise
@@ -180,44 +194,14 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> d
         raise unwritable(folder, error) from error
 
 
-def _interrupted(folder: Path) -> AriseError:
-    if not (folder / CONFIG_FILE).exists():
-        return AriseError(
-            "interrupted", Exit.INTERRUPTED, "stopped by you", "no run was started", "the same command starts it"
-        )
-    return AriseError(
-        "interrupted",
-        Exit.INTERRUPTED,
-        f"stopped by you in {folder}",
-        "the last committed iteration and every finished group are kept",
-        f"arise resume {folder}",
-    )
-
-
-def _out_of_memory(folder: Path, error: RuntimeError) -> AriseError | None:
-    """The message for memory that ran out; torch has no class of its own for that of the CPU."""
-    if "allocate memory" not in str(error) and "out of memory" not in str(error):
-        return None
-    return AriseError(
-        "memory",
-        Exit.ENGINE,
-        f"memory ran out: {str(error).splitlines()[0]}",
-        "the run has ended; every committed iteration is kept",
-        f"free memory and arise resume {folder}, or start anew with a lower policy.token_budget (updates) or "
-        "policy.batch_rows (sampling)",
-    )
-
-
-async def _train(place: RunContext, display: Display) -> None:
-    """Algorithm 1, in stretches that end where `evaluation.every` asks for a point of the learning curve."""
-    config = place.run.config
-    last, every = config.train.iterations, config.evaluation.every
-    for stop in range(every, last, every) if every else ():
-        if place.state.iteration <= stop:
-            until = config.model_copy(update={"train": config.train.model_copy(update={"iterations": stop})})
-            await train(replace(place.run, config=until), place.state)
-            point = await _evaluated(place, on_the_way(stop), config.evaluation.attempts_on_the_way)
-            display.tell(point.line())
+async def _train(place: RunContext) -> None:
+    """Algorithm 1 to its end, with an evaluation wherever one is scheduled."""
+    evaluation = place.run.config.evaluation
+    for point in evaluation.points(place.run.config.train.iterations):
+        if place.state.iteration <= point:
+            await train(place.run, place.state, until=point)
+            found = await _evaluated(place, on_the_way(point), evaluation.attempts_on_the_way)
+            log.info("%s", found.line())
     await train(place.run, place.state)
 
 
@@ -232,62 +216,24 @@ async def _evaluated(place: RunContext, label: str, attempts: int | None = None)
     return await place.evaluate(label, attempts=attempts)
 
 
-def _summary(
-    place: RunContext, before: Evaluation, after: Evaluation, display: Display, seconds: float
-) -> dict[str, Any]:
-    """What a person wants to know at the end."""
-    query = place.run.store.query
-    all_fail = [row[0] for row in query("SELECT json_extract(metrics, '$.all_fail') FROM iterations ORDER BY k")]
+def _summary(place: RunContext, before: Evaluation, after: Evaluation, display: Display, seconds: float) -> Summary:
+    """Read the finished run back from its store."""
+    store, aside = place.run.store, place.state.set_aside
+    all_fail = [iteration.metrics["all_fail"] for iteration in store.iterations()]
     tenth = max(1, len(all_fail) // 10)
-    with RunReader.open(place.run.store.folder) as reader:
-        stuck = {pair.rubric.id: pair.rubric.criteria_text for pair in reader.pairs() if pair.standing.stuck}
-    aside = place.state.set_aside
-    return {
-        "run": str(place.run.store.folder),
-        "before": before.facts(),
-        "after": after.facts(),
-        "events": dict(query("SELECT kind, COUNT(*) FROM events GROUP BY kind")),
-        "pool": len(place.state.pool),
-        "stuck": stuck,
-        "set_aside": {task: aside.faulty[task].in_a_row for task in aside.away(place.state.iteration)},
-        "behaviours": [facts(behaviour) for behaviour in behaviours(query)],
-        "all_fail": [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
-        "trust": display.trust.summary(place.run.store) if display.trust else [],
-        "seconds": seconds,
-        "parts": dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
-    }
-
-
-def _as_text(summary: dict[str, Any]) -> str:
-    """The facts as lines, and the next commands to type."""
-    kinds, total = summary["events"], sum(summary["parts"].values()) or 1.0
-    parts = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in summary["parts"].items())
-    scores = [_score(summary[label]) for label in ("before", "after")]
-    first, last = summary["all_fail"]
-    lines = [
-        "",
-        "held-out pass rate, no skills shown",
-        f"  before {scores[0]}",
-        f"  after  {scores[1]}",
-        f"rubrics: {kinds.get('born', 0)} born, {kinds.get('retire', 0)} retired, {kinds.get('reopen', 0)} came back, "
-        f"{summary['pool']} in the pool; skills: {kinds.get('activate', 0)} shown, {kinds.get('hide', 0)} hidden, "
-        f"{kinds.get('refine', 0)} refined, {len(summary['stuck'])} stuck",
-        *(f"stuck, refined without effect: {name} {words}" for name, words in summary["stuck"].items()),
-        *table(summary["behaviours"]),
-        f"all-fail groups an iteration: {first:.1f} first, {last:.1f} last",
-        *(f"set aside: {task}, {lost} groups lost in a row" for task, lost in summary["set_aside"].items()),
-        *summary["trust"],
-        f"time: {summary['seconds']:.0f} s; of an iteration: {parts}",
-        f"next: arise view {summary['run']}   arise pool ls {summary['run']}   arise sampler why {summary['run']} 1",
-    ]
-    return "\n".join(lines)
-
-
-def _score(facts: dict[str, Any]) -> str:
-    if facts["rate"] is None:
-        return "unknown: infrastructure ended every attempt"
-    low, high = facts["interval"]
-    return f"{facts['rate']:5.1f} %  (95 % {low:.1f}-{high:.1f})"
+    return Summary(
+        str(store.folder),
+        run_facts(store),
+        before,
+        after,
+        store.event_counts(),
+        len(place.state.pool),
+        {task: aside.faulty[task].in_a_row for task in aside.away(place.state.iteration)},
+        [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
+        display.trust.summary(store) if display.trust else [],
+        seconds,
+        dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
+    )
 
 
 def _mean(values: list[float]) -> float:

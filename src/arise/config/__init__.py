@@ -1,14 +1,16 @@
 """Every setting of a run, with the paper's value as its default. `file` loads TOML; everything else is pure data."""
 
+from arise.config.agent import AgentConfig, ToolAgentConfig
+from arise.config.engine import PolicyConfig
+from arise.config.imported import Imported
 from arise.config.schema import (
-    AgentConfig,
     Config,
     HarborTasks,
     LossConfig,
     NoJudging,
     OfflineJudging,
+    OfflineReflection,
     OptimizerConfig,
-    PolicyConfig,
     PoolCriteria,
     PretrainedModel,
     SamplingConfig,
@@ -23,9 +25,11 @@ __all__ = [
     "AgentConfig",
     "Config",
     "HarborTasks",
+    "Imported",
     "LossConfig",
     "NoJudging",
     "OfflineJudging",
+    "OfflineReflection",
     "OptimizerConfig",
     "PolicyConfig",
     "PoolCriteria",
@@ -34,6 +38,7 @@ __all__ = [
     "SeparateCredit",
     "SkillGuidance",
     "SmallModel",
+    "ToolAgentConfig",
     "TrainConfig",
     "WorldTasks",
 ]

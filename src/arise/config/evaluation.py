@@ -1,4 +1,4 @@
-"""Knobs of held-out evaluation."""
+"""Settings of held-out evaluation."""
 
 from typing import Annotated
 
@@ -18,3 +18,7 @@ class EvaluationConfig(Section):
     attempts_on_the_way: Count = 1
     temperature: Positive = 0.6
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95
+
+    def points(self, iterations: int) -> range:
+        """The iterations after which a run of so many iterations is evaluated on its way."""
+        return range(self.every, iterations, self.every) if self.every else range(0)

@@ -18,7 +18,7 @@ from arise.config.base import LengthAdjustment
 from arise.text.secrets import found
 
 LASTING = {"credit": tuple(LengthAdjustment.model_fields)}
-"""Keys that every kind of a section has and that say the same in each, so another kind leaves them as they are."""
+"""Keys with the same meaning in several kinds of a section: a change of kind keeps them where the new kind has them."""
 
 
 class ConfigError(ValueError):
@@ -79,7 +79,10 @@ def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any
         if isinstance(below, dict) and isinstance(value, dict) and _kind(key, below) == _kind(key, value, below):
             result[key] = merged(below, value)
         elif isinstance(below, dict) and isinstance(value, dict):
-            result[key] = {name: below[name] for name in LASTING.get(key, ()) if name in below} | value
+            known = getattr(_variants(key).get(str(_kind(key, value))), "model_fields", LASTING.get(key, ()))
+            result[key] = {
+                name: below[name] for name in LASTING.get(key, ()) if name in below and name in known
+            } | value
         else:
             result[key] = value
     return result
@@ -126,6 +129,8 @@ def _describe(details: Mapping[str, Any], places: Mapping[str, str]) -> str:
     location = [str(part) for part in details["loc"]]
     # A union adds the chosen kind to the path of what lies inside it.
     path = [part for n, part in enumerate(location) if not (n == 1 and part in _variants(location[0]))]
+    if path[:2] == ["trackers", "use"]:
+        path = path[:3] + path[4:]
     key = ".".join(path)
     place = f" ({places[key]})" if key in places else ""
     if details["type"] == "extra_forbidden":

@@ -1,10 +1,11 @@
-"""Knobs of what a run keeps, where its numbers are mirrored, and what it asks of the machine."""
+"""What a run keeps, where its numbers are mirrored, and what it asks of the machine."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from arise.config.base import Count, Section
+from arise.config.imported import Imported
 
 
 class StorageConfig(Section):
@@ -23,16 +24,37 @@ class StorageConfig(Section):
 TrackerName = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 
 
+def _tracker_form(tracker: object) -> str:
+    return "name" if isinstance(tracker, str) else "import"
+
+
+class ImportedTracker(Imported):
+    """A tracker of your own."""
+
+
+TrackerChoice = Annotated[
+    Annotated[TrackerName, Tag("name")] | Annotated[ImportedTracker, Tag("import")], Discriminator(_tracker_form)
+]
+
+
 class TrackersConfig(Section):
     """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
 
-    use: list[TrackerName] = Field(default_factory=list)
+    use: list[TrackerChoice] = Field(default_factory=list)
+    """Names, and trackers of your own as `{kind = "import", path = "package.module:Class", options = {}}`."""
     project: str = "arise"
     online: bool = False
 
 
-class SandboxConfig(Section):
-    """What a run asks of its sandboxes; with `require_limits` it refuses a machine that cannot enforce them all."""
+class SandboxLimits(Section):
+    """What a run asks of its sandboxes, whatever their kind."""
+
+    require_limits: bool = False
+    """Refuse a machine whose kernel does not enforce every limit of a sandbox."""
+
+
+class SandboxConfig(SandboxLimits):
+    """Sandboxes on this machine."""
 
     kind: Literal["auto", "bubblewrap", "overlay", "podman", "docker"] = "auto"
     """`auto` takes the lightest that gives a task all it asks for: bubblewrap, else `overlay` (its image built by a
@@ -41,4 +63,10 @@ class SandboxConfig(Section):
     """When images that tasks name are fetched from a registry."""
     network: Literal["none", "public"] = "none"
     """The network of tasks with an image that do not say which they need; Harbor itself gives them the public one."""
-    require_limits: bool = False
+
+
+class ImportedSandbox(SandboxLimits, Imported):
+    """Sandboxes of your own for the agent's commands."""
+
+
+SandboxChoice = Annotated[SandboxConfig | ImportedSandbox, Field(discriminator="kind")]

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from arise.config.base import Count, Fraction, Section
+from arise.config.imported import Imported
 
 
 class TaskSampling(Section):
@@ -38,3 +39,7 @@ class VadeSampling(TaskSampling):
     kind: Literal["vade"] = "vade"
     observed_decay: Fraction = 0.2
     unobserved_decay: Fraction = 0.999
+
+
+class ImportedSampler(TaskSampling, Imported):
+    """A sampler of your own; its state is saved with every commit and restored on resume."""

@@ -1,19 +1,22 @@
-"""Every knob, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
+"""Every setting, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
 
-Must never read a file or the environment: `config_file` loads, this module only says what is valid.
+Must never read a file or the environment: `config.file` loads, this module only says what is valid.
 """
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
+from arise.config.agent import AgentChoice, ShellAgentConfig
 from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
 from arise.config.baselines import ElicitedCriteria, ResponseCredit, Scaffold
+from arise.config.engine import EngineChoice, PolicyConfig
 from arise.config.evaluation import EvaluationConfig
+from arise.config.imported import Imported
 from arise.config.llm import BudgetConfig, FakeJudging, ModelJudge, ModelReflector, SameAsJudge
 from arise.config.pool import EvidenceConfig, PoolConfig, WatchConfig
-from arise.config.records import SandboxConfig, StorageConfig, TrackersConfig
-from arise.config.sampler import CapabilitySampling, UniformSampling, VadeSampling
+from arise.config.records import SandboxChoice, SandboxConfig, StorageConfig, TrackersConfig
+from arise.config.sampler import CapabilitySampling, ImportedSampler, UniformSampling, VadeSampling
 from arise.config.tasks import TaskNeed
 
 
@@ -133,29 +136,11 @@ class PretrainedModel(Section):
     lora_rank: Annotated[int, Field(ge=0)] = 16
     demonstrations: Annotated[int, Field(ge=0)] = 0
     epochs: Count = 2
-
-
-class PolicyConfig(Section):
-    """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
-
-    An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
-    `cache_gib` for the turns that wait.
-    """
-
-    device: str = "cpu"
-    token_budget: Count = 16_384
-    batch_rows: Count = 64
-    cache_gib: Positive = 2.0
-    gradient_checkpointing: bool = False
-
-
-class AgentConfig(Section):
-    """Limits of one attempt with the built-in shell agent."""
-
-    max_turns: Count = 12
-    max_tokens: Count = 64
-    command_seconds: Positive = 10.0
-    observation_chars: Count = 400
+    format: str = "auto"
+    """How conversations are written: `auto` knows the model's family by its name, `generic` uses its chat template,
+    or the name of a family, such as `qwen3`, for a renamed or fine-tuned model of it."""
+    template_options: dict[str, JsonValue] = Field(default_factory=dict)
+    """Variables of the chat template, such as `{enable_thinking = false}`."""
 
 
 class OfflineJudging(Section):
@@ -164,6 +149,12 @@ class OfflineJudging(Section):
     kind: Literal["offline"] = "offline"
     flip_rate: Fraction = 0.0
     miss_rate: Fraction = 0.0
+
+
+class OfflineReflection(Section):
+    """The offline analyst as reflector, whoever judges."""
+
+    kind: Literal["offline"] = "offline"
 
 
 class NoJudging(Section):
@@ -185,14 +176,16 @@ class PoolCriteria(Section):
     kind: Literal["pool"] = "pool"
 
 
-SamplerChoice = Annotated[CapabilitySampling | UniformSampling | VadeSampling, Field(discriminator="kind")]
-CreditChoice = Annotated[SeparateCredit | ResponseCredit, Field(discriminator="kind")]
+SamplerChoice = Annotated[
+    CapabilitySampling | UniformSampling | VadeSampling | ImportedSampler, Field(discriminator="kind")
+]
+CreditChoice = Annotated[SeparateCredit | ResponseCredit | Imported, Field(discriminator="kind")]
 CriteriaChoice = Annotated[PoolCriteria | ElicitedCriteria, Field(discriminator="kind")]
 GuidanceChoice = Annotated[SkillGuidance | Scaffold, Field(discriminator="kind")]
 TasksChoice = Annotated[WorldTasks | HarborTasks, Field(discriminator="kind")]
 ModelChoice = Annotated[SmallModel | PretrainedModel, Field(discriminator="kind")]
-JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging, Field(discriminator="kind")]
-ReflectorChoice = Annotated[SameAsJudge | ModelReflector, Field(discriminator="kind")]
+JudgeChoice = Annotated[OfflineJudging | NoJudging | ModelJudge | FakeJudging | Imported, Field(discriminator="kind")]
+ReflectorChoice = Annotated[SameAsJudge | OfflineReflection | ModelReflector | Imported, Field(discriminator="kind")]
 
 
 class Config(Section):
@@ -214,9 +207,9 @@ class Config(Section):
     budget: BudgetConfig = BudgetConfig()
     tasks: TasksChoice = WorldTasks()
     model: ModelChoice = SmallModel()
-    policy: PolicyConfig = PolicyConfig()
-    agent: AgentConfig = AgentConfig()
-    sandbox: SandboxConfig = SandboxConfig()
+    policy: EngineChoice = PolicyConfig()
+    agent: AgentChoice = ShellAgentConfig()
+    sandbox: SandboxChoice = SandboxConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     storage: StorageConfig = StorageConfig()
     trackers: TrackersConfig = TrackersConfig()
@@ -239,14 +232,32 @@ class Config(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _rows_of_one_prompt(self) -> Self:
+        if isinstance(self.guidance, Scaffold) and not self.guidance.trained_with and self.agent.kind != "shell":
+            raise ValueError(
+                f"guidance.trained_with = false needs agent.kind = 'shell', not {self.agent.kind!r}: only its rows can "
+                "be rebuilt with the bare prompt"
+            )
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _default_kinds(cls, values: Any) -> Any:
-        """A section that sets a value without naming its kind changes the paper's variant."""
+        """A section that sets a value without naming its kind changes the default variant."""
         if not isinstance(values, dict):
             return values
-        defaults = {name: field.default for name, field in cls.model_fields.items() if hasattr(field.default, "kind")}
+        defaults = {
+            name: field.default.kind for name, field in cls.model_fields.items() if hasattr(field.default, "kind")
+        }
+        if _kind_of(values.get("model")) == "pretrained":  # the toy protocol of the embedded world is not for it
+            defaults["agent"] = "tools"
+            values = {"agent": {}} | values
         return {
-            name: {"kind": defaults[name].kind} | value if name in defaults and isinstance(value, dict) else value
+            name: {"kind": defaults[name]} | value if name in defaults and isinstance(value, dict) else value
             for name, value in values.items()
         }
+
+
+def _kind_of(section: Any) -> Any:
+    return section.get("kind") if isinstance(section, dict) else getattr(section, "kind", None)

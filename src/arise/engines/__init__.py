@@ -2,8 +2,8 @@
 
 import os
 
-# Read by MKL at its first product: without it, some processors choose a product's order of sums by a tensor's address.
+# MKL reads this at its first matmul. Without it, some CPUs choose the summation order by memory alignment.
 os.environ.setdefault("MKL_CBWR", "AUTO")
-# Read by oneDNN at its first kernel: some virtual machines report AMX and fault on its first instruction, which
-# torch's attention in half precision would use.
+# oneDNN reads this at its first kernel. Some virtual machines report AMX but fault on it, and half-precision attention
+# would use it.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")

@@ -1,5 +1,5 @@
-"""The one error of an engine that is nobody's bad input."""
+"""The error of an engine that cannot continue."""
 
 
 class EngineFault(RuntimeError):  # noqa: N818 - a fault, as in Rollout.fault
-    """The engine cannot go on; its last saved state is good."""
+    """The engine cannot continue; its last saved state is valid."""

@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all: written as a draft, synced, then renamed into place."""
+"""Atomic folders: written as a draft, synced, then renamed into place."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def draft_beside(path: Path) -> Path:
-    """An empty folder in which to prepare what will be called `path`."""
+    """Create an empty draft folder next to `path`."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -14,7 +14,7 @@ def draft_beside(path: Path) -> Path:
 
 
 def swap_in(draft: Path, path: Path) -> None:
-    """Give a finished draft its name once all of it is on disk; what had the name before is removed only afterwards."""
+    """Rename a finished draft into place once it is on disk; the previous folder is removed afterwards."""
     for written in (*draft.rglob("*"), draft):
         sync(written)
     old = path.with_name(f".{path.name}.{os.getpid()}.old")
@@ -27,7 +27,7 @@ def swap_in(draft: Path, path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or folder is on disk."""
+    """Fsync a file or folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,1 +1,1 @@
-"""How good an agent is: attempts, pass rates, their spread."""
+"""Evaluation: attempts, pass rates and their spread, guidance, retention."""

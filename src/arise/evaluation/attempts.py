@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from arise.errors import AriseError, Exit
-from arise.evaluation.labels import belongs_to_the_run
-from arise.evaluation.score import Evaluation, score
 from arise.ports import Judge
 from arise.rollouts.collect import Collector
+from arise.run.facts.score import Evaluation, score
+from arise.run.labels import belongs_to_the_run
 from arise.run.store import RunStore
-from arise.types import Pair, Pool, Rollout, Task, TaskSpec
+from arise.types import Attempt, Pair, Pool, Rollout, Task, TaskSpec
 from arise.types.codec import from_json, to_json
 
 RAW_FOLDER = "evaluations"
@@ -35,19 +35,19 @@ class Evaluator:
 
     async def take(self, label: str, iteration: int) -> Evaluation:
         """Run and record N x M attempts: rows for the score, and a file with all that was said and done."""
-        records = await self._try(label, iteration, ())
-        found = await self.judge_again(label, records)
-        require_outcome(label, records)
+        attempts = await self._try(label, iteration, ())
+        found = await self.judge_again(label, attempts)
+        require_outcome(label, attempts)
         return found
 
-    async def take_guided(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[dict[str, Any]]:
+    async def take_guided(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[Attempt]:
         """The same attempts with skills in the prompt, judged and kept as a file: they are no evaluation."""
-        records = await self._judge(await self._try(label, iteration, shown))
-        write_raw(self.store.folder, label, records)
-        require_outcome(label, records)
-        return records
+        attempts = await self._judge(await self._try(label, iteration, shown))
+        write_raw(self.store.folder, label, attempts)
+        require_outcome(label, attempts)
+        return attempts
 
-    async def _try(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[dict[str, Any]]:
+    async def _try(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[Attempt]:
         tries = [(task, number) for task in self.tasks for number in range(self.attempts)]
         names = [f"eval/{label}/{task.task.id}/{number}" for task, number in tries]
         rollouts = await asyncio.gather(
@@ -55,70 +55,67 @@ class Evaluator:
         )
         leaks = self._leaked_bytes(rollouts)
         return [
-            _record(label, iteration, task.task, number, rollout, leak)
+            _attempt(label, iteration, task.task, number, rollout, leak)
             for (task, number), rollout, leak in zip(tries, rollouts, leaks, strict=True)
         ]
 
-    async def judge_again(self, label: str, records: Sequence[dict[str, Any]] | None = None) -> Evaluation:
+    async def judge_again(self, label: str, attempts: Sequence[Attempt] | None = None) -> Evaluation:
         """Judge recorded attempts by all rubrics that are known now; nothing is tried again."""
-        judged = await self._judge(records if records is not None else read_raw(self.store.folder, label))
+        judged = await self._judge(attempts if attempts is not None else read_raw(self.store.folder, label))
         write_raw(self.store.folder, label, judged)
-        self.store.save_attempts([_row(record) for record in judged])
-        return score(label, self.store.query)
+        self.store.save_attempts([_row(attempt) for attempt in judged])
+        return score(label, self.store)
 
-    async def _judge(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _judge(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         known = {task.task.id: task.task for task in self.tasks}
-        return await asyncio.gather(*(self._judged(known[record["task_id"]], record) for record in records))
+        return await asyncio.gather(*(self._judged(known[attempt.task_id], attempt) for attempt in attempts))
 
-    async def _judged(self, task: Task, record: dict[str, Any]) -> dict[str, Any]:
-        if self.judge is None or not self.rubrics.pairs or record["fault"]:
-            return record
-        judgment = await self.judge.judge(task, from_json(Rollout, record["rollout"]), self.rubrics)
-        return record | {"verdicts": {rubric_id: verdict.value for rubric_id, verdict in judgment.verdicts.items()}}
+    async def _judged(self, task: Task, attempt: Attempt) -> Attempt:
+        if self.judge is None or not self.rubrics.pairs or attempt.fault:
+            return attempt
+        judgment = await self.judge.judge(task, attempt.rollout, self.rubrics)
+        return replace(attempt, verdicts=judgment.verdicts)
 
     def _leaked_bytes(self, rollouts: Sequence[Rollout]) -> list[int]:
         """Bytes of evolved skills in each prompt; the proof is that these are 0."""
-        texts = [text for (text,) in self.store.query("SELECT text FROM skills") if text]
+        texts = self.store.skill_texts()
         return [sum(len(t.encode()) for t in texts if t in r.trajectory.system_prompt) for r in rollouts]
 
 
-def _record(label: str, iteration: int, task: Task, number: int, rollout: Rollout, leaked: int) -> dict[str, Any]:
-    """One attempt as JSON values, with everything but its tokens."""
-    bare = replace(rollout, trajectory=replace(rollout.trajectory, rows=()))
-    return {
-        "label": label,
-        "task_id": task.id,
-        "attempt": number,
-        "iteration": iteration,
-        "domain": task.domain,
-        "task_type": task.task_types[0] if task.task_types else "",
-        "success": rollout.success,
-        "reward": None if rollout.reward is None else float(rollout.reward),
-        "stop": rollout.trajectory.stop.value,
-        "fault": rollout.fault,
-        "skill_bytes": leaked,
-        "verdicts": {},
-        "rollout": to_json(bare),
-    }
+def _attempt(label: str, iteration: int, task: Task, number: int, rollout: Rollout, leaked: int) -> Attempt:
+    return Attempt(
+        label=label,
+        task_id=task.id,
+        attempt=number,
+        iteration=iteration,
+        domain=task.domain,
+        task_type=task.task_types[0] if task.task_types else "",
+        success=rollout.success,
+        reward=None if rollout.reward is None else float(rollout.reward),
+        stop=rollout.trajectory.stop,
+        fault=rollout.fault,
+        skill_bytes=leaked,
+        rollout=replace(rollout, trajectory=replace(rollout.trajectory, rows=())),
+    )
 
 
-def _row(record: dict[str, Any]) -> tuple[Any, ...]:
+def _row(attempt: Attempt) -> tuple[Any, ...]:
     """The attempt as a row of the store."""
-    success = None if record["success"] is None else int(record["success"])
-    names = ("label", "task_id", "attempt", "iteration", "domain", "task_type")
-    tail = (success, record["reward"], record["stop"], record["fault"], record["skill_bytes"])
-    return (*(record[name] for name in names), *tail, json.dumps(record["verdicts"]))
+    head = attempt.label, attempt.task_id, attempt.attempt, attempt.iteration, attempt.domain, attempt.task_type
+    success = None if attempt.success is None else int(attempt.success)
+    tail = attempt.reward, attempt.stop.value, attempt.fault, attempt.skill_bytes
+    return (*head, success, *tail, json.dumps(to_json(attempt.verdicts)))
 
 
-def require_outcome(label: str, records: Sequence[dict[str, Any]]) -> None:
+def require_outcome(label: str, attempts: Sequence[Attempt]) -> None:
     """Refuse to go on when infrastructure ended every attempt: there is no score, and more attempts would end alike."""
-    faults = Counter(record["fault"] for record in records if record["success"] is None)
-    if not records or sum(faults.values()) < len(records):
+    faults = Counter(attempt.fault for attempt in attempts if attempt.success is None)
+    if not attempts or sum(faults.values()) < len(attempts):
         return
     raise AriseError(
         "evaluation",
         Exit.ENGINE,
-        f"{label!r} has no score: infrastructure ended all {len(records)} attempts, "
+        f"{label!r} has no score: infrastructure ended all {len(attempts)} attempts, "
         f"most often by: {faults.most_common(1)[0][0]}",
         "the lost attempts are on record; none of them counts as a failure of the policy",
         "mend the cause and give the same command again",
@@ -156,15 +153,18 @@ def raw_file(folder: Path, label: str) -> Path:
     return folder / RAW_FOLDER / f"{label}.jsonl"
 
 
-def write_raw(folder: Path, label: str, records: Sequence[dict[str, Any]]) -> None:
+def write_raw(folder: Path, label: str, attempts: Sequence[Attempt]) -> None:
     """Write the file whole or not at all."""
     path = raw_file(folder, label)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
-    draft.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="ascii")
+    draft.write_text("".join(json.dumps(to_json(attempt)) + "\n" for attempt in attempts), encoding="ascii")
     draft.replace(path)
 
 
-def read_raw(folder: Path, label: str) -> list[dict[str, Any]]:
+def read_raw(folder: Path, label: str) -> list[Attempt]:
     """The attempts that `write_raw` wrote."""
-    return [json.loads(line) for line in raw_file(folder, label).read_text(encoding="ascii").splitlines()]
+    return [
+        from_json(Attempt, json.loads(line))
+        for line in raw_file(folder, label).read_text(encoding="ascii").splitlines()
+    ]

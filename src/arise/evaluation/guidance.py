@@ -1,15 +1,18 @@
-"""What each skill does to its behaviour: the same tasks without any skill, with one at a time, and with all of them."""
+"""The effect of each skill: the same tasks without skills, with one skill at a time, and with all of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from arise.evaluation.attempts import Evaluator
-from arise.evaluation.metrics import difference_interval, wilson_interval
-from arise.evaluation.score import tallies
+from arise.method.intervals import difference_interval, wilson_interval
 from arise.method.pass_rate import pass_rate
 from arise.rollouts.guidance import left_out_text
-from arise.types import Pair, Tally, Verdict
+from arise.run.facts.verdicts import judged
+from arise.types import Attempt, Pair, Tally
+
+log = logging.getLogger(__name__)
 
 NONE, ALL = "none", "all"
 
@@ -27,33 +30,30 @@ class Arm:
     left_out: tuple[str, ...] = ()
 
 
-async def measure(
-    evaluator: Evaluator, pairs: Sequence[Pair], label: str, iteration: int, tell: Callable[[str], None]
-) -> dict[str, Arm]:
-    """An arm without guidance, one for each skill by its rubric's id, and one with all skills together."""
+async def measure(evaluator: Evaluator, pairs: Sequence[Pair], label: str, iteration: int) -> dict[str, Arm]:
+    """Run one arm without guidance, one per skill (by its rubric's id), and one with all skills."""
     shown: dict[str, Sequence[Pair]] = {NONE: (), **{pair.rubric.id: (pair,) for pair in pairs}, ALL: pairs}
     arms: dict[str, Arm] = {}
     for name, skills in shown.items():
         attempts = len(evaluator.tasks) * evaluator.attempts
-        tell(f"skills shown: {name} ({len(arms) + 1} of {len(shown)}, {attempts} attempts)")
+        log.info("skills shown: %s (%d of %d, %d attempts)", name, len(arms) + 1, len(shown), attempts)
         arms[name] = arm_of(await evaluator.take_guided(f"guidance/{label}/{name}", iteration, skills))
         if arms[name].left_out:
-            tell(left_out_text(arms[name].left_out))
+            log.info("%s", left_out_text(arms[name].left_out))
     return arms
 
 
-def arm_of(records: Sequence[Mapping[str, Any]]) -> Arm:
-    """The counts of judged attempts."""
-    outcomes = [record["success"] for record in records if record["success"] is not None]
-    verdicts = [item for record in records for item in record["verdicts"].items()]
-    applicable = [(name, verdict == Verdict.PASS) for name, verdict in verdicts if verdict != Verdict.NOT_APPLICABLE]
-    missed = [skill["rubric_id"] for record in records for skill in record["rollout"]["trajectory"]["left_out"]]
-    faults = len(records) - len(outcomes)
-    return Arm(Tally(sum(outcomes), len(outcomes)), faults, tallies(applicable), tuple(sorted(set(missed))))
+def arm_of(attempts: Sequence[Attempt]) -> Arm:
+    """Count judged attempts."""
+    outcomes = [attempt.success for attempt in attempts if attempt.success is not None]
+    behaviours = judged(attempt.verdicts for attempt in attempts)
+    missed = [skill.rubric_id for attempt in attempts for skill in attempt.rollout.trajectory.left_out]
+    faults = len(attempts) - len(outcomes)
+    return Arm(Tally(sum(outcomes), len(outcomes)), faults, behaviours, tuple(sorted(set(missed))))
 
 
 def report(pairs: Sequence[Pair], arms: Mapping[str, Arm]) -> dict[str, Any]:
-    """Every rate with its counts and 95 % interval in percent, as JSON values."""
+    """Return every rate with its counts and 95 % interval in percent, as JSON values."""
     rows = []
     for pair in pairs:
         name = pair.rubric.id

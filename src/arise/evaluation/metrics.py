@@ -1,13 +1,10 @@
 """Pass rates and their spread (App. "Metrics" and "Evaluation Stability"), from counts, never from rounded rates."""
 
 from collections.abc import Sequence
-from math import sqrt
 from statistics import mean, stdev
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from arise.types import Tally
 
 
 def pass_rate(success_NM: ArrayLike) -> float:
@@ -22,7 +19,7 @@ def pass_rate(success_NM: ArrayLike) -> float:
 
 
 def pooled_pass_rate(successes: int, attempts: int) -> float:
-    """The rate of Eq. 21 from counts, for attempts that are not a full rectangle."""
+    """Return the rate of Eq. 21 from counts, for an unequal number of attempts per task."""
     if attempts < 1 or not 0 <= successes <= attempts:
         raise ValueError(f"{successes} successes of {attempts} attempts is not a rate")
     return 100.0 * successes / attempts
@@ -38,23 +35,7 @@ def domain_pass_rates(success_NM: ArrayLike, domain_N: Sequence[str]) -> dict[st
 
 
 def mean_and_deviation(rates: Sequence[float]) -> tuple[float, float]:
-    """Mean and sample standard deviation over evaluation runs; one run has no deviation."""
+    """Return mean and sample standard deviation over evaluation runs; one run has no deviation."""
     if len(rates) < 2:
         raise ValueError(f"{len(rates)} run: a sample standard deviation needs at least two")
     return mean(rates), stdev(rates)
-
-
-def wilson_interval(successes: int, attempts: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """The Wilson score interval of a proportion, 95 % by default, as fractions."""
-    rate = pooled_pass_rate(successes, attempts) / 100.0
-    centre = rate + z * z / (2 * attempts)
-    half = z * sqrt(rate * (1.0 - rate) / attempts + z * z / (4 * attempts * attempts))
-    scale = 1.0 + z * z / attempts
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
-
-
-def difference_interval(first: Tally, second: Tally) -> tuple[float, float]:
-    """Newcombe's 95 % interval of the second proportion minus the first, from their Wilson intervals, as fractions."""
-    p, q = (tally.passes / tally.evaluations for tally in (first, second))
-    (p_low, p_high), (q_low, q_high) = wilson_interval(*first), wilson_interval(*second)
-    return q - p - sqrt((q - q_low) ** 2 + (p_high - p) ** 2), q - p + sqrt((q_high - q) ** 2 + (p - p_low) ** 2)

@@ -1,18 +1,18 @@
-"""Retired behaviours at later checkpoints: each on the tasks of the window that ended with its retirement, unguided.
+"""Retention: retired behaviours at later checkpoints, unguided, on the tasks of the window before retirement.
 
 The appendix "Behavioral Retention After Retirement"; rubric texts and the judge are those of the run.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arise.evaluation.score import Query
 from arise.method.pass_rate import pass_rate
-from arise.types import Pair, Pool, Rubric, Skill, Tally, Verdict
-from arise.types.codec import from_json
+from arise.run.facts.verdicts import judged
+from arise.run.queries import RunQueries
+from arise.text import numbers
+from arise.types import Pair, Pool, Rubric, Skill, Tally
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,21 @@ class Retired:
     returned: int | None = None
 
     def away_at(self, checkpoint: int) -> bool:
-        """Whether a checkpoint was trained without the behaviour's reward since its retirement."""
+        """Return whether the behaviour was retired throughout, up to this checkpoint."""
         return self.iteration < checkpoint and (self.returned is None or checkpoint <= self.returned)
 
 
-def retired(query: Query, window: int) -> list[Retired]:
-    """Every retirement of a run, in order."""
-    rows = query(
-        "SELECT e.k, e.kind, e.passes, e.evaluations, p.rubric FROM events e JOIN pairs p USING (rubric_id)"
-        " WHERE e.kind IN ('retire', 'reopen', 'born') ORDER BY e.k, e.seq"
-    )
-    events = [
-        (k, kind, Tally(passes, tried), from_json(Rubric, json.loads(text))) for k, kind, passes, tried, text in rows
-    ]
+def retired(run: RunQueries) -> list[Retired]:
+    """Return every retirement of a run, in order."""
+    rubrics = {rubric.id: rubric for rubric in run.rubrics()}
+    events = [event for event in run.events() if event.kind in ("retire", "reopen", "born")]
     found = []
-    for place, (k, kind, tally, rubric) in enumerate(events):
-        if kind == "retire":
-            back = (later + 1 for later, how, _, other in events[place:] if how != "retire" and _same(rubric, other))
-            drawn = query("SELECT DISTINCT task_id FROM draws WHERE k > ? AND k <= ? ORDER BY task_id", (k - window, k))
-            found.append(Retired(rubric, k + 1, tally, tuple(task_id for (task_id,) in drawn), next(back, None)))
+    for place, event in enumerate(events):
+        if event.kind == "retire":
+            rubric, later = rubrics[event.rubric_id], [e for e in events[place:] if e.kind != "retire"]
+            back = next((e.iteration for e in later if _same(rubric, rubrics[e.rubric_id])), None)
+            tasks = run.drawn_tasks(event.k - run.update_every + 1, event.k)
+            found.append(Retired(rubric, event.iteration, Tally(event.passes, event.evaluations), tasks, back))
     return found
 
 
@@ -56,27 +52,26 @@ def _same(one: Rubric, other: Rubric) -> bool:
 
 
 def away_at(found: Sequence[Retired], checkpoint: int) -> list[Retired]:
-    """Those that a checkpoint can have kept or lost."""
+    """Return the rubrics that were retired at a checkpoint."""
     return [item for item in found if item.away_at(checkpoint)]
 
 
 def as_pool(found: Sequence[Retired]) -> Pool:
-    """The retired rubrics as something to judge by."""
+    """Return the retired rubrics as a pool to judge by."""
     return Pool(tuple(Pair(item.rubric, Skill("")) for item in found), version=1)
 
 
-def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
-    """For every retired rubric its rate at retirement and at each later checkpoint, on its own tasks only."""
+def curves(found: Sequence[Retired], run: RunQueries) -> list[dict[str, Any]]:
+    """Return, for every retired rubric, its rate at retirement and at each later checkpoint, on its own tasks only."""
     tallies: dict[tuple[int, int], Tally] = defaultdict(Tally)
-    checkpoints = set()
-    for k, task_id, verdicts in query("SELECT k, task_id, verdicts FROM attempts WHERE label LIKE 'retention/%'"):
-        checkpoints.add(k)
-        for rubric_id, verdict in json.loads(verdicts).items():
-            for place, item in enumerate(found):
-                fits = item.rubric.id == rubric_id and task_id in item.task_ids
-                if fits and verdict != Verdict.NOT_APPLICABLE:
-                    passes, evaluations = tallies[place, k]
-                    tallies[place, k] = Tally(passes + (verdict == Verdict.PASS), evaluations + 1)
+    attempts = run.retention_attempts()
+    checkpoints = {attempt.k for attempt in attempts}
+    for attempt in attempts:
+        verdicts = judged([attempt.verdicts])
+        for place, item in enumerate(found):
+            if attempt.task_id in item.task_ids:
+                tally = verdicts.get(item.rubric.id, Tally())
+                tallies[place, attempt.k] = tallies[place, attempt.k].plus(tally)
     return [
         {
             "rubric": item.rubric.id,
@@ -92,10 +87,10 @@ def curves(found: Sequence[Retired], query: Query) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Lines for a person, `91.7 (12)` being a rate in percent and the verdicts behind it."""
+    """Return one line per retirement; `91.7 % (12)` is a rate and the verdicts behind it."""
     lines = []
     for row in rows:
-        later = "  ".join(f"k{k}: {_cell(rate)}" for k, rate in row["later"].items()) or "no later checkpoint"
+        later = "  ".join(f"iteration {k}: {_cell(rate)}" for k, rate in row["later"].items()) or "no later checkpoint"
         head = f"{row['rubric']} retired after {row['retired']} at {_cell(row['at_retirement'])}, {row['tasks']} tasks"
         back = f"  back in the pool after {row['returned']}" if row["returned"] else ""
         lines.append(f"{head};  {later}{back}  {row['criterion']}")
@@ -107,4 +102,4 @@ def _rate(tally: Tally) -> list[float | int | None]:
 
 
 def _cell(rate: Sequence[float | int | None]) -> str:
-    return "-- (0)" if rate[0] is None else f"{100 * rate[0]:.1f} ({rate[1]})"
+    return f"{numbers.percent(rate[0])} ({rate[1]})"

@@ -1,20 +1,9 @@
-"""The pairs of a run: every rubric that it ever had, to judge by and never shown, and the pool as it stands."""
+"""The rubrics of a run as a pool to judge by; their skills are never shown."""
 
-import json
-
-from arise.evaluation.score import Query
-from arise.run.chunks import decompress
-from arise.types import Pair, Pool, Rubric, Skill
-from arise.types.codec import from_json
+from arise.run.queries import RunQueries
+from arise.types import Pair, Pool, Skill
 
 
-def every_pair(query: Query) -> Pool:
-    """All pairs of a run's life, oldest first."""
-    rows = query("SELECT rubric FROM pairs ORDER BY rubric_id")
-    return Pool(tuple(Pair(from_json(Rubric, json.loads(rubric)), Skill("")) for (rubric,) in rows), version=1)
-
-
-def last_pool(query: Query) -> Pool:
-    """The pool of the last commit with its skills, retired pairs included; empty before the first."""
-    rows = query("SELECT state FROM iterations ORDER BY k DESC LIMIT 1")
-    return from_json(Pool, decompress(rows[0][0])["pool"]) if rows else Pool()
+def every_pair(run: RunQueries) -> Pool:
+    """Return all rubrics that a run ever had, by id, each with an empty skill."""
+    return Pool(tuple(Pair(rubric, Skill("")) for rubric in run.rubrics()), version=1)

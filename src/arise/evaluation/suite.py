@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arise.evaluation.metrics import mean_and_deviation, pooled_pass_rate
-from arise.evaluation.score import tallies
+from arise.run.facts.verdicts import tallies
 from arise.types import Tally
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arise.ports import Judge
+from arise.text.numbers import percent
 from arise.types import Judgment, Pool, Rollout, Task, Verdict
 
 VALID, FLIPS, AGREES = 0.95, 0.05, 0.8
@@ -57,11 +58,11 @@ class JudgeCheck:
         """List the concerns about this judge; the offline analyst is a limited reference and decides nothing."""
         found = []
         if self.valid_rate < VALID:
-            found.append(f"{self.valid_rate:.1%} of verdicts are valid, {VALID:.0%} are wanted")
+            found.append(f"{percent(self.valid_rate)} of verdicts are valid, {percent(VALID)} are wanted")
         if self.flip_rate is not None and self.flip_rate > FLIPS:
-            found.append(f"{self.flip_rate:.1%} of verdicts flip, at most {FLIPS:.0%} are wanted")
+            found.append(f"{percent(self.flip_rate)} of verdicts flip, at most {percent(FLIPS)} are wanted")
         if self.with_labels is not None and self.with_labels < AGREES:
-            found.append(f"{self.with_labels:.1%} agree with the labels, {AGREES:.0%} are wanted")
+            found.append(f"{percent(self.with_labels)} agree with the labels, {percent(AGREES)} are wanted")
         return found
 
 

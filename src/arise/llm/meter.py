@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Mapping
 from statistics import median
 
+from arise.text.numbers import percent, seconds
+
 RECENT = 500
 
 
@@ -42,6 +44,6 @@ class Meter:
     def __str__(self) -> str:
         if not self.replies:
             return "no reply yet"
-        typical = f"typically {median(self._seconds):.1f} s, " if self._seconds else ""
-        recorded = f"{100 * self.cached / self.replies:.0f} % recorded"
+        typical = f"typically {seconds(median(self._seconds))}, " if self._seconds else ""
+        recorded = f"{percent(self.cached / self.replies)} recorded"
         return f"{self.replies} replies, {typical}{recorded}, {self.quarantined} quarantined"

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.llm.stops import BudgetExhausted, PriceUnknown
 from arise.run.calls import Charge, Recorded, Store, Usage
+from arise.text.numbers import dollars
 
 RECENT_MARKS = 5
 
@@ -33,9 +34,9 @@ class Forecast:
         return self.cap is None or self.expected is None or self.expected <= self.cap
 
     def __str__(self) -> str:
-        parts = [f"${self.spent:.2f}" + (f" of ${self.cap:.2f}" if self.cap is not None else "")]
+        parts = [f"{dollars(self.spent)}" + (f" of {dollars(self.cap)}" if self.cap is not None else "")]
         if self.expected is not None:
-            parts.append(f"forecast ${self.expected:.2f}" + ("" if self.enough else " (over the budget)"))
+            parts.append(f"forecast {dollars(self.expected)}" + ("" if self.enough else " (over the budget)"))
         if self.unpriced:
             parts.append(f"{self.unpriced} calls without a known price")
         if self.estimated:
@@ -118,7 +119,7 @@ class Budget:
         ):
             if account.spent >= account.cap:
                 in_flight = f", {len(account.reserved)} calls are in flight" if account.reserved else ""
-                raise BudgetExhausted(f"${self.spent:.2f} of ${account.cap / 1e9:.2f} are spent{in_flight}")
+                raise BudgetExhausted(f"{dollars(self.spent)} of {dollars(account.cap / 1e9)} are spent{in_flight}")
             await account.settled.wait()
         held = Reservation(Charge(key, purpose, endpoint.model, most, self.price(endpoint, most)))
         account.reserved.append(held)

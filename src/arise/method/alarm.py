@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from arise.types import Group, Tally, Verdict
+from arise.types import Tally
 
 MIN_RISE = 0.1
 """Smallest rise of the pass rate that can raise the alarm."""
@@ -32,21 +32,6 @@ class Divergence:
     z: float
     alarm: bool
     suspects: tuple[str, ...] = ()
-
-
-def signal_of(groups: Sequence[Group]) -> Signal:
-    """Summarise one iteration's groups; rollouts without an outcome are left out."""
-    rubrics: dict[str, Tally] = {}
-    successes = rollouts = 0
-    for rollout in (rollout for group in groups for rollout in group.rollouts):
-        if rollout.success is not None:
-            successes += rollout.success
-            rollouts += 1
-        for rubric_id, verdict in rollout.judgment.verdicts.items() if rollout.judgment else ():
-            if verdict is not Verdict.NOT_APPLICABLE:
-                passes, evaluations = rubrics.get(rubric_id, Tally())
-                rubrics[rubric_id] = Tally(passes + (verdict is Verdict.PASS), evaluations + 1)
-    return Signal(rubrics, Tally(successes, rollouts))
 
 
 def divergence(history: Sequence[Signal], window: int, sensitivity: float = 2.5) -> Divergence | None:

@@ -1,7 +1,7 @@
 """Alg. 1, line 14: from a judged group to the advantage of each of its trajectories, with the parts it is made of."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,8 +21,10 @@ class Advantages(NamedTuple):
     rubric_J: Floats
 
 
-CreditRule = Callable[[Group, Pool], Advantages | None]
-"""From a judged group to its advantages; None for a group that is not learned from."""
+class CreditRule(Protocol):
+    """From a judged group to its advantages; None for a group that is not learned from."""
+
+    def __call__(self, group: Group, pool: Pool, /) -> Advantages | None: ...
 
 
 def separate_credit(credit: SeparateCredit) -> CreditRule:

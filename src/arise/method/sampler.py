@@ -35,7 +35,7 @@ def cell_weight(p: ArrayLike) -> Floats:
 
 
 def cell_probabilities(weights: Floats) -> Floats:
-    """q of Eq. 14: w / sum of w; uniform in the one numerical case where every weight is 0."""
+    """Q of Eq. 14: w / sum of w; uniform in the one numerical case where every weight is 0."""
     total = weights.sum()
     return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))
 

@@ -1,1 +1,1 @@
-"""What a person or a tracker sees while a run goes on: terminal lines, live screen, trackers, alarms."""
+"""Observing a run: terminal lines, live screen, summary, trackers, alarms."""

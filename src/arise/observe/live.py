@@ -1,4 +1,4 @@
-"""The live terminal: one screen that is redrawn after every iteration, for people who watch."""
+"""The live terminal: one screen that is redrawn after every iteration."""
 
 import math
 import time
@@ -14,20 +14,21 @@ from rich.table import Table
 from rich.text import Text
 
 from arise.config import Config
-from arise.observe.terminal import Display, no_update, percent, pool_change, share, unguided
+from arise.observe.terminal import Display, no_update, pool_change, unguided
 from arise.run.record import IterationRecord
 from arise.run.summaries import weakest_cell
+from arise.text import numbers
 from arise.text.escape import visible
 from arise.types import PoolEvent, Rollout
 
 BARS = "▁▂▃▄▅▆▇█"
-KEPT_MESSAGES, KEPT_EVENTS = 6, 4
+KEPT_MESSAGES, KEPT_EVENTS, KEPT_WRONG = 6, 4, 3
 LOOK_BACK = 10
 """How many iterations back the pass rate is compared with."""
 
 
 def sparkline(values: Sequence[float | None], width: int = 24) -> str:
-    """The last values as bars between 0 and 1, with gaps where there is none."""
+    """Draw the last values, between 0 and 1, as bars, with gaps where a value is missing."""
     return "".join(
         " " if value is None else BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values[-width:]
     )
@@ -37,10 +38,10 @@ def _rates(event: PoolEvent) -> str:
     """The pass rate of an event's window, and that of its unguided rollouts where others were guided."""
     if not event.evaluations:
         return ""
-    every, alone = f" at {100 * event.passes / event.evaluations:.0f} %", event.unguided_evaluations
+    every, alone = f" at {numbers.counted_rate(event.passes, event.evaluations)}", event.unguided_evaluations
     if alone == event.evaluations:
         return every
-    return f"{every} ({f'{100 * event.unguided_passes / alone:.0f} %' if alone else 'none'} unguided)"
+    return f"{every}, unguided {numbers.counted_rate(event.unguided_passes, alone)}"
 
 
 class LiveDisplay(Display):
@@ -53,6 +54,7 @@ class LiveDisplay(Display):
         self._history: list[Mapping[str, float]] = []
         self._events: list[PoolEvent] = []
         self._rows: list[tuple[str, str]] = []
+        self._wrong: list[str] = []
         self._done = 0
         self._alarm = ""
         self._began = time.monotonic()
@@ -65,12 +67,13 @@ class LiveDisplay(Display):
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
 
-    def show(self, record: IterationRecord, spent: float) -> None:  # noqa: ARG002 - the clock on the screen tells more
-        """Take the iteration in and draw the screen anew."""
+    def show(self, record: IterationRecord, spent: float) -> None:  # noqa: ARG002 - the screen shows elapsed time instead
+        """Add the iteration and redraw the screen."""
         self._history.append(record.metrics)
-        self._done = record.k + 1
+        self._done = record.iteration
         if record.update:
             self._events += record.update.evolution.events
+            self._wrong = self.trust.still_wrong(KEPT_WRONG) if self.trust else []
         self._rows = [
             ("time", self._time(record)),
             ("tasks", self._tasks()),
@@ -94,16 +97,16 @@ class LiveDisplay(Display):
         elapsed = time.monotonic() - self._began
         left = elapsed / len(self._history) * (self._iterations - self._done)
         saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
-        return f"{elapsed / 60:.1f} min elapsed, about {left / 60:.1f} min left{saved}"
+        return f"{numbers.duration(elapsed)} elapsed, about {numbers.duration(left)} left{saved}"
 
     def _tasks(self) -> str:
         m, passes = self._history[-1], [h.get("pass_rate") for h in self._history]
         last, earlier = passes[-1], passes[-1 - LOOK_BACK] if len(passes) > LOOK_BACK else None
         change = ""
         if last is not None and earlier is not None:
-            change = f" ({100 * (last - earlier):+z.1f} against {LOOK_BACK} iterations before)"
+            change = f" ({numbers.difference(last - earlier)} points over {LOOK_BACK} iterations)"
         groups = f"groups: {m['mixed']:.0f} mixed, {m['all_fail']:.0f} all-fail, {m['all_pass']:.0f} all-pass"
-        return f"pass {percent(last)} % {sparkline(passes)}{change}   {groups}"
+        return f"pass {numbers.percent(last)} {sparkline(passes)}{change}   {groups}"
 
     def _rubrics(self) -> str:
         m, rewards = self._history[-1], [h.get("rubric_reward") for h in self._history]
@@ -112,18 +115,19 @@ class LiveDisplay(Display):
         newest = [event for event in self._events if event.iteration == last]
         change = f" ({pool_change(newest)} at {last})" if last else ""
         shown = f"skills shown {m['skills_shown']:.0f}   next update {every * (self._done // every + 1)}"
-        return f"reward {share(rewards[-1])}{unguided(m)} {sparkline(rewards)}   pool {m['pool']:.0f}{change}   {shown}"
+        reward = f"pass {numbers.percent(rewards[-1])}{unguided(m)} {sparkline(rewards)}"
+        return f"{reward}   pool {m['pool']:.0f}{change}   {shown}"
 
     def _sampling(self, record: IterationRecord) -> str:
         rho = next((draw.rho for draw in record.draws if draw.rho is not None), None)
-        parts = [] if rho is None else [f"discovery {rho:.2f}"]
-        parts.append(f"coverage {share(self._history[-1].get('coverage'))}")
+        parts = [] if rho is None else [f"discovery {numbers.percent(rho)}"]
+        parts.append(f"coverage {numbers.percent(self._history[-1].get('coverage'))}")
         weakest = weakest_cell(record.state)
         if weakest:
             task_type, capability, passes, fails = weakest
             mean = (1 + passes) / (2 + passes + fails)
             spread = math.sqrt(mean * (1 - mean) / (3 + passes + fails))
-            parts.append(f"weakest {task_type} x {capability} {mean:.2f} ± {spread:.2f}")
+            parts.append(f"weakest {task_type} x {capability} {numbers.percent(mean)} ± {numbers.points(spread)}")
         return ", ".join(parts)
 
     def _judge(self, rollouts: Sequence[Rollout]) -> str:
@@ -141,7 +145,9 @@ class LiveDisplay(Display):
         ahead = self._config.train.max_staleness
         old = f", {m['staleness']:.1f} of at most {ahead} versions old" if ahead else ""
         norm = m.get("grad_norm", math.nan)
-        return f"tokens kept {100 * m['kept_share']:.1f} %{old}, gradient {norm:.2f}{lost}{no_update(m)}"
+        return (
+            f"tokens kept {numbers.percent(m['kept_share'])}{old}, gradient {numbers.decimal(norm)}{lost}{no_update(m)}"
+        )
 
     def _screen(self) -> Panel:
         rows = Table.grid(padding=(0, 2))
@@ -151,6 +157,8 @@ class LiveDisplay(Display):
             rows.add_row(name, Text(visible(text)))
         if self._alarm:
             rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
+        for n, line in enumerate(self._wrong):
+            rows.add_row("" if n else "still wrong", Text(visible(line.strip())))
         for event in self._events[-KEPT_EVENTS:]:
             told = f"{event.iteration}: {event.kind} {event.rubric_id}{_rates(event)}  {event.note}"
             rows.add_row("", Text(visible(told)[:100]))

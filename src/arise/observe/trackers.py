@@ -3,26 +3,22 @@
 A tracker that raises, or does not keep up, is dropped with one warning. The run store remains the only record.
 """
 
+import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from arise.config import Config
 from arise.config.records import TrackerName, TrackersConfig
+from arise.ports import Tracker
+
+log = logging.getLogger(__name__)
 
 WAITING = 256
 """Iterations that may wait for a tracker before it counts as hanging."""
 CLOSING_SECONDS = 30.0
-
-
-class Tracker(Protocol):
-    """Takes numbers of an iteration."""
-
-    def log(self, iteration: int, values: Mapping[str, float]) -> None: ...
-    def close(self) -> None: ...
 
 
 Open = Callable[[], Tracker]
@@ -31,8 +27,8 @@ Open = Callable[[], Tracker]
 class Mirrors:
     """All trackers of a run; use it as a context manager."""
 
-    def __init__(self, openers: Mapping[str, Open], tell: Callable[[str], None]) -> None:
-        self._mirrors = [_Mirror(name, opener, tell) for name, opener in openers.items()]
+    def __init__(self, openers: Mapping[str, Open]) -> None:
+        self._mirrors = [_Mirror(name, opener) for name, opener in openers.items()]
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None:
         """Hand an iteration to every tracker that still works; returns at once."""
@@ -49,10 +45,10 @@ class Mirrors:
 
 
 class _Mirror:
-    def __init__(self, name: str, opener: Open, tell: Callable[[str], None]) -> None:
-        self._name, self._opener, self._tell = name, opener, tell
+    def __init__(self, name: str, opener: Open) -> None:
+        self._name, self._opener = name, opener
         self._queue: queue.Queue[tuple[int, Mapping[str, float]] | None] = queue.Queue(WAITING)
-        self._dropped = threading.Event()
+        self._dropped, self._dropping = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._work, name=f"tracker {name}", daemon=True)
 
     def put(self, item: tuple[int, Mapping[str, float]] | None) -> None:
@@ -85,21 +81,10 @@ class _Mirror:
             self._drop(str(error) or type(error).__name__)
 
     def _drop(self, why: str) -> None:
-        if not self._dropped.is_set():
-            self._dropped.set()
-            self._tell(f"tracker {self._name} is dropped, the run goes on: {why}")
-
-
-def mirrors(config: Config, folder: Path, tell: Callable[[str], None]) -> Mirrors:
-    """The trackers that a configuration asks for; nothing is imported for the others."""
-    chosen = config.trackers
-    settings = config.model_dump()
-    openers: dict[str, Open] = {name: _opener(KINDS[name], folder, chosen, settings) for name in chosen.use}
-    return Mirrors(openers, tell)
-
-
-def _opener(kind: Callable[..., Tracker], folder: Path, chosen: TrackersConfig, settings: dict[str, Any]) -> Open:
-    return lambda: kind(folder, chosen, settings)
+        with self._dropping:  # whoever sees it as dropped finds the warning logged
+            if not self._dropped.is_set():
+                log.warning("tracker %s is dropped, the run goes on: %s", self._name, why)
+                self._dropped.set()
 
 
 class TensorBoard:

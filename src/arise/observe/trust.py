@@ -1,66 +1,79 @@
-"""Whether the rubrics of a run can still be trusted, and what its judge costs: seen from outside, changing nothing."""
+"""Whether the rubrics of a run can be trusted, and what its judge costs; observes only."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from arise.config import Config
 from arise.llm.meter import Meter
 from arise.llm.spend import Budget
-from arise.method.alarm import Divergence, Signal, divergence, signal_of
-from arise.run.store import RunStore
-from arise.types import Group, Tally
+from arise.method.alarm import Divergence, divergence
+from arise.observe.summary import weak_line
+from arise.run.facts.alarms import SUSPECT, alarm_text, recorded_signals, signal_of
+from arise.run.facts.metrics import verdict_metrics
+from arise.run.facts.story import run_facts
+from arise.run.numbering import k_of
+from arise.run.queries import RunQueries
+from arise.text import numbers
+from arise.types import Group
 
-SUSPECT = "suspect "
 ALIKE, ENOUGH_SHARED = 0.97, 30
 
 
 class Trust:
-    """The alarm over a run's own record, at every pool update; a resumed run knows what came before it."""
+    """Compare rubric pass rates with verified success at every pool update; a resumed run reads what came before."""
 
     def __init__(
-        self, config: Config, store: RunStore, iteration: int, budget: Budget | None = None, meter: Meter | None = None
+        self,
+        config: Config,
+        run: RunQueries,
+        iteration: int,
+        budget: Budget | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._every, self._iterations = config.pool.update_every, config.train.iterations
         self._window = max(2, self._every)
         self._budget, self._meter = budget, meter
-        self._signals = recorded_signals(store, iteration - 2 * self._window, iteration)
+        self._run = run
+        self._signals = recorded_signals(run, iteration - 2 * self._window, iteration)
 
     def numbers(self, iteration: int, groups: Sequence[Group]) -> dict[str, float]:
-        """What the record of the iteration that ended as number `iteration` keeps."""
-        self._signals[iteration - 1] = signal_of(groups)
-        judgments = [r.judgment for group in groups for r in group.rollouts if r.judgment]
-        had = sum(len(judgment.verdicts) for judgment in judgments)
-        asked = had + sum(len(judgment.absent) for judgment in judgments)
+        """Return the metrics on the judge for the record of an iteration, numbered from 1."""
+        self._signals[k_of(iteration)] = signal_of(groups)
         found = self._divergence(iteration) if iteration % self._every == 0 else None
-        return {"verdicts": had, "verdicts_absent": asked - had} | (_as_numbers(found) if found else {})
+        return verdict_metrics(groups) | (_as_numbers(found) if found else {})
 
     def judge(self, metrics: Mapping[str, float]) -> str:
-        """The judge in a few words: verdicts that could be had, and for a model its calls."""
+        """Summarise the judge: the share of valid verdicts, and the calls of a model."""
         asked = metrics["verdicts"] + metrics["verdicts_absent"]
-        valid = f"{100 * metrics['verdicts'] / asked:.1f} % of {asked:.0f} verdicts valid" if asked else "no verdict"
+        share = metrics["verdicts"] / asked if asked else None
+        valid = f"{numbers.percent(share)} of {numbers.amount(asked)} verdicts valid" if asked else "no verdict"
         return f"{valid}; {self._meter}" if self._meter else valid
 
     def money(self, iteration: int) -> str:
-        """Spend so far and where it is heading; empty where no call costs anything because there is none."""
+        """Return spend so far and the forecast; empty for a judge without calls."""
         return str(self._budget.forecast(iteration, self._iterations)) if self._budget else ""
 
     def costs(self) -> dict[str, float]:
-        """How long the judge took in the iteration that just ended, and what calls have cost up to its end."""
+        """Return how long the judge took in the last iteration, and the cost of all calls so far."""
         return (self._meter.lap() if self._meter else {}) | (self._budget.so_far() if self._budget else {})
 
-    def summary(self, store: RunStore) -> list[str]:
-        """What a person should know at the end: how many verdicts could be had, what they cost, every alarm."""
-        rows = [(k, json.loads(metrics)) for k, metrics in store.query("SELECT k, metrics FROM iterations ORDER BY k")]
-        totals = {name: sum(metrics.get(name, 0.0) for _, metrics in rows) for name in ("verdicts", "verdicts_absent")}
+    def still_wrong(self, most: int) -> list[str]:
+        """Name the weakest behaviours of the committed run without guidance, and what is under way."""
+        facts = run_facts(self._run)
+        return [weak_line(behaviour, facts) for behaviour in facts.still_wrong[:most]]
+
+    def summary(self, run: RunQueries) -> list[str]:
+        """Return the lines of the end: valid verdicts, their cost, every recorded alarm, rubrics that agree."""
+        rows = run.iterations()
+        totals = {name: sum(row.metrics.get(name, 0.0) for row in rows) for name in ("verdicts", "verdicts_absent")}
         if not any(totals.values()):
             return []
         money = self.money(len(rows))
-        alarms = [text for k, metrics in rows if (text := alarm_text(k + 1, metrics))]
-        compared = sum("alarm" in metrics for _, metrics in rows)
+        alarms = [text for row in rows if (text := alarm_text(row.number, row.metrics))]
+        compared = sum("alarm" in row.metrics for row in rows)
         return [
             f"judge: {self.judge(totals)}" + (f"; {money}" if money else ""),
             *(alarms or [f"no alarm in {compared} comparisons of rubric pass rates with verified success"]),
-            *alike(store, len(rows) - self._window),
+            *alike(run, len(rows) - self._window),
         ]
 
     def _divergence(self, iteration: int) -> Divergence | None:
@@ -68,46 +81,11 @@ class Trust:
         return divergence([self._signals[k] for k in numbers if k in self._signals], self._window)
 
 
-def alarm_text(iteration: int, metrics: Mapping[str, float]) -> str:
-    """The alarm of an iteration in words, or an empty string."""
-    if not metrics.get("alarm"):
-        return ""
-    suspects = [name.removeprefix(SUSPECT) for name in metrics if name.startswith(SUSPECT)]
-    return (
-        f"alarm at iteration {iteration}: rubric pass rates rose by {100 * metrics['rubric_rise']:.0f} points while "
-        f"verified success moved by {100 * metrics['success_rise']:+z.0f}; look at {', '.join(suspects)}"
-    )
-
-
-def recorded_signals(store: RunStore, first: int, end: int) -> dict[int, Signal]:
-    """Signals of the committed iterations from `first` up to `end`, as `signal_of` would give them."""
-    between = (max(0, first), end)
-    rows = store.query(
-        "SELECT k, COALESCE(SUM(success), 0), COUNT(success) FROM rollouts WHERE k >= ? AND k < ? GROUP BY k", between
-    )
-    found = {k: Signal({}, Tally(successes, rollouts)) for k, successes, rollouts in rows}
-    rows = store.query(
-        "SELECT k, rubric_id, SUM(verdict = 'pass'), COUNT(*) FROM verdicts "
-        "WHERE verdict IN ('pass', 'fail') AND k >= ? AND k < ? GROUP BY k, rubric_id",
-        between,
-    )
-    for k, rubric_id, passes, evaluations in rows:
-        found[k] = Signal({**found[k].rubrics, rubric_id: Tally(passes, evaluations)}, found[k].success)
-    return found
-
-
-def alike(store: RunStore, first: int) -> list[str]:
-    """Rubrics that hardly ever differed from iteration `first` on: a hint that they measure the same behaviour."""
-    rows = store.query(
-        "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') "
-        "FROM verdicts a JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
-        "WHERE a.k >= ? AND a.verdict IN ('pass', 'fail') AND b.verdict IN ('pass', 'fail') "
-        "GROUP BY a.rubric_id, b.rubric_id",
-        (first,),
-    )
+def alike(run: RunQueries, first: int) -> list[str]:
+    """Name rubrics that hardly ever differed from k = `first` on: they may measure the same behaviour."""
     return [
         f"{one} and {other} gave the same verdict on {same} of {shared} rollouts: they may measure the same"
-        for one, other, same, shared, passes in rows
+        for one, other, same, shared, passes in run.agreements(first)
         if shared >= ENOUGH_SHARED and same >= ALIKE * shared and min(passes, shared - passes) >= shared / 10
     ]
 

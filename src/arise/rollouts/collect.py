@@ -8,7 +8,6 @@ from typing import Protocol
 
 from arise.ports import Agent, PolicyLost, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
-from arise.rollouts.shell_agent import SYSTEM
 from arise.rollouts.stages import run_stages
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
@@ -53,6 +52,8 @@ class Collector:
     journal: Journal
     seed: int
     skill_limit: SkillLimit | None = None
+    system: str = ""
+    """The system prompt, to which shown skills are appended."""
 
     def collect(
         self, iteration: int, draws: Sequence[Draw], shown: Sequence[Sequence[Sequence[Pair]]]
@@ -95,7 +96,7 @@ class Collector:
 
     async def _run(self, task: TaskSpec, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
         seen, left_out = self.skill_limit.fit(shown) if self.skill_limit else (shown, ())
-        system, parts = system_prompt(SYSTEM, seen), list[Trajectory]()
+        system, parts = system_prompt(self.system, seen), list[Trajectory]()
 
         async def act(stage: TaskSpec) -> str:
             timed = WithinTime(sandbox, stage.agent.timeout or AGENT_SECONDS)

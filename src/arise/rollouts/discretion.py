@@ -1,21 +1,22 @@
 """Keys that an agent comes across: taken out of a trajectory before anything judges or stores it, or flagged."""
 
-from collections.abc import Callable
+import logging
 from dataclasses import dataclass, replace
 
 from arise.ports import Agent, Sandbox
 from arise.text.secrets import found, redact
 from arise.types import ShownSkill, Task, Trajectory, Turn
 
+log = logging.getLogger(__name__)
+
 
 @dataclass
 class RedactingAgent:
-    """The agent, with keys redacted from what it leaves; with `keep` they stay and the first one is told of."""
+    """Redact keys from what an agent leaves; with `keep` they stay and the first one is logged."""
 
     agent: Agent
     keep: bool
-    tell: Callable[[str], None]
-    told: bool = False
+    warned: bool = False
 
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
@@ -24,9 +25,9 @@ class RedactingAgent:
         trajectory = await self.agent.attempt(task, sandbox, system, shown, key, seed)
         if not self.keep:
             return replace(trajectory, turns=tuple(map(redacted_turn, trajectory.turns)))
-        if not self.told and any(found(seen.text) for turn in trajectory.turns for seen in turn.observations):
-            self.told = True
-            self.tell(f"{key} saw what looks like a key, and storage.secrets = 'keep' stores it")
+        if not self.warned and any(found(seen.text) for turn in trajectory.turns for seen in turn.observations):
+            self.warned = True
+            log.warning("%s saw what looks like a key, and storage.secrets = 'keep' stores it", key)
         return trajectory
 
 

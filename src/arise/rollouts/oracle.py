@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arise.ports import Sandbox, SandboxLost, SandboxPool
+from arise.ports import Sandbox, SandboxLost, SandboxPool, TreeRefused
 from arise.rollouts.stages import run_stages, stages
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.tasks import TaskProblem
@@ -80,7 +80,7 @@ async def check_task(task: TaskSpec, pools: TrialPools, trials: Trials = Trials(
             if asked:
                 results = [await run(task, pools) for _ in range(trials.repeat)]
                 problems += _judged(task, name, results, reward)
-    except SandboxLost as fault:
+    except (SandboxLost, TreeRefused) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
     return tuple(problems)
 

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS judges (window INTEGER, purpose TEXT, model TEXT NOT 
 """
 _VERSION = 2
 _UNSEALED = 1
-"""The version before spend was sealed and summed; that is made up for when it is next written to."""
+"""The format before spend had digests and sums; a file of it is upgraded on its next write."""
 _SUMS = (
     "SELECT purpose, model, COUNT(*), SUM(prompt_tokens), SUM(cached_tokens), SUM(completion_tokens), "
     "COALESCE(SUM(nano_usd), 0), SUM(nano_usd IS NULL) FROM spend GROUP BY purpose, model ORDER BY purpose, model"
@@ -55,7 +55,7 @@ _ADD = (
 
 
 class Usage(BaseModel):
-    """Tokens that a request is counted for."""
+    """The tokens that a request is billed for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -65,7 +65,7 @@ class Usage(BaseModel):
 
 
 class Recorded(BaseModel):
-    """A reply as the provider gave it, with the hash of the template that asked for it."""
+    """A reply as the provider sent it, with the hash of the prompt template."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -76,12 +76,12 @@ class Recorded(BaseModel):
     template_hash: str
     usage: Usage | None
     estimated: str = ""
-    """Why `usage` is not what the provider reported; empty where it is."""
+    """Why `usage` is an estimate; empty if the provider reported it."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one request costs; `estimated` says why the provider's own count is not it."""
+    """The cost of one request; `estimated` says why the provider's own count was not used."""
 
     key: str
     purpose: str
@@ -93,7 +93,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Total:
-    """What the calls of one purpose to one model came to; `unpriced` counts those whose price is not known."""
+    """The sums of all calls of one purpose to one model; `unpriced` counts calls without a known price."""
 
     purpose: str
     model: str
@@ -106,7 +106,7 @@ class Total:
 
 
 class Store:
-    """The file; `:memory:` keeps everything for one process only."""
+    """Open the file; `:memory:` keeps everything in this process."""
 
     def __init__(self, path: Path | str = ":memory:") -> None:
         self.rejected = 0
@@ -128,7 +128,7 @@ class Store:
             raise StoreUnusable(f"cannot use {path}: {error}") from None
 
     def get(self, key: str) -> Recorded | None:
-        """The reply recorded under a key; one that fails its check is dropped and counted."""
+        """Return the reply recorded under a key; a reply that fails its checksum is dropped and counted."""
         row = self._db.execute("SELECT value, hash FROM replies WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
@@ -143,7 +143,7 @@ class Store:
             return None
 
     def note(self, charge: Charge) -> int:
-        """Note the most that a request can cost before it is sent; gives the number under which it is settled."""
+        """Reserve the highest possible cost of a request before it is sent; return the reservation's number."""
         usage = charge.usage
         row = (charge.key, charge.purpose, charge.model, usage.prompt_tokens, usage.completion_tokens, charge.nano_usd)
         cursor = self._db.execute("INSERT INTO in_flight VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (time.time(), *row))
@@ -151,13 +151,13 @@ class Store:
         return cursor.lastrowid
 
     def forget(self, noted: int) -> None:
-        """Drop a noted request that cannot have cost anything."""
+        """Drop the reservation of a request that cannot have been billed."""
         self._db.execute("DELETE FROM in_flight WHERE id = ?", (noted,))
 
     def put(
         self, key: str, reply: Recorded, purpose: str, nano_usd: int | None, keep: bool = True, noted: int | None = None
     ) -> None:
-        """Records a reply and its cost in one transaction; `keep` is False for a reply that must not be used again."""
+        """Record a reply and its cost in one transaction; with `keep=False` the reply is never reused."""
         value = reply.model_dump_json()
         with self._transaction():
             if keep:
@@ -165,12 +165,12 @@ class Store:
             self._add(Charge(key, purpose, reply.model, reply.usage or Usage(), nano_usd, reply.estimated), noted)
 
     def charge(self, charge: Charge, noted: int | None = None) -> None:
-        """Records the cost of a request that gave no reply and may have been billed."""
+        """Record the cost of a request without a reply that may have been billed."""
         with self._transaction():
             self._add(charge, noted)
 
     def _add(self, charge: Charge, noted: int | None) -> None:
-        """One row of costs within a transaction, its seal and its sums; the request is no longer in flight."""
+        """Write one row of costs, its digest and its sums, and settle the reservation."""
         counts = _counts(charge.usage)
         spent = (time.time(), charge.key, charge.purpose, charge.model, *counts, charge.nano_usd)
         number = self._db.execute("INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", spent).lastrowid
@@ -192,16 +192,16 @@ class Store:
             self.charge(Charge(key, purpose, model, usage, nano_usd, "in flight when the process died"), noted)
 
     def estimated(self) -> int:
-        """How many costs are estimates, over all sessions of the run."""
+        """Return how many costs are estimates, over all sessions of the run."""
         (count,) = self._db.execute("SELECT COUNT(*) FROM estimates").fetchone()
         return int(count)
 
     def totals(self) -> list[Total]:
-        """Spend by purpose and model, over all sessions of the run."""
+        """Return spend by purpose and model, over all sessions of the run."""
         return _totals(self._db)
 
     def judge_of(self, window: int, purpose: str) -> str:
-        """The model that answered first in a window, or an empty string."""
+        """Return the model that answered first in a window, or an empty string."""
         row = self._db.execute(
             "SELECT model FROM judges WHERE window = ? AND purpose = ?", (window, purpose)
         ).fetchone()
@@ -225,7 +225,7 @@ class Store:
 
 
 def recorded_totals(path: Path) -> list[Total]:
-    """The sums in a file that a run may be writing; empty where there is none, or none that can be read."""
+    """Return the sums in a file that a run may be writing; empty if it cannot be read."""
     if not path.is_file():
         return []
     try:
@@ -236,7 +236,7 @@ def recorded_totals(path: Path) -> list[Total]:
 
 
 def damage(path: Path) -> Iterator[str]:
-    """What is wrong with the record of what calls cost: recorded replies check themselves when they are read."""
+    """Yield what is wrong with the recorded costs; replies are checked when they are read."""
     with closing(read_only(path)) as db:
         db.execute("BEGIN")
         seals = dict(db.execute("SELECT name, seal FROM seals"))

@@ -48,17 +48,17 @@ class _Page(NamedTuple):
 
 
 def pack(value: Any) -> bytes:
-    """A noun as compressed JSON."""
+    """Encode a value as compressed JSON."""
     return compress(json.dumps(to_json(value)))
 
 
 def unpack_group(content: bytes) -> Group:
-    """The group that `pack` wrote."""
+    """Decode a group that `pack` wrote."""
     return from_json(Group, decompress(content))
 
 
 def pack_rollout(rollout: Rollout) -> bytes:
-    """A rollout as head, pages of turns and token rows."""
+    """Split a rollout into head, pages of turns and token rows."""
     trajectory = rollout.trajectory
     pages, body, start = [], [], 0
     for first_turn, texts in _pages(trajectory.turns):
@@ -80,7 +80,7 @@ def pack_rollout(rollout: Rollout) -> bytes:
 
 
 class StoredRollout:
-    """One rollout in its chunk; opening it reads the head only, so that its size does not matter."""
+    """One rollout in its chunk; opening it reads only the head, whatever its size."""
 
     def __init__(self, folder: Path, place: Place) -> None:
         self._path, self._end = folder / Path(place.chunk).name, place.start + place.length
@@ -94,7 +94,7 @@ class StoredRollout:
         self._rows: tuple[int, int] = tuple(head["rows"])
 
     def turns(self, first: int = 0, count: int | None = None) -> list[Turn]:
-        """`count` turns from turn `first` on, or all of them."""
+        """Return `count` turns from turn `first` on, or all of them."""
         end = self.turn_count if count is None else min(first + count, self.turn_count)
         found: list[Turn] = []
         for page in self._pages:
@@ -105,7 +105,7 @@ class StoredRollout:
         return found
 
     def whole(self) -> Rollout:
-        """The rollout as it was written."""
+        """Return the rollout as it was written."""
         start, length = self._rows
         rows = tuple(from_json(Tokens, row) for row in self._open(self._body + start, length))
         return replace(self.rollout, trajectory=replace(self.rollout.trajectory, turns=tuple(self.turns()), rows=rows))
@@ -146,12 +146,12 @@ def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[Pl
 
 
 def read_rollout(folder: Path, place: Place) -> Rollout:
-    """One whole rollout out of its chunk."""
+    """Read one whole rollout from its chunk."""
     return StoredRollout(folder, place).whole()
 
 
 def _pages(turns: Sequence[Turn]) -> Iterator[tuple[int, list[str]]]:
-    """Turns as JSON, in pages that are neither too many turns nor too much text."""
+    """Yield turns as JSON in pages limited by turns and by text."""
     page: list[str] = []
     size = 0
     for number, turn in enumerate(turns):
@@ -172,7 +172,7 @@ def _mask(row: Tokens) -> Mask:
 
 
 def compress(text: str) -> bytes:
-    """Text as one frame with a checksum; lone surrogates survive."""
+    """Compress text into one frame with a checksum; lone surrogates are kept."""
     if not hasattr(_own, "compressor"):  # making one takes as long as using it, and threads must not share
         _own.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
     content: bytes = _own.compressor.compress(text.encode("utf-8", "surrogatepass"))
@@ -180,7 +180,7 @@ def compress(text: str) -> bytes:
 
 
 def decompress(content: bytes) -> Any:
-    """The JSON that was compressed; a changed byte is a ValueError."""
+    """Decompress JSON; raise ValueError if a byte was changed."""
     try:
         return json.loads(zstandard.decompress(content).decode("utf-8", "surrogatepass"))
     except zstandard.ZstdError as error:

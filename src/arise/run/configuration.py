@@ -6,7 +6,7 @@ The first one is recorded when the run starts, every later one with the iteratio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -15,11 +15,17 @@ from arise.config.file import load_config
 from arise.errors import AriseError, Exit
 from arise.run.folder import CONFIG_FILE
 
-Query = Callable[..., list[tuple[Any, ...]]]
 Note = Callable[[Mapping[str, str]], None]
 
+
+class Queried(Protocol):
+    """A run whose database can be queried."""
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]: ...
+
+
 KEY = "config"
-"""Facts of the run named `config 0`, `config 1`, ..."""
+"""Prefix of the recorded facts `config 0`, `config 1`, ..."""
 HARMLESS = (
     "trackers",
     "budget",
@@ -30,11 +36,11 @@ HARMLESS = (
     "judge.calls",
     "reflector.calls",
 )
-"""Fields and sections that change neither what is learnt nor how it is measured: a resume takes them over unasked."""
+"""Fields and sections that affect neither learning nor measurement: a resume accepts their changes."""
 
 
 class Kept(NamedTuple):
-    """A configuration and how many iterations were committed when it began to hold."""
+    """A configuration and the number of iterations committed when it took effect."""
 
     iteration: int
     config: Config
@@ -52,16 +58,16 @@ class Change(NamedTuple):
         return self.named_by(HARMLESS)
 
     def named_by(self, names: Sequence[str]) -> bool:
-        """Whether one of the names is this field or a section that holds it."""
+        """Return whether one of the names is this field or a section that contains it."""
         return any(self.field == name or self.field.startswith(f"{name}.") for name in names)
 
     def __str__(self) -> str:
         return f"{self.field}: {self.before!r} in the record, {self.after!r} in {CONFIG_FILE}"
 
 
-def recorded(query: Query) -> list[Kept]:
-    """Every configuration that the run had, oldest first; none where the run is older than this record."""
-    rows = query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
+def recorded(run: Queried) -> list[Kept]:
+    """Return every configuration of the run, oldest first; none for a run older than this record."""
+    rows = run.query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
     try:
         found = [json.loads(value) for _, value in sorted(rows, key=lambda row: int(row[0].partition(" ")[2]))]
         return [Kept(entry["iteration"], Config.model_validate(entry["config"])) for entry in found]
@@ -75,18 +81,18 @@ def recorded(query: Query) -> list[Kept]:
         ) from None
 
 
-def record(config: Config, query: Query, note: Note) -> None:
-    """Keep the configuration that holds from now on, unless it is the one that holds already."""
-    known = recorded(query)
+def record(config: Config, run: Queried, note: Note) -> None:
+    """Record the configuration from now on, unless it is already the current one."""
+    known = recorded(run)
     if known and known[-1].config == config:
         return
-    ((committed,),) = query("SELECT COUNT(*) FROM iterations")
+    ((committed,),) = run.query("SELECT COUNT(*) FROM iterations")
     value = json.dumps({"iteration": committed, "config": config.model_dump(mode="json")}, sort_keys=True)
     note({f"{KEY} {len(known)}": value})
 
 
 def changes(before: Config, after: Config) -> list[Change]:
-    """Every field that differs, by name."""
+    """Return every field that differs, by name."""
     old, new = (dict(_flat(config.model_dump())) for config in (before, after))
     names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     return [Change(name, old.get(name), new.get(name)) for name in names]
@@ -100,9 +106,9 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value
 
 
-def run_config(folder: Path, query: Query, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
-    """The configuration in the folder and where it differs from the record; an edit must be harmless or named."""
-    config, known = load_config(folder / CONFIG_FILE), recorded(query)
+def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
+    """Return the configuration in the folder and its edits; an edit must be harmless or allowed by name."""
+    config, known = load_config(folder / CONFIG_FILE), recorded(run)
     edited = changes(known[-1].config, config) if known else []
     for name in allowed:
         if not any(change.named_by([name]) for change in edited):
@@ -122,7 +128,7 @@ def run_config(folder: Path, query: Query, allowed: Sequence[str] = ()) -> tuple
     return config, edited
 
 
-def edits(folder: Path, query: Query) -> list[Change]:
-    """Where the file differs from the record, harmless or not."""
-    known = recorded(query)
+def edits(folder: Path, run: Queried) -> list[Change]:
+    """Return where the file differs from the record, harmless or not."""
+    known = recorded(run)
     return changes(known[-1].config, load_config(folder / CONFIG_FILE)) if known else []

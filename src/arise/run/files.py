@@ -9,13 +9,13 @@ MANIFEST = "manifest.json"
 
 
 def sha256_of(path: Path) -> str:
-    """The digest of a file."""
+    """Return the digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def checkpoint_damage(folder: Path, manifest_digest: str) -> str:
-    """What is wrong with a checkpoint folder, naming the file; empty when every byte is as it was written."""
+    """Return what is damaged in a checkpoint folder, by file; empty if every byte is as written."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
         return f"{manifest} is missing"
@@ -31,7 +31,7 @@ def checkpoint_damage(folder: Path, manifest_digest: str) -> str:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Take away what a killed process was writing; nothing refers to it."""
+    """Remove partial files of a killed process; nothing refers to them."""
     for parent in (folder / "checkpoints", folder / "trajectories"):
         for draft in [*parent.glob(".*.draft"), *parent.glob(".*.old")]:
             if draft.is_dir():

@@ -1,4 +1,4 @@
-"""Who may write to a run folder. Light on purpose: a second process is turned away before anything heavy is loaded."""
+"""The lock of a run folder. Imports little, so that a second process is refused before anything heavy is loaded."""
 
 import fcntl
 import os
@@ -15,11 +15,11 @@ LOCK_FILE = "run.lock"
 
 
 BEFORE_A_RUN = (LOCK_FILE, OWNER_FILE, "calls.jsonl", "*calls.db", "*calls.db-*")
-"""Files that may come to lie in a folder while it is being checked whether a run can start."""
+"""Files that may appear in a folder while a run is being checked before its start."""
 
 
 class RunLock:
-    """A run folder held by this process until `release()` or its end, however it ends."""
+    """A run folder locked by this process until `release()` or until the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._made = folder, _missing(folder)
@@ -32,11 +32,11 @@ class RunLock:
             raise
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         os.close(self._handle)
 
     def withdraw(self) -> None:
-        """Let others have it, and leave the folder as it was found: no run was started after all."""
+        """Release the lock and leave the folder as it was found: no run was started."""
         for path in _before_a_run(self._folder):
             if path not in self._found:
                 path.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ class RunLock:
 
 
 def _locked(path: Path) -> int:
-    """An open file that only this process has locked; BlockingIOError when another one has."""
+    """Open and lock a file; raise BlockingIOError if another process has locked it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,7 +63,7 @@ def _locked(path: Path) -> int:
 
 
 def _missing(folder: Path) -> list[Path]:
-    """The folder and those above it that do not exist, innermost first."""
+    """Return the folder and its parents that do not exist, innermost first."""
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
@@ -72,22 +72,22 @@ def _before_a_run(folder: Path) -> list[Path]:
 
 
 _early: dict[Path, RunLock] = {}
-"""What this process took hold of before its command was parsed, until the command claims it."""
+"""Locks taken before the command was parsed, until the command claims them."""
 
 
 def claim_early(folder: Path) -> None:
-    """Claim a folder for the command of this process that will claim it by and by."""
+    """Lock a folder early, for the command of this process that will claim it."""
     _early[folder] = claim(folder)
 
 
 def give_back() -> None:
-    """Let go of a folder that no command claimed after all, and leave it as it was found."""
+    """Release a folder that no command claimed, and leave it as it was found."""
     while _early:
         _early.popitem()[1].withdraw()
 
 
 def held(folder: Path) -> bool:
-    """Whether a process holds the run."""
+    """Return whether a process has locked the run."""
     try:
         handle = os.open(folder / LOCK_FILE, os.O_RDONLY)
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def held(folder: Path) -> bool:
 
 
 def claim(folder: Path) -> RunLock:
-    """The folder, made if need be, for this process alone."""
+    """Create the folder if needed and lock it for this process."""
     if folder in _early:
         return _early.pop(folder)
     owner = folder / OWNER_FILE
@@ -140,7 +140,7 @@ def require_run(folder: Path) -> None:
 
 
 def unwritable(folder: Path, error: Exception) -> AriseError:
-    """What a person is told when a write failed."""
+    """Return the error for a failed write."""
     if not (folder / CONFIG_FILE).exists():
         return AriseError(
             "storage",

@@ -1,4 +1,4 @@
-"""What must hold in every run, whatever it learnt: each invariant reads the store and yields what breaks it."""
+"""The invariants of every run: each reads the store and yields its violations."""
 
 import json
 import math
@@ -16,7 +16,9 @@ from arise.config.file import load_config
 from arise.config.sampler import CapabilitySampling
 from arise.run.chunks import decompress
 from arise.run.folder import CONFIG_FILE
+from arise.run.numbering import iteration_of
 from arise.run.read_only import read_only
+from arise.text.numbers import dollars
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Audited:
     folder: Path
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Read anything."""
+        """Execute SQL."""
         return self.db.execute(sql, parameters).fetchall()
 
     @cached_property
@@ -36,7 +38,7 @@ class Audited:
 
     @cached_property
     def state(self) -> dict[str, Any]:
-        """The last committed state; empty before the first commit."""
+        """The last committed state, or an empty one before the first commit."""
         row = self.db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
         return dict(decompress(row[0])) if row else {}
 
@@ -63,37 +65,37 @@ def _verdicts_of_living_rubrics(run: Audited) -> Iterator[str]:
     joined, left = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
     for rubric, k, kind in run.db.execute("SELECT rubric_id, k, kind FROM events ORDER BY k, seq"):
         if kind in ("born", "imported", "reopen"):
-            joined[rubric].append(k + 1)
+            joined[rubric].append(k)
         elif kind == "retire":
             left[rubric].append(k)
     for rubric, k in run.db.execute("SELECT DISTINCT rubric_id, k FROM verdicts ORDER BY rubric_id, k"):
         if rubric not in joined:
             yield f"verdicts of {rubric}, which was never born"
-        elif sum(first <= k for first in joined[rubric]) - sum(last < k for last in left[rubric]) != 1:
-            yield f"verdicts of {rubric} in iteration {k}, when it was not in the pool"
+        elif sum(before < k for before in joined[rubric]) - sum(last < k for last in left[rubric]) != 1:
+            yield f"verdicts of {rubric} in iteration {iteration_of(k)}, when it was not in the pool"
 
 
 def _pool_changes_on_schedule(run: Audited) -> Iterator[str]:
     limits = run.config.pool
     for k, new in run.db.execute("SELECT k, SUM(kind='born') FROM events WHERE k >= 0 GROUP BY k"):
-        if (k + 1) % limits.update_every:
-            yield f"the pool changed in iteration {k}, between updates"
+        if iteration_of(k) % limits.update_every:
+            yield f"the pool changed in iteration {iteration_of(k)}, between updates"
         if new > limits.max_new_pairs:
-            yield f"{new} pairs were born in iteration {k}, at most {limits.max_new_pairs} may be"
+            yield f"{new} pairs were born in iteration {iteration_of(k)}, at most {limits.max_new_pairs} may be"
     for k, size in run.db.execute("SELECT k, json_extract(metrics, '$.pool') FROM iterations"):
         if size is not None and size > limits.max_pairs:
-            yield f"{size:.0f} pairs after iteration {k}, at most {limits.max_pairs} may be"
+            yield f"{size:.0f} pairs after iteration {iteration_of(k)}, at most {limits.max_pairs} may be"
 
 
 def _one_life(run: Audited) -> Iterator[str]:
-    """Born once, hidden; after retirement nothing but a reopening, hidden again; revisions count up."""
+    """A pair is born once and hidden; a retired pair can only be reopened, hidden; revisions count up."""
     active: dict[str, bool] = {}
     revision: dict[str, int] = {}
     gone: set[str] = set()
     for k, rubric, kind, new_revision in run.db.execute(
         "SELECT k, rubric_id, kind, revision FROM events ORDER BY k, kind='born', seq"
     ):
-        place = f"{rubric}, {kind} in iteration {k}"
+        place = f"{rubric}, {kind} in iteration {iteration_of(k)}"
         if kind in ("born", "imported"):
             if rubric in active:
                 yield f"{place}: this id was used before"
@@ -140,7 +142,7 @@ def _ledger(run: Audited) -> Iterator[str]:
 
 def _batches(run: Audited) -> Iterator[str]:
     for k, task in run.db.execute("SELECT k, task_id FROM draws GROUP BY k, task_id HAVING COUNT(*) > 1"):
-        yield f"task {task} was drawn twice in iteration {k}"
+        yield f"task {task} was drawn twice in iteration {iteration_of(k)}"
     config = run.config
     if not isinstance(config.sampler, CapabilitySampling):
         return
@@ -150,7 +152,7 @@ def _batches(run: Audited) -> Iterator[str]:
         count[k, " x ".join(json.loads(details)["cell"])] += 1
     for (k, cell), drawn in count.items():
         if drawn > quota:
-            yield f"{drawn} slots of iteration {k} went to {cell}, at most {quota} may"
+            yield f"{drawn} slots of iteration {iteration_of(k)} went to {cell}, at most {quota} may"
 
 
 def _skills_withheld(run: Audited) -> Iterator[str]:
@@ -169,7 +171,7 @@ def _spend(run: Audited) -> Iterator[str]:
     finally:
         recorded.close()
     if (spent or 0) > cap * 1e9 + 32 * (dearest or 0):
-        yield f"${spent / 1e9:.2f} were spent of ${cap:.2f}"
+        yield f"{dollars(spent / 1e9)} were spent of {dollars(cap)}"
 
 
 INVARIANTS: dict[str, tuple[str, Look]] = {

@@ -12,8 +12,8 @@ from typing import Any
 
 from arise.errors import AriseError, Exit
 from arise.method.standing import standing
+from arise.run.pool_rows import Event, PairLife, VerdictCount
 from arise.run.reader import RunReader
-from arise.run.rows import Event, PairLife, VerdictCount
 from arise.types import Pair, Pool, Rubric, Skill
 from arise.types.codec import from_json, to_json
 
@@ -31,7 +31,7 @@ def export(run: Path, out: Path | None = None) -> Path:
 
 
 def lifecycle(run: RunReader) -> dict[str, Any]:
-    """Everything that a run's store knows about its pairs, as JSON values."""
+    """Return everything the store knows about the pairs of a run, as JSON values."""
     verdicts = defaultdict(list)
     for count in run.verdict_counts():
         verdicts[count.rubric_id].append(_counted(count))
@@ -42,9 +42,11 @@ def lifecycle(run: RunReader) -> dict[str, Any]:
 def _life(pair: PairLife) -> dict[str, Any]:
     return {
         "rubric": to_json(pair.rubric),
-        "skills": [{"revision": skill.revision, "iteration": skill.k + 1, "text": skill.text} for skill in pair.skills],
-        "born": pair.born_at + 1,
-        "retired": None if pair.retired_at is None else pair.retired_at + 1,
+        "skills": [
+            {"revision": skill.revision, "iteration": skill.iteration, "text": skill.text} for skill in pair.skills
+        ],
+        "born": pair.born,
+        "retired": pair.retired,
         "status": pair.status,
         "stuck": pair.standing.stuck,
         "history": [_event(event, pair.events[: n + 1]) for n, event in enumerate(pair.events)],
@@ -52,15 +54,15 @@ def _life(pair: PairLife) -> dict[str, Any]:
 
 
 def _event(event: Event, life: Sequence[Event]) -> dict[str, Any]:
-    """An event with where the pair stood after it; counts of all verdicts of its window, and of unguided rollouts."""
+    """An event with the pair's status after it, and the verdict counts of its window: all and unguided."""
     counts = ("passes", "evaluations", "unguided_passes", "unguided_evaluations", "revision", "note")
-    head = {"iteration": event.k + 1, "event": event.kind, "status": standing(life).status}
+    head = {"iteration": event.iteration, "event": event.kind, "status": standing(life).status}
     return head | {name: getattr(event, name) for name in counts}
 
 
 def _counted(count: VerdictCount) -> dict[str, Any]:
     return {
-        "iteration": count.k + 1,
+        "iteration": count.iteration,
         "shown": bool(count.shown),
         "pass": count.passes,
         "fail": count.fails,
@@ -70,10 +72,10 @@ def _counted(count: VerdictCount) -> dict[str, Any]:
 
 
 def starting_pool(path: Path) -> Pool:
-    """The pool that holds every criterion of an exported life once, with its last skill, hidden.
+    """Return the pool of an exported run: deduplicate criteria, keep the newest skill, hide all.
 
-    In runs of earlier versions what was mastered and lost was born under a new id with the same words; counted again,
-    it would weigh as often in every reward and be shown as often.
+    In runs of earlier versions a criterion that was retired and lost again was born under a new id with the same words;
+    without deduplication it would count several times in every reward.
     """
     remedy = f"arise pool export RUN --out {path}, or --set pool.lifecycle=FILE with a file it made"
     try:

@@ -1,10 +1,10 @@
-"""Queries on the pool's life: pairs, events, skills, proposals with their evidence, and verdicts."""
+"""Queries on the pool: pairs, events, skills, proposals with their evidence, and verdicts."""
 
 import json
 from collections.abc import Sequence
 
-from arise.run import rows
-from arise.run.snapshot import Snapshot
+from arise.run import pool_rows as rows
+from arise.run.base_queries import BaseQueries
 from arise.types import EvidenceRecord, Rubric
 from arise.types.codec import from_json
 
@@ -12,7 +12,7 @@ _UNGUIDED = (
     "CASE kind WHEN 'reopen' THEN {0} ELSE (SELECT COALESCE(SUM({1}), 0) FROM verdict_counts v"
     " WHERE v.rubric_id = e.rubric_id AND v.k > e.k - :window AND v.k <= e.k AND NOT v.shown) END"
 )
-"""Verdicts of an event's window without the skill; a reopening counts those of a retired pair: its skill is hidden."""
+"""Unguided verdicts of an event's window; before a reopening all are unguided, since the pair was retired."""
 _COUNTS = f"{_UNGUIDED.format('passes', 'v.passes')}, {_UNGUIDED.format('evaluations', 'v.passes + v.fails')}"
 _EVENTS = f"SELECT k, rubric_id, kind, passes, evaluations, revision, note, {_COUNTS} FROM events e"  # noqa: S608
 _SKILLS = "SELECT rubric_id, revision, k, text FROM skills"
@@ -24,17 +24,17 @@ _VERDICTS = (
 _EVER = 1 << 40
 
 
-class PoolQueries(Snapshot):
-    """What became of every rubric and its skill."""
+class PoolQueries(BaseQueries):
+    """Every rubric with its skill and its events."""
 
     def events(self, rubric_id: str | None = None) -> list[rows.Event]:
-        """The pool's life, or one pair's."""
+        """Return all events of the pool, or those of one pair."""
         where = "" if rubric_id is None else "WHERE rubric_id = :rubric"
         given = {"window": self.update_every, "rubric": rubric_id}
         return self._rows(rows.Event, f"{_EVENTS} {where} ORDER BY k, seq", given)
 
     def pairs(self) -> list[rows.PairLife]:
-        """Every pair that ever was, in the order of birth."""
+        """Return every pair of the run, in the order of birth."""
         events: dict[str, list[rows.Event]] = {}
         for event in self.events():
             events.setdefault(event.rubric_id, []).append(event)
@@ -48,15 +48,28 @@ class PoolQueries(Snapshot):
         ]
 
     def pair(self, rubric_id: str) -> rows.PairLife | None:
-        """One pair, or None."""
+        """Return one pair, or None."""
         found = self.query("SELECT rubric FROM pairs WHERE rubric_id=?", (rubric_id,))
         if not found:
             return None
         skills = self._rows(rows.SkillRevision, f"{_SKILLS} WHERE rubric_id=? ORDER BY revision", (rubric_id,))
         return rows.PairLife(from_json(Rubric, json.loads(found[0][0])), tuple(self.events(rubric_id)), tuple(skills))
 
+    def rubrics(self) -> list[Rubric]:
+        """Return every rubric the run ever had, by id."""
+        found = self.query("SELECT rubric FROM pairs ORDER BY rubric_id")
+        return [from_json(Rubric, json.loads(rubric)) for (rubric,) in found]
+
+    def skill_texts(self) -> list[str]:
+        """Return the text of every revision of every skill."""
+        return [text for (text,) in self.query("SELECT text FROM skills") if text]
+
+    def event_counts(self) -> dict[str, int]:
+        """Return how often each kind of event happened."""
+        return dict(self.query("SELECT kind, COUNT(*) FROM events GROUP BY kind"))
+
     def proposals(self, k: int | None = None) -> list[rows.ProposalRow]:
-        """What the reflector proposed, taken or not, of one update or of all."""
+        """Return the reflector's proposals, accepted or not, of one update or of all."""
         found = []
         given = 0 if k is None else k, _EVER if k is None else k
         for n, seq, accepted, content, reason in self.query(_PROPOSALS, given):
@@ -66,7 +79,7 @@ class PoolQueries(Snapshot):
         return found
 
     def evidence(self, evidence_ids: Sequence[str]) -> list[EvidenceRecord]:
-        """The records behind a rubric's references, in their order; ids that are not stored are left out."""
+        """Return the records behind a rubric's references, in order; ids that are not stored are left out."""
         found = []
         for evidence_id in evidence_ids:
             for (record,) in self.query("SELECT record FROM evidence WHERE evidence_id=?", (evidence_id,)):
@@ -74,7 +87,7 @@ class PoolQueries(Snapshot):
         return found
 
     def verdict_counts(self, rubric_id: str | None = None) -> list[rows.VerdictCount]:
-        """Verdicts by rubric and iteration, with and without the rubric's skill shown."""
+        """Return verdict counts by rubric and iteration, with and without the rubric's skill shown."""
         where, given = ("", ()) if rubric_id is None else (" WHERE rubric_id=?", (rubric_id,))
         return self._rows(
             rows.VerdictCount,
@@ -84,7 +97,7 @@ class PoolQueries(Snapshot):
         )
 
     def verdict_sums(self) -> list[rows.VerdictSums]:
-        """The verdicts of every iteration, in sums."""
+        """Return the sums of all verdicts, by iteration."""
         return self._rows(
             rows.VerdictSums,
             "SELECT k, SUM(passes), SUM(fails), SUM(not_applicable), SUM(absent) FROM verdict_counts "
@@ -94,7 +107,7 @@ class PoolQueries(Snapshot):
     def verdicts(
         self, rubric_id: str, verdict: str = "", before_k: int | None = None, limit: int = 50
     ) -> list[rows.VerdictRow]:
-        """Verdicts of a rubric, newest first; `verdict` is pass, fail, not_applicable, absent or empty for all."""
+        """Return verdicts of a rubric, newest first, all or of one kind: pass, fail, not_applicable or absent."""
         condition = {"": "1", "absent": "v.verdict IS NULL"}.get(verdict, "v.verdict = :verdict")
         return self._rows(
             rows.VerdictRow,
@@ -108,7 +121,7 @@ class PoolQueries(Snapshot):
         )
 
     def verdicts_of(self, rollout_id: str) -> list[rows.VerdictRow]:
-        """Every verdict of a rollout."""
+        """Return every verdict of a rollout."""
         return self._rows(
             rows.VerdictRow,
             f"{_VERDICTS} WHERE v.rollout_id = ? ORDER BY v.rubric_id",
@@ -116,7 +129,18 @@ class PoolQueries(Snapshot):
         )
 
     def absent_reasons(self) -> list[tuple[int, str, int]]:
-        """(k, reason, count) of verdicts that could not be had."""
+        """Return (k, reason, count) of missing verdicts."""
         return self.query(
             "SELECT k, reason, COUNT(*) FROM verdicts WHERE verdict IS NULL GROUP BY k, reason ORDER BY k, reason"
+        )
+
+    def agreements(self, first_k: int) -> list[rows.Agreement]:
+        """Return, for every two rubrics, how often they agreed on a rollout from iteration first_k on."""
+        return self._rows(
+            rows.Agreement,
+            "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') "
+            "FROM verdicts a JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
+            "WHERE a.k >= ? AND a.verdict IN ('pass', 'fail') AND b.verdict IN ('pass', 'fail') "
+            "GROUP BY a.rubric_id, b.rubric_id",
+            (first_k,),
         )

@@ -1,4 +1,4 @@
-"""SQLite files opened for reading, on a disk that cannot be written too."""
+"""Open SQLite files for reading, also on a read-only disk."""
 
 import os
 import sqlite3

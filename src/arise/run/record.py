@@ -1,4 +1,4 @@
-"""An iteration as rows of the database, and which of their values a seal covers."""
+"""An iteration as rows of the database, and which values its seal covers."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from arise.coevolution import Update
 from arise.method.credit import Advantages
 from arise.run.chunks import Place, compress
 from arise.run.digests import EMPTY, Row, changed_seal
+from arise.run.numbering import iteration_of
 from arise.run.summaries import printable, summary_rows
 from arise.text.secrets import redact
 from arise.types import Draw, EvidenceRecord, Group, Pool, Rollout
@@ -29,19 +30,19 @@ ITERATION_OF = {
     "proposals": "k",
     "files": "k",
 }
-"""Tables that an iteration writes, with the expression that says which one it was."""
+"""Tables that an iteration writes, with the expression that gives its k."""
 
 COSTS, SESSION, FACT = "costs k", "session ", "fact "
 LIMITS = "limits."
-"""Before a session's number: the fact that says which limits of its sandboxes the kernel did not enforce."""
-"""How the seals of what no replay repeats begin: an iteration's clock and costs, who held the run, how it was made."""
+"""Prefix, before a session's number, of the fact that lists limits the kernel did not enforce."""
+"""Prefixes of seals over values that no replay repeats: clock and costs, sessions, recorded facts."""
 COMMITTED = "committed"
-"""In place of a table's name: the k and the clock time of an iteration."""
+"""Stands for a table's name in the seal of an iteration's k and clock time."""
 
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """All that one iteration leaves behind."""
+    """Everything that one iteration records."""
 
     k: int
     draws: Sequence[Draw]
@@ -54,20 +55,24 @@ class IterationRecord:
     state: Mapping[str, Any]
     checkpoint: str | None
 
+    @property
+    def iteration(self) -> int:
+        return iteration_of(self.k)
+
 
 def seal_of(rows: Iterable[Row]) -> str:
-    """The seal of an iteration's or an evaluation's rows."""
+    """Return the seal of an iteration's or an evaluation's rows."""
     return changed_seal(EMPTY, map(repeatable, rows))
 
 
 def repeatable(row: Row) -> Row:
-    """A row without what a replay does not repeat: the clock time of an iteration, which is sealed as COMMITTED."""
+    """Return a row without the clock time of an iteration, which is sealed as COMMITTED."""
     table, columns = row
     return (table, columns[:-1]) if table == "iterations" else row
 
 
 def rows_of(record: IterationRecord, places: Iterable[Place], now: float) -> Iterator[Row]:
-    """Everything an iteration writes, but for its files."""
+    """Yield every row that an iteration writes, except those of its files."""
     state = compress(json.dumps(record.state))
     yield "iterations", (record.k, json.dumps(dict(record.metrics), allow_nan=False), state, record.checkpoint, now)
     for slot, draw in enumerate(record.draws):
@@ -119,7 +124,7 @@ def _pool_rows(record: IterationRecord) -> Iterator[Row]:
 
 
 def starting_rows(pool: Pool) -> Iterator[Row]:
-    """Pairs that a run was given, as rows of the iteration before its first."""
+    """Yield the pairs that a run started with, as rows with k = -1."""
     for seq, pair in enumerate(pool.pairs):
         rubric, skill = pair.rubric, pair.skill
         yield "pairs", (rubric.id, rubric.born, json.dumps(to_json(rubric)))
@@ -128,14 +133,14 @@ def starting_rows(pool: Pool) -> Iterator[Row]:
 
 
 def storable(rows: Iterable[Row]) -> list[Row]:
-    """Rows whose every text SQLite takes."""
+    """Return rows in which every text can be stored by SQLite."""
     return [
         (table, tuple(printable(value) if isinstance(value, str) else value for value in row)) for table, row in rows
     ]
 
 
 def without_keys(group: Group) -> Group:
-    """A group whose faults and reasons, which may quote a server's or a verifier's words, hold no key."""
+    """Redact keys in the faults and reasons of a group, which may quote a server or a verifier."""
     return replace(group, rollouts=tuple(map(_without_keys, group.rollouts)))
 
 

@@ -1,11 +1,10 @@
-"""Queries on what was drawn, attempted and evaluated: slots with their reason, cells, groups, tasks, rollouts."""
+"""Queries on what was drawn and rolled out: slots with their reason, cells, groups, tasks, rollouts."""
 
 import json
-from pathlib import Path
 
 from arise.run import rows
+from arise.run.base_queries import BaseQueries
 from arise.run.chunks import Place, StoredRollout
-from arise.run.snapshot import Snapshot
 from arise.run.why import Mass
 from arise.types import Draw
 from arise.types.codec import from_json
@@ -26,11 +25,11 @@ _OUTCOMES = {
 }
 
 
-class RolloutQueries(Snapshot):
-    """Why a task was drawn and what its attempts came to."""
+class RolloutQueries(BaseQueries):
+    """Draws with their reasons, and the rollouts that followed."""
 
     def slots(self, k: int, slot: int | None = None) -> list[rows.SlotRow]:
-        """The batch of an iteration, or one slot of it, each with its reason."""
+        """Return the batch of an iteration, or one slot of it, with the mass behind each draw."""
         masses = {(c.task_type, c.capability): Mass(c.passes, c.fails) for c in self.cells(k - 1)}
         found = []
         wanted = "SELECT slot, details FROM draws WHERE k = ? AND slot = COALESCE(?, slot) ORDER BY slot"
@@ -41,15 +40,15 @@ class RolloutQueries(Snapshot):
         return found
 
     def paths(self) -> list[tuple[int, str, int]]:
-        """(k, path, slots) of every iteration."""
+        """Return (k, path, slots) of every iteration."""
         return self.query("SELECT k, path, COUNT(*) FROM draws GROUP BY k, path ORDER BY k, path")
 
     def discovery(self) -> list[tuple[int, float | None]]:
-        """(k, rho) of every iteration; None where the sampler has no such probability."""
+        """Return (k, rho) of every iteration; None for samplers without a discovery probability."""
         return self.query("SELECT k, json_extract(details, '$.rho') FROM draws WHERE slot=0 ORDER BY k")
 
     def cell_draws(self, first_k: int, last_k: int) -> list[rows.CellDraws]:
-        """Adaptive draws by cell in iterations first_k to last_k, both included."""
+        """Return adaptive draws by cell in iterations first_k to last_k, both included."""
         return self._rows(
             rows.CellDraws,
             "SELECT json_extract(details, '$.cell[0]'), json_extract(details, '$.cell[1]'), COUNT(*) FROM draws "
@@ -58,11 +57,11 @@ class RolloutQueries(Snapshot):
         )
 
     def cells(self, k: int) -> list[rows.CellRow]:
-        """The ledger at the end of an iteration, by task type and capability."""
+        """Return the ledger at the end of an iteration, by task type and capability."""
         return self._rows(rows.CellRow, "SELECT k, task_type, capability, passes, fails FROM cells WHERE k=?", (k,))
 
     def groups(self, k: int | None = None, task_id: str | None = None, last: int = -1) -> list[rows.GroupRow]:
-        """Groups of an iteration, of a task, or all of them; of these perhaps the last only."""
+        """Return groups of an iteration, of a task, or all; `last` limits them to the newest."""
         given = {name: value for name, value in (("k", k), ("task_id", task_id)) if value is not None}
         where = " AND ".join(f"{name}=:{name}" for name in given) or "1"
         found = self._rows(
@@ -74,7 +73,7 @@ class RolloutQueries(Snapshot):
         return found[::-1]
 
     def group_sums(self) -> list[rows.GroupSums]:
-        """The groups of every iteration, in sums."""
+        """Return the sums of all groups, by iteration."""
         return self._rows(
             rows.GroupSums,
             "SELECT k, COUNT(*), SUM(size), SUM(rewarded), SUM(successes), "
@@ -83,18 +82,18 @@ class RolloutQueries(Snapshot):
         )
 
     def tasks(self) -> list[rows.TaskRow]:
-        """Every training task that was drawn so far."""
+        """Return every training task that was drawn so far."""
         return [_task(*row) for row in self.query(f"{_TASKS} GROUP BY t.id ORDER BY t.id")]
 
     def task(self, task_id: str) -> rows.TaskRow | None:
-        """One task, or None."""
+        """Return one task, or None."""
         found = self.query(f"{_TASKS} WHERE t.id=? GROUP BY t.id", (task_id,))
         return _task(*found[0]) if found else None
 
     def rollouts(
         self, *, outcome: str = "", k: int | None = None, task_id: str = "", limit: int = 50, offset: int = 0
     ) -> list[rows.RolloutRow]:
-        """Rollouts, newest iteration first; `outcome` is pass, fail, fault or empty for all."""
+        """Return rollouts, newest iteration first; `outcome` is pass, fail, fault or empty for all."""
         conditions = [_OUTCOMES[outcome]]
         conditions += ["k = :k"] if k is not None else []
         conditions += ["task_id = :task_id"] if task_id else []
@@ -107,49 +106,44 @@ class RolloutQueries(Snapshot):
         )
 
     def rollout(self, rollout_id: str) -> rows.RolloutRow | None:
-        """One rollout's row, or None."""
+        """Return one rollout's row, or None."""
         found = self._rows(rows.RolloutRow, f"{_ROLLOUT} WHERE id=?", (rollout_id,))
         return found[0] if found else None
 
     def siblings(self, rollout: rows.RolloutRow) -> list[rows.RolloutRow]:
-        """All rollouts of the group, this one among them."""
+        """Return all rollouts of the group, this one included."""
         given = (rollout.k, rollout.task_id)
         return self._rows(rows.RolloutRow, f"{_ROLLOUT} WHERE k=? AND task_id=? ORDER BY id", given)
 
     def trajectory(self, rollout_id: str) -> StoredRollout | None:
-        """A rollout out of its chunk, its turns a page at a time; None when there is none of this id."""
+        """Open a rollout in its chunk, to read turns page by page; None for an unknown id."""
         found = self._rows(Place, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
         if not found:
             return None
-        with self._readable():
-            return StoredRollout(Path(self.folder) / "trajectories", found[0])
+        return self._stored(found[0])
 
-    def evaluations(self) -> list[str]:
-        """Labels of all evaluations, in the order of the iterations they were made at."""
-        return [label for label, _ in self.query("SELECT label, MIN(k) AS at FROM attempts GROUP BY label ORDER BY at")]
+    def _stored(self, place: Place) -> StoredRollout:
+        return StoredRollout(self.folder / "trajectories", place)
 
-    def attempt_sums(self) -> tuple[int, int]:
-        """How many attempts all evaluations made, and how many of them infrastructure ended."""
-        ((tried, lost),) = self.query("SELECT COUNT(*), COALESCE(SUM(success IS NULL), 0) FROM attempts")
-        return tried, lost
+    def stops(self) -> list[tuple[str, int]]:
+        """Return (stop reason, rollouts), the most frequent first."""
+        return self.query("SELECT stop, COUNT(*) FROM rollouts GROUP BY stop ORDER BY 2 DESC")
 
-    def lost_attempts(self, limit: int) -> list[tuple[str, str, int, str]]:
-        """(evaluation, task, attempt from 1, fault) of attempts that infrastructure ended, newest evaluation first."""
-        return self.query(
-            "SELECT label, task_id, attempt + 1, fault FROM attempts WHERE success IS NULL "
-            "ORDER BY k DESC, label, task_id, attempt LIMIT ?",
-            (limit,),
-        )
+    def faults_by_k(self) -> dict[int, int]:
+        """Return how many rollouts of each iteration k ended with an infrastructure fault."""
+        return dict(self.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k"))
 
-    def attempts(self, label: str | None = None) -> list[rows.AttemptRow]:
-        """Held-out attempts of one evaluation or of all."""
-        where, given = ("", ()) if label is None else (" WHERE label=?", (label,))
+    def newest_rollouts(self, limit: int) -> list[tuple[str, Place]]:
+        """Return (task, place in its chunk) of the newest rollouts without a fault."""
         found = self.query(
-            "SELECT label, task_id, attempt, k, domain, task_type, success, reward, stop, fault, skill_bytes, verdicts "  # noqa: S608 - own words only
-            f"FROM attempts{where} ORDER BY label, task_id, attempt",
-            given,
+            "SELECT task_id, chunk, start, length FROM rollouts WHERE fault = '' ORDER BY k DESC, id LIMIT ?", (limit,)
         )
-        return [rows.AttemptRow(*row)._replace(verdicts=json.loads(row[-1])) for row in found]
+        return [(task_id, Place(*place)) for task_id, *place in found]
+
+    def drawn_tasks(self, first_k: int, last_k: int) -> tuple[str, ...]:
+        """Return the tasks drawn in iterations first_k to last_k, both included, each once."""
+        wanted = "SELECT DISTINCT task_id FROM draws WHERE k BETWEEN ? AND ? ORDER BY task_id"
+        return tuple(task_id for (task_id,) in self.query(wanted, (first_k, last_k)))
 
 
 def _task(

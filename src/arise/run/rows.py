@@ -1,18 +1,17 @@
-"""What a reader of a run gets: one frozen row for each thing a page, a figure or an export shows."""
+"""Rows on iterations, draws, groups, tasks, rollouts and attempts: what the queries of a run return."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from arise.method.lifecycle import UNCHANGED
-from arise.method.standing import Standing, standing
+from arise.run.numbering import iteration_of
 from arise.run.why import Mass
-from arise.types import Draw, Rubric, Status, Tally
+from arise.types import Draw
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """A committed iteration; `number` is what people see, from 1, and `k` its place in the tables, from 0."""
+    """A committed iteration; `k` is its place in the tables, from 0, `number` is what people see, from 1."""
 
     k: int
     at: float
@@ -21,115 +20,7 @@ class Iteration:
 
     @property
     def number(self) -> int:
-        return self.k + 1
-
-
-EVENTS = {
-    "born": "born",
-    "activate": "skill shown",
-    "refine": "skill rewritten",
-    "hide": "skill hidden",
-    "retire": "retired",
-    "reopen": "came back",
-    "imported": "given at the start",
-}
-"""What can happen to a pair, in words."""
-
-
-class Event(NamedTuple):
-    """One line of a pair's life, at the end of iteration k (imported at -1), with the verdicts of its window.
-
-    Unguided are those of rollouts in whose prompt the pair's skill did not stand.
-    """
-
-    k: int
-    rubric_id: str
-    kind: str
-    passes: int
-    evaluations: int
-    revision: int
-    note: str
-    unguided_passes: int = 0
-    unguided_evaluations: int = 0
-
-    @property
-    def words(self) -> str:
-        """What happened, in words; a refinement may have found nothing new to write."""
-        return "skill not rewritten" if self.note.startswith(UNCHANGED) else EVENTS.get(self.kind, self.kind)
-
-    @property
-    def guided(self) -> Tally:
-        return Tally(self.passes - self.unguided_passes, self.evaluations - self.unguided_evaluations)
-
-
-class SkillRevision(NamedTuple):
-    """A skill's text as it stood from the end of iteration k on."""
-
-    rubric_id: str
-    revision: int
-    k: int
-    text: str
-
-
-@dataclass(frozen=True)
-class PairLife:
-    """A pair from birth to now."""
-
-    rubric: Rubric
-    events: tuple[Event, ...] = ()
-    skills: tuple[SkillRevision, ...] = ()
-
-    @property
-    def born_at(self) -> int:
-        """k of the iteration that ended with its birth."""
-        return next((event.k for event in self.events if event.kind in ("born", "imported")), self.rubric.born - 1)
-
-    @property
-    def retired_at(self) -> int | None:
-        """k of the iteration that ended with its retirement, if it is retired now."""
-        return self.events[-1].k if self.status is Status.RETIRED else None
-
-    @property
-    def standing(self) -> Standing:
-        return standing(self.events)
-
-    @property
-    def status(self) -> Status:
-        return self.standing.status
-
-    def after(self, k: int) -> "PairLife":
-        """The pair as it was once iteration k was over."""
-        kept = [event for event in self.events if event.k <= k], [skill for skill in self.skills if skill.k <= k]
-        return PairLife(self.rubric, tuple(kept[0]), tuple(kept[1]))
-
-
-class VerdictCount(NamedTuple):
-    """Verdicts of a rubric in one iteration, apart for rollouts that saw its skill and those that did not."""
-
-    rubric_id: str
-    k: int
-    shown: bool
-    passes: int
-    fails: int
-    not_applicable: int
-    absent: int
-
-    @property
-    def evaluations(self) -> int:
-        return self.passes + self.fails
-
-
-class VerdictRow(NamedTuple):
-    """One verdict with the rollout it belongs to; `verdict` None has its reason."""
-
-    rollout_id: str
-    rubric_id: str
-    k: int
-    verdict: str | None
-    reason: str
-    shown: bool
-    task_id: str
-    success: bool | None
+        return iteration_of(self.k)
 
 
 class SlotRow(NamedTuple):
@@ -139,6 +30,10 @@ class SlotRow(NamedTuple):
     slot: int
     draw: Draw
     mass: Mass | None = None
+
+    @property
+    def iteration(self) -> int:
+        return iteration_of(self.k)
 
 
 class CellRow(NamedTuple):
@@ -171,6 +66,10 @@ class GroupRow(NamedTuple):
     reward: float | None
 
     @property
+    def iteration(self) -> int:
+        return iteration_of(self.k)
+
+    @property
     def outcome(self) -> str:
         if self.rewarded < self.size:
             return "incomplete"
@@ -190,28 +89,14 @@ class GroupSums(NamedTuple):
     all_pass: int
     incomplete: int
 
-
-class VerdictSums(NamedTuple):
-    """All verdicts of an iteration, over rubrics and with or without skills."""
-
-    k: int
-    passes: int
-    fails: int
-    not_applicable: int
-    absent: int
-
     @property
-    def evaluations(self) -> int:
-        return self.passes + self.fails
-
-    @property
-    def asked(self) -> int:
-        return self.evaluations + self.not_applicable + self.absent
+    def iteration(self) -> int:
+        return iteration_of(self.k)
 
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A training task with what became of it so far."""
+    """A training task with the outcomes of its groups so far."""
 
     id: str
     domain: str
@@ -239,6 +124,10 @@ class RolloutRow(NamedTuple):
     task_advantage: float | None
     rubric_advantage: float | None
 
+    @property
+    def iteration(self) -> int:
+        return iteration_of(self.k)
+
 
 class AttemptRow(NamedTuple):
     """One held-out attempt."""
@@ -257,20 +146,8 @@ class AttemptRow(NamedTuple):
     verdicts: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class ProposalRow:
-    """A proposal of the reflector: what was taken, or the reason why it was not."""
-
-    k: int
-    seq: int
-    accepted: bool
-    text: str
-    reason: str
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Session(NamedTuple):
-    """A process that held the run, and how many iterations it found committed."""
+    """A process that locked the run, and how many iterations it found committed."""
 
     at: float
     owner: str

@@ -1,4 +1,4 @@
-"""The tables of a run: made from `schema.sql`, and compared with it."""
+"""Create the tables of a run from `schema.sql`, and compare them with it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from importlib.resources import files
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Make the tables that are missing."""
+    """Create missing tables."""
     db.executescript(files("arise.run").joinpath("schema.sql").read_text())
 
 
 def differences(db: sqlite3.Connection) -> Iterator[str]:
-    """Tables and indices that are not as this version makes them."""
+    """Yield tables and indices that differ from this version's."""
     with closing(sqlite3.connect(":memory:")) as fresh:
         create(fresh)
         wanted, found = _described(fresh), _described(db)

@@ -1,28 +1,23 @@
 """One read-only snapshot of a run's database: all queries see the same commit. Works while the run writes."""
 
 import sqlite3
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from arise.config.file import ConfigError
-from arise.config.pool import PoolConfig
 from arise.errors import AriseError, Exit
-from arise.run.folder import CONFIG_FILE
+from arise.run.base_queries import BaseQueries, Given
 from arise.run.read_only import read_only
 
 FORMAT = "2"
 """Version of the tables and chunks, written into every run."""
 NOT_UNDERSTOOD = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
-"""What reading unknown text, broken JSON or a value of another type ends in."""
-T = TypeVar("T")
-Given = Sequence[Any] | Mapping[str, Any]
+"""Exceptions that unknown text, broken JSON or a value of another type raise."""
 
 
-class Snapshot:
+class Snapshot(BaseQueries):
     """An open read transaction on the run in `folder`."""
 
     def __init__(self, folder: Path, db: sqlite3.Connection) -> None:
@@ -30,7 +25,7 @@ class Snapshot:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """The run in `folder` as last committed; whatever cannot be read is an error that says what to do."""
+        """Open the run in `folder` as last committed; raise `AriseError` with a remedy if it cannot be read."""
         path = folder / "run.db"
         if not path.is_file():
             raise _unreadable(folder, "holds no run", "name a folder that `arise train` made")
@@ -57,7 +52,7 @@ class Snapshot:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close; what went wrong over the run's own content is told as that, not as a traceback."""
+        """Close; turn an exception over the run's own content into an `AriseError`."""
         self.close()
         if isinstance(error, NOT_UNDERSTOOD) and not isinstance(error, ConfigError):
             what = f"holds something that this version does not understand: {type(error).__name__}: {error}"
@@ -65,30 +60,13 @@ class Snapshot:
             raise _unreadable(self.folder, what, remedy) from error
 
     def close(self) -> None:
-        """Let go of the snapshot."""
+        """Release the snapshot."""
         self._db.close()
 
-    def config(self) -> dict[str, Any]:
-        """The configuration as the run folder keeps it; empty where it has none."""
-        return self._config
-
-    @cached_property
-    def _config(self) -> dict[str, Any]:
-        path = self.folder / CONFIG_FILE
-        return tomllib.loads(path.read_text()) if path.is_file() else {}
-
-    @property
-    def update_every(self) -> int:
-        """Iterations in a window: the pool changes at its end."""
-        return int(self.config().get("pool", {}).get("update_every", PoolConfig().update_every))
-
     def query(self, sql: str, parameters: Given = ()) -> list[tuple[Any, ...]]:
-        """Anything the other methods do not give."""
+        """Execute SQL on the snapshot."""
         with self._readable():
             return self._db.execute(sql, parameters).fetchall()
-
-    def _rows(self, kind: Callable[..., T], sql: str, parameters: Given = ()) -> list[T]:
-        return [kind(*row) for row in self.query(sql, parameters)]
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

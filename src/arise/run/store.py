@@ -1,9 +1,10 @@
 """One run folder, one writer: journal of finished groups, the commit of an iteration, and what a resume reads."""
 
+import logging
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import Any
 from arise import __version__
 from arise.errors import AriseError, Exit
 from arise.run import schema
+from arise.run.base_queries import Given
 from arise.run.chunks import decompress, pack, unpack_group, write_chunk
 from arise.run.digests import EMPTY, Row, changed_seal
 from arise.run.files import MANIFEST, checkpoint_damage, remove_drafts, sha256_of
 from arise.run.folder import OWNER_FILE, RunLock, claim, unwritable
+from arise.run.numbering import iteration_of
+from arise.run.queries import RunQueries
 from arise.run.record import (
     COMMITTED,
     COSTS,
@@ -34,11 +38,13 @@ from arise.run.snapshot import FORMAT
 from arise.run.summaries import printable
 from arise.types import Group, Pool
 
+log = logging.getLogger(__name__)
+
 TRAJECTORIES = "trajectories"
 
 
 def damaged(folder: Path, what: str) -> AriseError:
-    """What a person is told when bytes changed that a run cannot do without."""
+    """Return the error for damage that a run cannot continue with."""
     return AriseError(
         "storage",
         Exit.STORAGE,
@@ -48,8 +54,8 @@ def damaged(folder: Path, what: str) -> AriseError:
     )
 
 
-class RunStore:
-    """`RunStore.open(folder)` takes the run for this process; a second process is turned away by name."""
+class RunStore(RunQueries):
+    """`RunStore.open(folder)` locks the run for this process; a second process is refused."""
 
     def __init__(self, folder: Path, lock: RunLock) -> None:
         self.folder, self._lock = folder, lock
@@ -106,12 +112,12 @@ class RunStore:
         self._insert_sealed(f"{SESSION}{number}", [("sessions", session)])
 
     def close(self) -> None:
-        """Let go of the run."""
+        """Close the database and release the lock."""
         self._db.close()
         self._lock.release()
 
     def finished_group(self, iteration: int, task_id: str) -> Group | None:
-        """A group that was rolled out before a crash; one whose bytes changed is dropped and rolled out anew."""
+        """Return a group that was finished before a crash; a damaged one is dropped and rolled out again."""
         where = "WHERE k=? AND task_id=?", (iteration, printable(task_id))
         found = self.query(f"SELECT content FROM inflight {where[0]}", where[1])  # noqa: S608 - own text
         if not found:
@@ -124,12 +130,12 @@ class RunStore:
             return None
 
     def save_group(self, iteration: int, group: Group) -> None:
-        """Keep a finished group, durable before the loop goes on; the key refuses a group that was already kept."""
+        """Save a finished group durably; saving the same group twice is an error."""
         with self.writing():
             self._insert([("inflight", (iteration, printable(group.task.id), pack(without_keys(group))))])
 
-    def last_checkpoint(self, tell: Callable[[str], None] = lambda _: None) -> tuple[dict[str, Any], str] | None:
-        """The newest whole state that a resume can start from, with its policy checkpoint; says what it passes over."""
+    def last_checkpoint(self) -> tuple[dict[str, Any], str] | None:
+        """Return the newest undamaged state and its checkpoint; log each one that is skipped."""
         rows = self.query("SELECT k, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
         kept = [row for n, row in enumerate(rows) if n == 0 or (self.folder / row[1]).exists()]
         damage = []
@@ -140,9 +146,10 @@ class RunStore:
                 try:
                     return decompress(state), checkpoint
                 except (ValueError, TypeError) as error:
-                    wrong = f"run.db, state of iteration {k}: {error}"
+                    wrong = f"run.db, state of iteration {iteration_of(k)}: {error}"
             damage.append(wrong)
-            tell(f"the checkpoint of iteration {k} cannot be used, falling back one generation: {wrong}")
+            skipped = iteration_of(k)
+            log.warning("the checkpoint of iteration %d cannot be used, falling back one: %s", skipped, wrong)
         if damage:
             raise damaged(self.folder, f"no checkpoint is whole: {'; '.join(damage)}")
         return None
@@ -152,9 +159,9 @@ class RunStore:
         return checkpoint_damage(self.folder / checkpoint, digest[0][0] if digest else "")
 
     def commit(self, record: IterationRecord, keep_checkpoints: int = 2, keep_every: int = 0) -> None:
-        """The last act of an iteration: after it everything is there, before it nothing is.
+        """Atomically commit one iteration.
 
-        An iteration that was replayed after a fall-back and came out the same is not written again.
+        An iteration that was replayed after a fall-back with the same outcome is not written again.
         """
         chunk = f"k{record.k:05d}.zst"
         record = replace(record, groups=[without_keys(group) for group in record.groups])
@@ -182,7 +189,7 @@ class RunStore:
         return "files", (name, k, path.stat().st_size, sha256_of(path))
 
     def _forget(self, k: int) -> None:
-        """An iteration that was replayed with another outcome takes the place of the one before."""
+        """Delete an iteration that was replayed with another outcome."""
         before = [(COMMITTED, row) for row in self.query("SELECT k, at FROM iterations WHERE k = ?", (k,))]
         self._reseal(k, removed=before)
         for table, iteration in ITERATION_OF.items():
@@ -191,7 +198,7 @@ class RunStore:
         self._replace_vitals(k, {"rewritten": 1.0})
 
     def save_starting_pool(self, pool: Pool) -> None:
-        """The pairs that a run did not make itself, as of before its first iteration; kept once."""
+        """Save the pairs that a run starts with; later calls change nothing."""
         if self.query("SELECT 1 FROM seals WHERE name='k-1'"):
             return
         with self.writing():
@@ -200,7 +207,7 @@ class RunStore:
             self._db.execute("COMMIT")
 
     def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Attempts of evaluations, by label, in the place of earlier ones of the same label."""
+        """Save attempts of evaluations; they replace earlier ones with the same label."""
         by_label: dict[str, list[Row]] = {}
         for row in rows:
             by_label.setdefault(row[0], []).append(("attempts", tuple(row)))
@@ -214,7 +221,7 @@ class RunStore:
             self._db.execute("COMMIT")
 
     def save_vitals(self, k: int, values: Mapping[str, float]) -> None:
-        """What an iteration cost: seconds by part, memory; never part of what must replay exactly."""
+        """Save the costs of an iteration, such as seconds and memory, which need not replay exactly."""
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
             self._replace_vitals(k, values)
@@ -227,21 +234,21 @@ class RunStore:
         self._reseal(k, [("vitals", row) for row in new.values()], [("vitals", row) for row in old])
 
     def _reseal(self, k: int, added: Iterable[Row] = (), removed: Iterable[Row] = ()) -> None:
-        """Take rows into an iteration's seal of costs and out of it; a row changed in between leaves it broken."""
+        """Add rows to an iteration's seal of costs and remove others; a changed row leaves it broken."""
         name = f"{COSTS}{k}"
         before = self.query("SELECT seal FROM seals WHERE name = ?", (name,))
         seal = changed_seal(before[0][0] if before else EMPTY, added, removed)
         self._db.execute("INSERT OR REPLACE INTO seals VALUES (?, ?)", (name, seal))
 
     def note(self, facts: Mapping[str, str]) -> None:
-        """Keep facts about the run's making; what an earlier process noted stays as it was."""
+        """Record facts about how the run was made; facts of earlier processes stay."""
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
             self._note(facts)
             self._db.execute("COMMIT")
 
     def note_limits(self, missing: Sequence[str]) -> None:
-        """Keep which limits the kernel did not enforce while this process held the run."""
+        """Record which limits the kernel did not enforce in this session."""
         ((session,),) = self.query("SELECT MAX(id) FROM sessions")
         self.note({f"{LIMITS}{session}": "; ".join(missing)})
 
@@ -250,8 +257,8 @@ class RunStore:
         for key in facts.keys() - known:
             self._insert_sealed(f"{FACT}{key}", [("meta", (key, facts[key]))])
 
-    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Read anything."""
+    def query(self, sql: str, parameters: Given = ()) -> list[tuple[Any, ...]]:
+        """Execute SQL on the writer's connection."""
         with self.writing():
             return self._db.execute(sql, parameters).fetchall()
 
@@ -269,14 +276,14 @@ class RunStore:
         return int(rows[-1][0])
 
     def _prune(self, keep: int, keep_every: int) -> None:
-        rows = self.query("SELECT k + 1, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
-        for iteration, checkpoint in rows[keep:]:
-            if not keep_every or iteration % keep_every:
+        rows = self.query("SELECT k, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
+        for k, checkpoint in rows[keep:]:
+            if not keep_every or iteration_of(k) % keep_every:
                 shutil.rmtree(self.folder / checkpoint, ignore_errors=True)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Around everything that goes into the folder: a failed write leaves the last commit and says what to do."""
+        """Wrap every write: on failure roll back to the last commit and raise an error with a remedy."""
         try:
             yield
         except sqlite3.IntegrityError:

@@ -1,30 +1,28 @@
-"""What an iteration comes to in sums, written with its commit: pages read these instead of counting rollouts."""
+"""Sums of an iteration, written with its commit, so that pages do not count rollouts."""
 
 import json
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from arise.method.ledger import CAPABILITIES, Ledger
+from arise.run.facts.verdicts import kinds_by_rubric
 from arise.types import Group
 
 Row = tuple[Any, ...]
-OUTCOMES = ("pass", "fail", "not_applicable", "absent")
 
 
 def summary_rows(k: int, groups: Sequence[Group], state: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
-    """(table, row) of every sum of iteration k."""
+    """Yield (table, row) for every sum of iteration k."""
     yield from (("tasks", _task_row(group)) for group in groups)
     yield from (("groups", _group_row(k, slot, group)) for slot, group in enumerate(groups))
     yield from (("verdict_counts", row) for row in _verdict_counts(k, groups))
-    ledger = state.get("sampler", {}).get("ledger")
-    if ledger:
+    if ledger := _saved_ledger(state):
         yield from (("cells", row) for row in _cells(k, ledger))
 
 
 def printable(text: str) -> str:
-    """Text that SQLite takes: lone surrogates as escapes; the exact text is in the chunk or in the state."""
+    """Escape lone surrogates, which SQLite refuses; the exact text is in the chunk or in the state."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -40,28 +38,25 @@ def _group_row(k: int, slot: int, group: Group) -> Row:
 
 
 def _verdict_counts(k: int, groups: Sequence[Group]) -> Iterator[Row]:
-    counts: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
-    for rollout in (rollout for group in groups for rollout in group.rollouts):
-        if rollout.judgment is None:
-            continue
-        shown = {skill.rubric_id for skill in rollout.trajectory.shown_skills}
-        for rubric_id, verdict in rollout.judgment.verdicts.items():
-            counts[rubric_id, rubric_id in shown][verdict.value] += 1
-        for rubric_id in rollout.judgment.absent:
-            counts[rubric_id, rubric_id in shown]["absent"] += 1
-    for (rubric_id, was_shown), count in counts.items():
-        yield rubric_id, k, int(was_shown), *(count[outcome] for outcome in OUTCOMES)
+    for (rubric_id, was_shown), kinds in kinds_by_rubric(groups).items():
+        yield rubric_id, k, int(was_shown), *kinds
 
 
 def weakest_cell(state: Mapping[str, Any]) -> tuple[str, str, float, float] | None:
-    """The (task type, capability) with the lowest expected pass rate, with its success and failure mass."""
-    ledger = state.get("sampler", {}).get("ledger")
+    """Return the (task type, capability) with the lowest expected pass rate, and its success and failure mass."""
+    ledger = _saved_ledger(state)
     cells = [row[1:] for row in _cells(0, ledger)] if ledger else []
     return min(cells, key=lambda cell: (1 + cell[2]) / (2 + cell[2] + cell[3]), default=None)
 
 
+def _saved_ledger(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The ledger in a sampler's state; a sampler of the user's own may keep anything under that name."""
+    saved = state.get("sampler", {}).get("ledger")
+    return saved if isinstance(saved, Mapping) and {"format", "rubrics", "tallies"} <= saved.keys() else None
+
+
 def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:
-    """S and F of every (task type, capability) with evidence, as they count at the newest policy version seen."""
+    """S and F of every (task type, capability) with evidence, decayed to the newest policy version."""
     ledger = Ledger.from_dict(saved)
     newest = max((version for *_, version in saved["tallies"]), default=0)
     passes_DC, fails_DC = ledger.cells(newest)

@@ -1,10 +1,11 @@
-"""Is a run what was written, and can it be? Digests of every file and row, then the invariants of the method.
+"""Verify a run: digests of every file and row, then the invariants of the method.
 
 Clock times, costs and sessions have seals of their own: they are the only things that a replay does not repeat.
 Reads only, and may run while the run is being written.
 """
 
 import json
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ from arise.run.digests import as_seal, row_digest
 from arise.run.files import MANIFEST, checkpoint_damage, sha256_of
 from arise.run.folder import CONFIG_FILE
 from arise.run.invariants import INVARIANTS, Audited, Look
+from arise.run.numbering import iteration_of
 from arise.run.read_only import read_only
 from arise.run.record import COMMITTED, COSTS, FACT, ITERATION_OF, SESSION, repeatable
 from arise.run.snapshot import FORMAT
@@ -40,7 +42,7 @@ class Check:
 
 
 def verify(folder: Path) -> list[Check]:
-    """Every check of a run; one that cannot be made because of damage is a problem too."""
+    """Run every check; a check that damage prevents counts as failed."""
     try:
         db = read_only(folder / "run.db")
     except sqlite3.Error as error:
@@ -61,11 +63,11 @@ def _check(name: str, said: str, look: Look, run: Audited) -> Check:
 
 
 def _configuration(run: Audited) -> Check:
-    """Whether `config.toml` is what the run last said that it runs with."""
+    """Check that `config.toml` is the last recorded configuration."""
     name, said = "configuration", f"{CONFIG_FILE} is as the run recorded it"
     if not run.db.execute("SELECT 1 FROM meta WHERE key GLOB ?", (f"{configuration.KEY} *",)).fetchone():
         return Check(name, f"no record of {CONFIG_FILE} exists: the run was made before one was kept", ())
-    return _check(name, said, lambda run: map(str, configuration.edits(run.folder, run.query)), run)
+    return _check(name, said, lambda run: map(str, configuration.edits(run.folder, run)), run)
 
 
 def _database(run: Audited) -> Iterator[str]:
@@ -109,9 +111,14 @@ def _seals(run: Audited) -> Iterator[tuple[str, str]]:
 def _broken(seals: Mapping[str, str], found: Mapping[str, int]) -> Iterator[str]:
     for name in sorted(found.keys() | seals.keys()):
         if name not in seals:
-            yield f"{name}: rows without a seal"
+            yield f"{_place(name)}: rows without a seal"
         elif seals[name] != as_seal(found.get(name, 0)):
-            yield f"{name}: rows were changed, added or lost since they were committed"
+            yield f"{_place(name)}: rows were changed, added or lost since they were committed"
+
+
+def _place(name: str) -> str:
+    """Write a seal's name with the iteration as people number it: `k11` is iteration 12."""
+    return re.sub(r"\bk(-?\d+)$", lambda found: f"iteration {iteration_of(int(found[1]))}", name)
 
 
 def _files(run: Audited) -> Iterator[str]:
@@ -144,15 +151,15 @@ def _iterations(run: Audited) -> Iterator[str]:
     numbers = [row[0] for row in run.db.execute("SELECT k FROM iterations ORDER BY k")]
     for wanted, k in enumerate(numbers):
         if wanted != k:
-            yield f"iteration {wanted} is missing"
+            yield f"iteration {iteration_of(wanted)} is missing"
             break
     for k, metrics in run.db.execute("SELECT k, metrics FROM iterations"):
         if not isinstance(json.loads(metrics), dict):
-            yield f"iteration {k}: metrics are not an object"
+            yield f"iteration {iteration_of(k)}: metrics are not an object"
     counts = Counter(row[0] for row in run.db.execute("SELECT k FROM rollouts"))
     for k in numbers:
         if not counts[k]:
-            yield f"iteration {k} has no rollout"
+            yield f"iteration {iteration_of(k)} has no rollout"
 
 
 def _journal(run: Audited) -> Iterator[str]:
@@ -160,7 +167,8 @@ def _journal(run: Audited) -> Iterator[str]:
         try:
             unpack_group(content)
         except (ValueError, TypeError) as error:
-            yield f"the kept group of {task_id} in iteration {k} is damaged ({error}); a resume rolls it out anew"
+            place = f"{task_id} in iteration {iteration_of(k)}"
+            yield f"the kept group of {place} is damaged ({error}); a resume rolls it out anew"
 
 
 DIGESTS: dict[str, tuple[str, Look]] = {

@@ -1,12 +1,13 @@
-"""Why a slot of a batch holds its task, in one sentence of plain words and the numbers that decided."""
+"""Why a slot of a batch holds its task, in one sentence with the numbers that decided."""
 
 from typing import NamedTuple
 
+from arise.text.numbers import decimal, percent
 from arise.types import Draw, DrawPath
 
 
 class Mass(NamedTuple):
-    """What the ledger held of a cell when the batch was drawn."""
+    """The success and failure mass of a cell when the batch was drawn."""
 
     passes: float
     fails: float
@@ -21,38 +22,42 @@ def why(draw: Draw, mass: Mass | None = None) -> str:
 
 def _adaptive(draw: Draw, mass: Mass | None) -> str:
     task_type, capability = draw.cell or ("?", "?")
-    counts = "" if mass is None else f" ({mass.passes:.1f} passes and {mass.fails:.1f} fails, older ones counting less)"
+    counts = (
+        ""
+        if mass is None
+        else f" ({decimal(mass.passes, 1)} passes and {decimal(mass.fails, 1)} fails, older ones counting less)"
+    )
     return (
         f"Adaptive: {capability} in {task_type.replace('-', ' ')} looked improvable. A draw from its pass "
-        f"record{counts} gave {_percent(draw.estimate)}, weight {_number(draw.weight)} (largest at 33 %, neither "
+        f"record{counts} gave {percent(draw.estimate)}, weight {decimal(draw.weight)} (largest at 33 %, neither "
         f"hopeless nor mastered). Slots of this batch it may still get: {draw.quota_left}; "
-        f"chance of this task {_percent(draw.probability)}."
+        f"chance of this task {percent(draw.probability)}."
     )
 
 
 def _discovery(draw: Draw) -> str:
     return (
-        f"Discovery: with chance ρ = {_number(draw.rho)} a slot goes to a task that some rubric was not yet "
+        f"Discovery: with chance ρ = {decimal(draw.rho)} a slot goes to a task that some rubric was not yet "
         f"judged on. Tasks tried less often come first: this one was {_tried(draw.attempts)}; "
-        f"chance {_percent(draw.probability)}."
+        f"chance {percent(draw.probability)}."
     )
 
 
 def _fallback(draw: Draw) -> str:
     return (
         "Fallback: no cell had both evidence and quota left, so the slot went to a task tried rarely "
-        f"(this one was {_tried(draw.attempts)}); chance {_percent(draw.probability)}."
+        f"(this one was {_tried(draw.attempts)}); chance {percent(draw.probability)}."
     )
 
 
 def _uniform(draw: Draw) -> str:
-    return f"Uniform: every task comes once an epoch, in shuffled order; chance {_percent(draw.probability)}."
+    return f"Uniform: every task comes once an epoch, in shuffled order; chance {percent(draw.probability)}."
 
 
 def _vade(draw: Draw) -> str:
     return (
-        f"VADE: a draw from the task's verified outcomes gave {_percent(draw.estimate)}, which promises most to learn "
-        f"(weight {_number(draw.weight)})."
+        f"VADE: a draw from the task's verified outcomes gave {percent(draw.estimate)}, which promises most to learn "
+        f"(weight {decimal(draw.weight)})."
     )
 
 
@@ -62,14 +67,6 @@ _REASONS = {
     DrawPath.UNIFORM: _uniform,
     DrawPath.VADE: _vade,
 }
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "?" if value is None else f"{100 * value:.1f} %"
 
 
 def _tried(count: int | None) -> str:

@@ -144,7 +144,7 @@ class BubblewrapSandbox:
         """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
         try:
             await asyncio.to_thread(transfer.put, source, target, self.folders)
-        except (TreeRefused, OSError) as error:
+        except OSError as error:
             raise SandboxLost(f"{source} could not be copied to {target}: {error}") from error
 
     async def get(self, source: str, target: Path) -> tuple[str, ...]:
@@ -166,9 +166,9 @@ class BubblewrapSandbox:
         """Run one shell command in the working directory."""
         if user not in (None, "", USER):
             raise SandboxLost(f"a bubblewrap sandbox has no user {user!r}")
-        return await self.execute(with_env(command, {**self.env, **(env or {})}), timeout)
+        return await self.run_command(with_env(command, {**self.env, **(env or {})}), timeout)
 
-    async def execute(
+    async def run_command(
         self, command: str, timeout: float, alone: bool = False, guarded: bool = False, user: bytes = b""
     ) -> CommandResult:
         """Run one command; with `alone`, end whatever it left running before its result is given.

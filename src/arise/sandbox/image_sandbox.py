@@ -62,12 +62,12 @@ class ImageSandbox(BubblewrapSandbox):
         """Run one shell command in the working directory, as the task's user unless another is named."""
         known = require_user(self.image, user) if user else self.user
         named = {"HOME": known.home, "USER": known.name} if user else {}
-        return await self.execute(with_env(command, {**self.env, **named, **(env or {})}), timeout, user=known.mark)
+        return await self.run_command(with_env(command, {**self.env, **named, **(env or {})}), timeout, user=known.mark)
 
     async def settle(self) -> None:
         """End every process but the sandbox itself, which can go on."""
         if self.alive:
-            await self.execute("true", 30, alone=True)
+            await self.run_command("true", 30, alone=True)
 
     async def reach(self, url: str) -> str:
         """Return the URL under which commands inside reach an endpoint that the host knows as `url`."""

@@ -149,7 +149,7 @@ class OverlayPool:
 
     async def _connect(self, sandbox: ImageSandbox) -> None:
         if sandbox.place.network == "public":
-            await sandbox.execute(f"echo {RESOLVER} > /etc/resolv.conf", 10)
+            await sandbox.run_command(f"echo {RESOLVER} > /etc/resolv.conf", 10)
         await sandbox.connect()
 
     def _forget(self, sandbox: object) -> None:
@@ -177,7 +177,7 @@ class OverlayPool:
         try:
             await self._connect(sandbox)
             if done.loader_changed:
-                await sandbox.execute("ldconfig", 60)
+                await sandbox.run_command("ldconfig", 60)
             sandbox.left_out += done.notes()
             return await run_tests(sandbox, job)
         finally:
@@ -266,5 +266,5 @@ async def run_tests(sandbox: ImageSandbox, job: VerifierJob) -> VerifierRun:
     await sandbox.fill(TESTS, job.tests)
     sandbox.shown[TESTS].chmod(0o755)  # whoever the tests run as reads them
     command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **sandbox.env, **job.env})
-    done = await sandbox.execute(command, job.timeout, alone=True, guarded=True, user=sandbox.user.mark)
+    done = await sandbox.run_command(command, job.timeout, alone=True, guarded=True, user=sandbox.user.mark)
     return result_of(done, sandbox, guarded=True)

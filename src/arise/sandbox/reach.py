@@ -55,6 +55,7 @@ async def listen_inside(pid: int) -> tuple[socket.socket, int]:
 
 
 async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on everything that arrives until its end."""
     with contextlib.suppress(OSError):
         while data := await reader.read(_CHUNK):
             writer.write(data)

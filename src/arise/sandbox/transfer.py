@@ -2,21 +2,33 @@
 
 import os
 import stat
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from arise.ports import TreeRefused
-from arise.sandbox.tree import FOLDER, copy_data, copy_tree
+from arise.sandbox.tree import FOLDER, HOST_ERRORS, copy_data, copy_tree
 
 _INNER = FOLDER | os.O_NOFOLLOW
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+@contextmanager
+def _blamed() -> Iterator[ExitStack]:
+    """Descriptors to close, with errors that an agent can cause told apart from those of the machine."""
+    try:
+        with ExitStack() as stack:
+            yield stack
+    except OSError as error:
+        if error.errno in HOST_ERRORS or isinstance(error, FileNotFoundError):
+            raise
+        raise TreeRefused(str(error)) from error
+
+
 def put(source: Path, target: str, folders: Mapping[str, int]) -> None:
     """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
-    with ExitStack() as stack:
+    with _blamed() as stack:
         place, parts = _locate(target, folders)
         if source.is_dir():
             opened = _descend(folders[place], parts, stack, create=True)
@@ -37,7 +49,7 @@ def put(source: Path, target: str, folders: Mapping[str, int]) -> None:
 
 def get(source: str, target: Path, folders: Mapping[str, int]) -> tuple[str, ...]:
     """Copy a file or the content of a folder inside to the host path `target`; return what was left out."""
-    with ExitStack() as stack:
+    with _blamed() as stack:
         place, parts = _locate(source, folders)
         parent = _descend(folders[place], parts[:-1], stack) if parts else -1
         info = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False) if parts else os.fstat(folders[place])

@@ -22,7 +22,7 @@ SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _INNER = FOLDER | os.O_NOFOLLOW
 _PASSED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_HOST = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENODEV, errno.ESTALE, errno.EBADF})
+HOST_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENODEV, errno.ESTALE, errno.EBADF})
 """Errors that are the machine's own; any other comes from what is being copied."""
 _SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -193,7 +193,7 @@ def copy_tree(
         copy = Copy(target, home, left_by_agent, over)
         copy.folder(opened, target, skip=skip)
     except OSError as error:
-        if error.errno in _HOST:
+        if error.errno in HOST_ERRORS:
             raise
         raise TreeRefused(error.strerror or str(error)) from error
     finally:

@@ -6,8 +6,6 @@ Agent sandboxes never hold tests, and no process of an agent reaches these: its 
 import contextlib
 import json
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
 
@@ -59,12 +57,11 @@ class BubblewrapVerifierPool:
         try:
             await sandbox.fill(TESTS, job.tests)
             try:
-                async with _files_of(attempt) as files:
-                    await sandbox.fill(sandbox.workdir, files, left_by_agent=True)
+                await _bring(attempt, sandbox)
             except TreeRefused as error:
                 return VerifierRun(refused=str(error))
             command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **job.place.env, **job.env})
-            done = await sandbox.execute(command, job.timeout, alone=True, guarded=not self.unguarded)
+            done = await sandbox.run_command(command, job.timeout, alone=True, guarded=not self.unguarded)
             return result_of(done, sandbox, guarded=not self.unguarded)
         finally:
             await sandbox.close()
@@ -75,7 +72,7 @@ class BubblewrapVerifierPool:
             return "no system-call filter for this machine"
         sandbox = await self.pool.open()
         try:
-            await sandbox.execute(f"echo 1 > {LOGS}/{REWARD_TEXT}", 30, guarded=True)
+            await sandbox.run_command(f"echo 1 > {LOGS}/{REWARD_TEXT}", 30, guarded=True)
             report = json.loads(sandbox.report or b"{}")
             wrote = [file["data"] for file in report.get("files", ())]
             return "" if wrote == ["1\n"] else report.get("missing") or "its memory cannot be read"
@@ -99,16 +96,15 @@ class BubblewrapVerifierPool:
         await self.pool.close()
 
 
-@asynccontextmanager
-async def _files_of(attempt: Sandbox) -> AsyncIterator[Path]:
-    """The working directory of an attempt as a folder of the host; that of a bubblewrap sandbox is not copied first."""
+async def _bring(attempt: Sandbox, sandbox: BubblewrapSandbox) -> None:
+    """Copy what an attempt left; the files of a bubblewrap sandbox need no copy on the host."""
     if isinstance(attempt, BubblewrapSandbox):
-        yield attempt.folder(attempt.workdir)
+        await sandbox.fill(sandbox.workdir, attempt.folder(attempt.workdir), left_by_agent=True)
         return
     with tempfile.TemporaryDirectory(prefix="arise-verify-", ignore_cleanup_errors=True) as folder:
         with contextlib.suppress(FileNotFoundError):
-            await attempt.get(attempt.workdir, Path(folder))
-        yield Path(folder)
+            sandbox.left_out += await attempt.get(attempt.workdir, Path(folder))
+        await sandbox.fill(sandbox.workdir, Path(folder), left_by_agent=True)
 
 
 def result_of(done: CommandResult, sandbox: BubblewrapSandbox, guarded: bool) -> VerifierRun:

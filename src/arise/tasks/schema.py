@@ -49,7 +49,7 @@ class _Section(BaseModel):
 
 
 class AboutSection(_Section):
-    """[task]"""
+    """Section `[task]`."""
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
 
@@ -63,14 +63,14 @@ class _Part(_Section):
 
 
 class AgentSection(_Part):
-    """[agent]"""
+    """Section `[agent]`."""
 
     timeout_sec: Seconds | None = None
     prompt_prefix: str | None = None
 
 
 class HealthcheckSection(_Section):
-    """[environment.healthcheck]"""
+    """Section `[environment.healthcheck]`."""
 
     command: str
     interval_sec: Amount = 5.0
@@ -81,7 +81,7 @@ class HealthcheckSection(_Section):
 
 
 class EnvironmentSection(_Section):
-    """[environment]"""
+    """Section `[environment]`."""
 
     network_mode: Network | None = None
     allowed_hosts: list[str] = Field(default_factory=list)
@@ -118,7 +118,7 @@ class EnvironmentSection(_Section):
 
 
 class VerifierSection(_Part):
-    """[verifier]"""
+    """Section `[verifier]`."""
 
     type: Literal["test-script"] = "test-script"
     timeout_sec: Seconds = 600.0
@@ -149,14 +149,14 @@ class VerifierSection(_Part):
 
 
 class SolutionSection(_Section):
-    """[solution]"""
+    """Section `[solution]`."""
 
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)
 
 
 class ArtifactSection(_Section):
-    """An entry of `artifacts`"""
+    """An entry of `artifacts`."""
 
     source: str
     destination: str = ""
@@ -172,7 +172,7 @@ Artifacts = list[Annotated[ArtifactSection, BeforeValidator(_artifact)]]
 
 
 class StepSection(_Section):
-    """[[steps]]"""
+    """Section `[[steps]]`."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     agent: AgentSection = AgentSection()

@@ -5,6 +5,7 @@
 place it runs in, `task` how a whole task is run.
 """
 
+from arise.types.attempt import Attempt
 from arise.types.chat import FunctionCall, Message, Reply, Role, StreamEvent, ToolSpec
 from arise.types.evidence import (
     EvidenceRecord,
@@ -80,6 +81,7 @@ __all__ = [
     "BARE",
     "AgentSpec",
     "Artifact",
+    "Attempt",
     "Batch",
     "Capabilities",
     "Capability",

@@ -129,6 +129,10 @@ class Tally(NamedTuple):
     passes: int = 0
     evaluations: int = 0
 
+    def plus(self, other: "Tally") -> "Tally":
+        """Return the sum of both counts."""
+        return Tally(self.passes + other.passes, self.evaluations + other.evaluations)
+
 
 @dataclass(frozen=True)
 class PoolEvent:

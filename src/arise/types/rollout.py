@@ -90,7 +90,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """Result of a sandboxed command — `CommandResult("ok\\n", exit_code=0)`; `ended` says why it ended."""
+    """Result of a sandboxed command — `CommandResult("ok", exit_code=0)`; `ended` says why it ended."""
 
     output: str
     exit_code: int

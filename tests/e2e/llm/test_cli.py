@@ -14,6 +14,7 @@ from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.tasks import read_corpus
 from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, always, honest, in_thread
+from arise.text.numbers import percent
 from arise.types import Draw, DrawPath, Group, Pool, Reflection, Rewrite, Task, Verdict
 from arise.types.codec import to_json
 from tests.e2e.llm.test_trust import wavering
@@ -53,9 +54,9 @@ def test_judge_check_fits_on_one_screen() -> None:
     lines = text.splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 110
-    assert "64 of 64 verdicts (100.0%)" in text
-    assert "flips 0.0%" in text
-    assert "labels    63.3%" in text  # 19 of the 30 labels are pass
+    assert "64 of 64 verdicts (100.0 %)" in text
+    assert "flips 0.0 %" in text
+    assert "labels    63.3 %" in text  # 19 of the 30 labels are pass
 
 
 def test_judge_check_as_json() -> None:
@@ -73,7 +74,7 @@ def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -
     assert code == 7
     assert "0 of 32 verdicts" in text
     assert "self      undefined: there is no verdict to compare" in text
-    assert "100.0% agree" not in text
+    assert "100.0 % agree" not in text
     report = json.loads(run_check(always("I cannot judge this."), "--repeat", "1", "--json")[1])
     assert report["flip_rate"] is None
 
@@ -150,7 +151,7 @@ def test_f6_a_judge_that_flips_is_measured_on_a_hundred_stored_rollouts(tmp_path
     report = json.loads(text)
     assert report["cases"] == 100
     assert report["flip_rate"] == pytest.approx(0.08, abs=0.03)
-    assert report["doubts"] == [f"{report['flip_rate']:.1%} of verdicts flip, at most 5% are wanted"]
+    assert report["doubts"] == [f"{percent(report['flip_rate'])} of verdicts flip, at most 5.0 % are wanted"]
     code, text = run_check(honest(passes), str(run), "--repeat", "1", "--limit", "4")
     assert code == 0
     assert "4 trajectories, 3 rubrics, 1 repeats" in text
@@ -208,8 +209,8 @@ def test_tasks_are_tagged_and_loaded_with_their_tags(tmp_path: Path) -> None:
     )
     code, text, fake = run_tag(folder, Expert(Silent(), Silent()), "--repeat", "2")  # type: ignore[arg-type]
     assert code == 0, text
-    assert "covered   2 (66.7%)" in text
-    assert "agreement 100.0% equal sets over 3 tasks" in text
+    assert "covered   2 (66.7 %)" in text
+    assert "agreement 100.0 % equal sets over 3 tasks" in text
     assert "1 without a type" in text
     assert "knit-scarf: a process that the registry does not name" in text
     tagged = {found.task.id: found.task.task_types for found in read_corpus(folder).tasks}
@@ -237,7 +238,7 @@ def test_a_provider_that_goes_down_ends_the_command_and_the_next_goes_on(tmp_pat
     assert not (folder / "tags.json").exists()
     code, text, second = run_tag(folder, expert)
     assert code == 0, text
-    assert "covered   80 (100.0%)" in text
+    assert "covered   80 (100.0 %)" in text
     assert "run 1 of 1: 40 of 80 tasks" in text
     assert len(asked(second)) == 10, "what was answered before is not asked again"
 
@@ -256,7 +257,7 @@ def test_tags_that_tasks_had_before_are_compared(tmp_path: Path) -> None:
     before = {"a": ["unit-harmonization"], "b": ["information-extraction", "entity-resolution"]}
     (folder / "tags.json").write_text(json.dumps(before), "utf-8")
     _, text, _ = run_tag(folder, Expert(Silent(), Silent()), "--dry-run")  # type: ignore[arg-type]
-    assert "before    2 had types: 50.0% equal sets, mean overlap 75.0%" in text
+    assert "before    2 had types: 50.0 % equal sets, mean overlap 75.0 %" in text
     assert json.loads((folder / "tags.json").read_text("utf-8")) == before
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from arise.compose.judges import analyst_rubrics
 from arise.llm.first_call import FIRST_CALL
 from arise.method.advantage import normalized
 from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, in_thread
-from tests.e2e.runs import TINY, arise, call, digest, environment
+from tests.e2e.runs import TINY, call, digest, start
 
 SMALL = (
     *TINY,
@@ -29,11 +28,6 @@ SMALL = (
 
 
 pytestmark = pytest.mark.timeout(600)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
 
 
 class Provider:
@@ -67,21 +61,14 @@ def rows(run: Path, sql: str) -> list[tuple[Any, ...]]:
 def test_f1_a_judge_dead_for_five_iterations(cache: Path, tmp_path: Path) -> None:
     provider, run = Provider(), tmp_path / "run"
     with in_thread(FakeLLM(provider)) as fake:
-        command = arise(cache, *train_command(fake, run, "train.iterations=10"))
-        shown = []
-        with subprocess.Popen(
-            command, env=environment(cache), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            try:
-                for line in process.stdout:
-                    shown.append(line)
-                    if line.startswith(("   3/10", "   8/10")):
-                        provider.dead = line.startswith("   3/10")
-                _, errors = process.communicate(timeout=240)
-            finally:
-                process.kill()
-    assert process.returncode == 0, errors
+        process = start(cache, *train_command(fake, run, "train.iterations=10"))
+        process.wait_for_line("   3/10")
+        provider.dead = True
+        process.wait_for_line("   8/10")
+        provider.dead = False
+        done = process.wait()
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout.splitlines()
     assert any(line.startswith("judge.degraded: ") for line in shown)
     assert any(line.startswith("judge.recovered: ") for line in shown)
     judged = dict(rows(run, "SELECT k, COUNT(*) FROM verdicts WHERE verdict IS NOT NULL GROUP BY k"))

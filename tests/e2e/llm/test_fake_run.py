@@ -21,8 +21,8 @@ def test_only_the_judge_differs_from_the_embedded_run() -> None:
     assert set(differences(load_config(CONFIG), load_config(EMBEDDED))) == {"judge"}
 
 
-def test_the_run_behind_http_is_the_run_with_the_analyst(tmp_path: Path) -> None:
-    cache, offline, run = tmp_path / "cache", tmp_path / "offline", tmp_path / "run"
+def test_the_run_behind_http_is_the_run_with_the_analyst(cache: Path, tmp_path: Path) -> None:
+    offline, run = tmp_path / "offline", tmp_path / "run"
     longer = settings(["train.iterations=6"])
     directly = call(cache, "train", str(EMBEDDED), "--run-dir", str(offline), *longer)
     assert directly.returncode == 0, directly.stderr

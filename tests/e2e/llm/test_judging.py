@@ -21,9 +21,9 @@ POOL = Pool(tuple(Pair(rubric, Skill("")) for rubric in analyst_rubrics()), 1, 2
 FAKE = Config.model_validate({"judge": {"kind": "fake", "latency": 0.0}})
 
 
-def judged(config: Config, folder: Path, told: list[str]) -> list[Judgment]:
+def judged(config: Config, folder: Path) -> list[Judgment]:
     async def run() -> list[Judgment]:
-        async with judging(config, folder, told.append) as chosen:
+        async with judging(config, folder) as chosen:
             assert chosen.judge is not None
             assert chosen.reflector is not None
             return [await chosen.judge.judge(task, rollout, POOL) for task, rollout in CASES.rollouts]
@@ -32,30 +32,29 @@ def judged(config: Config, folder: Path, told: list[str]) -> list[Judgment]:
 
 
 def test_the_fake_judge_of_a_run_equals_the_analyst_and_is_asked_once(tmp_path: Path) -> None:
-    first = judged(FAKE, tmp_path, [])
+    first = judged(FAKE, tmp_path)
     offline = [asyncio.run(OfflineJudge().judge(task, rollout, POOL)) for task, rollout in CASES.rollouts]
     assert [dict(j.verdicts) for j in first] == [dict(j.verdicts) for j in offline]
-    again = judged(FAKE, tmp_path, [])
+    again = judged(FAKE, tmp_path)
     assert [dict(j.verdicts) for j in again] == [dict(j.verdicts) for j in first]
     events = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text("utf-8").splitlines()]
     assert [event["cached"] for event in events] == [False] * 16 + [True] * 16, "a resume pays for nothing again"
 
 
-def test_a_model_that_is_down_is_told_and_costs_only_verdicts(tmp_path: Path) -> None:
-    async def run() -> tuple[Judgment, list[str]]:
-        told: list[str] = []
+def test_a_model_that_is_down_is_told_and_costs_only_verdicts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> Judgment:
         async with FakeLLM(in_order([Say("ok"), Status(503)])) as fake:
             calls = {"when_down": "task_only", "breaker_after": 2, "transport_attempts": 2}
             endpoint = {"model": "m", "base_url": fake.base_url}
             config = Config.model_validate({"judge": {"kind": "model", "endpoint": endpoint, "calls": calls}})
-            async with judging(config, tmp_path, told.append) as chosen:
+            async with judging(config, tmp_path) as chosen:
                 assert chosen.judge is not None
-                return await chosen.judge.judge(*CASES.rollouts[0], POOL), told
+                return await chosen.judge.judge(*CASES.rollouts[0], POOL)
 
-    judgment, told = asyncio.run(run())
+    judgment = asyncio.run(run())
     assert judgment.verdicts == {}
     assert len(judgment.absent) == 20
-    assert told[0].startswith("judge.degraded: 2 failures in a row, last: HTTP 503")
+    assert caplog.messages[0].startswith("judge.degraded: 2 failures in a row, last: HTTP 503")
 
 
 def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
                     "prices": {"m": {"input": 1.0, "output": 1.0}, "n": {"input": 1, "output": 1}},
                 },
             }
-            async with judging(Config.model_validate(values), tmp_path, print) as chosen:
+            async with judging(Config.model_validate(values), tmp_path) as chosen:
                 assert chosen.judge is not None
                 assert chosen.budget is not None
                 await chosen.judge.judge(*CASES.rollouts[0], POOL)
@@ -82,7 +81,7 @@ def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
 
 def test_no_judge_at_all(tmp_path: Path) -> None:
     async def run() -> Judging:
-        async with judging(Config.model_validate({"judge": {"kind": "none"}}), tmp_path, print) as chosen:
+        async with judging(Config.model_validate({"judge": {"kind": "none"}}), tmp_path) as chosen:
             return chosen
 
     assert asyncio.run(run()) == Judging()
@@ -114,7 +113,7 @@ def test_an_endpoint_is_tried_once_in_a_run_and_its_key_every_time(
             endpoint = {"model": "m", "base_url": fake.base_url}
             config = Config.model_validate({"judge": {"kind": "model", "endpoint": endpoint}})
             for again in (False, False, True):
-                async with judging(config, tmp_path, print, again=again):
+                async with judging(config, tmp_path, again=again):
                     counts.append(len(fake.asks))
         return counts
 
@@ -123,7 +122,7 @@ def test_an_endpoint_is_tried_once_in_a_run_and_its_key_every_time(
     away = Config.model_validate({"judge": {"kind": "model", "endpoint": {"model": "m"}}})
 
     async def refused() -> None:
-        async with judging(away, tmp_path, print):
+        async with judging(away, tmp_path):
             raise AssertionError("it has no key")
 
     with pytest.raises(AriseError, match="OPENAI_API_KEY holds no key"):

@@ -7,8 +7,8 @@ import numpy as np
 from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.config.baselines import Scaffold
 from arise.ports import Engine, Sandbox
-from arise.rollouts.shell_agent import SYSTEM
 from arise.types import Capability, Pair, Pool, ShownSkill, StopReason, Task, Tokens, Trajectory
+from arise.world.shell_agent import SYSTEM
 from tests.builders import a_pool, a_task
 from tests.scripted import WordChat
 
@@ -70,7 +70,7 @@ class Scorer:
 
 def test_rows_are_trained_under_the_bare_prompt() -> None:
     chat = WordChat()
-    agent = BarePromptRows(OneAnswer(chat), cast(Engine, Scorer()), chat)
+    agent = BarePromptRows(OneAnswer(chat), cast(Engine, Scorer()), chat, SYSTEM)
     place = cast(Sandbox, None)
     with_scaffold = f"{SYSTEM} Guidance : - look first"
     found = asyncio.run(agent.attempt(a_task(), place, with_scaffold, (), "k", 0))

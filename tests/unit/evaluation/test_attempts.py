@@ -8,13 +8,38 @@ from arise.compose.evaluations import PolicyChoice
 from arise.config.llm import EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import RAW_FOLDER, raw_file, read_raw, require_label, require_own_label, write_raw
+from arise.types import StopReason
+from arise.types.codec import to_json
+from tests.builders import PASS, an_attempt
 
 
 @pytest.mark.parametrize("label", ["before", "k00010", "retention/k00005", "gpt-4.1", "a_b"])
 def test_attempts_are_kept_under_their_name(tmp_path: Path, label: str) -> None:
-    write_raw(tmp_path, label, [{"task_id": "t"}])
-    assert read_raw(tmp_path, label) == [{"task_id": "t"}]
+    attempts = [an_attempt("t", verdicts={"r1": PASS}), an_attempt("t", 1, success=None, fault="sandbox: lost")]
+    write_raw(tmp_path, label, attempts)
+    assert to_json(read_raw(tmp_path, label)) == to_json(attempts)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / RAW_FOLDER / f"{label}.jsonl"]
+
+
+OLD_LINE = (
+    '{"label": "before", "task_id": "x/t", "attempt": 0, "iteration": 0, "domain": "data", "task_type": "csv", '
+    '"success": true, "reward": 1.0, "stop": "finished", "fault": "", "skill_bytes": 0, "verdicts": {"r1": "pass"}, '
+    '"rollout": {"trajectory": {"id": "eval/before/x/t/0", "task_id": "x/t", "turns": [{"text": "$ submit", "calls": '
+    '[{"name": "bash", "arguments": {"command": "submit"}, "id": ""}], "observations": [], "reasoning": ""}], '
+    '"stop": "finished", "system_prompt": "s", "rows": [], "shown_skills": [], "left_out": []}, "reward": 1.0, '
+    '"success": true, "judgment": null, "fault": "", "reason": "", "verifier_output": ""}}\n'
+)
+"""A line as version 0.1 wrote it."""
+
+
+def test_the_file_format_does_not_change(tmp_path: Path) -> None:
+    path = raw_file(tmp_path, "before")
+    path.parent.mkdir()
+    path.write_text(OLD_LINE)
+    (attempt,) = read_raw(tmp_path, "before")
+    assert (attempt.task_id, attempt.verdicts, attempt.stop) == ("x/t", {"r1": PASS}, StopReason.FINISHED)
+    write_raw(tmp_path, "before", [attempt])
+    assert path.read_text() == OLD_LINE
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,21 @@ from arise.compose.evaluations import PolicyChoice, Wanted, guidance
 from arise.errors import AriseError, Exit
 from arise.evaluation.guidance import arm_of, report
 from arise.run.folder import claim
-from arise.types import Tally
-from tests.builders import a_pair
+from arise.types import Attempt, ShownSkill, Tally
+from tests.builders import FAIL, NA, PASS, a_pair, an_attempt
 from tests.stored_runs import write_run
 
-ROLLOUT: dict[str, object] = {"trajectory": {"left_out": []}}
-NOTHING = {"success": False, "verdicts": {}, "rollout": ROLLOUT}
+NOTHING = an_attempt(success=False)
 
 
-def attempts(passes: int, fails: int, rubric: str = "r1") -> list[dict[str, object]]:
-    made = [(True, "pass")] * passes + [(False, "fail")] * fails
-    return [{"success": success, "verdicts": {rubric: verdict}, "rollout": ROLLOUT} for success, verdict in made]
+def attempts(passes: int, fails: int, rubric: str = "r1") -> list[Attempt]:
+    made = [(True, PASS)] * passes + [(False, FAIL)] * fails
+    return [an_attempt(success=success, verdicts={rubric: verdict}) for success, verdict in made]
 
 
 def test_only_applicable_verdicts_and_known_outcomes_count() -> None:
-    lost: dict[str, object] = {"success": None, "verdicts": {}, "rollout": ROLLOUT}
-    elsewhere = {"success": True, "verdicts": {"r1": "not_applicable"}, "rollout": ROLLOUT}
+    lost = an_attempt(success=None, fault="sandbox: lost")
+    elsewhere = an_attempt(verdicts={"r1": NA})
     arm = arm_of([*attempts(2, 1), lost, elsewhere])
     assert (arm.outcomes, arm.faults, arm.behaviours) == (Tally(3, 4), 1, {"r1": Tally(2, 3)})
 
@@ -40,9 +39,9 @@ def test_a_skill_is_compared_with_no_skill_on_its_own_behaviour() -> None:
 
 
 def test_skills_that_did_not_fit_are_named() -> None:
-    crowded = {"trajectory": {"left_out": [{"rubric_id": "r1", "revision": 0}]}}
+    crowded = an_attempt(left_out=[ShownSkill("r1", 0)])
     arms = {name: arm_of(attempts(1, 1)) for name in ("none", "r1")}
-    arms["all"] = arm_of([{"success": True, "verdicts": {}, "rollout": crowded}])
+    arms["all"] = arm_of([crowded])
     assert report([a_pair("r1")], arms)["left_out"] == {"all": ["r1"]}
 
 

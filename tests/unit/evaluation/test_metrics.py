@@ -1,16 +1,12 @@
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from arise.evaluation.metrics import (
-    difference_interval,
     domain_pass_rates,
     mean_and_deviation,
     pass_rate,
     pooled_pass_rate,
-    wilson_interval,
 )
-from arise.types import Tally
 from tests.builders import NAN, close
 
 
@@ -28,17 +24,6 @@ def test_domains_keep_their_first_order() -> None:
 
 def test_mean_and_sample_deviation() -> None:
     close(mean_and_deviation([1.0, 3.0]), (2.0, 2**0.5))
-
-
-@pytest.mark.parametrize(("successes", "attempts"), [(0, 10), (10, 10), (3, 10), (119, 261)])
-def test_wilson_interval_agrees_with_scipy(successes: int, attempts: int) -> None:
-    expected = binomtest(successes, attempts).proportion_ci(method="wilson")
-    close(wilson_interval(successes, attempts), (expected.low, expected.high), tolerance=1e-9)
-
-
-def test_wilson_interval_at_another_level() -> None:
-    expected = binomtest(3, 10).proportion_ci(confidence_level=0.6826894921370859, method="wilson")
-    close(wilson_interval(3, 10, z=1.0), (expected.low, expected.high), tolerance=1e-9)
 
 
 @pytest.mark.parametrize("bad", [0.5, 2.0, NAN])
@@ -68,10 +53,3 @@ def test_domains_must_name_every_task() -> None:
 def test_one_run_has_no_deviation(rates: list[float]) -> None:
     with pytest.raises(ValueError, match=rf"^{len(rates)} run: a sample standard deviation needs at least two$"):
         mean_and_deviation(rates)
-
-
-def test_the_interval_of_a_difference_is_newcombes() -> None:
-    """His example (1998, method 10): 56 of 70 against 48 of 80."""
-    close(difference_interval(Tally(48, 80), Tally(56, 70)), (0.0524, 0.3339), tolerance=2e-4)
-    low, high = difference_interval(Tally(56, 70), Tally(48, 80))
-    close((-high, -low), difference_interval(Tally(48, 80), Tally(56, 70)))

@@ -16,6 +16,7 @@ from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.testing import Ask, FakeLLM, honest
 from arise.types import Group, Judgment, Pair, Pool, Skill, Tally, Verdict
 from arise.types.codec import to_json
+from tests.in_memory_run import InMemoryRun
 from tests.unit.llm.builders import TASK, client, judge, pool, rollout, rubric
 
 NUMBERS = {"first": (1, 2, 3, 4), "gaps": (4, 7, 30)}
@@ -28,7 +29,8 @@ def truth(rule: str, _ask: Ask | None = None) -> Verdict:
 
 def stored(numbers: Sequence[int]) -> Pool:
     """What an evaluation judges by."""
-    return every_pair(lambda _sql, _values=(): [(text_of(to_json(rubric(n))),) for n in numbers])
+    found = [rubric(n) for n in numbers]
+    return every_pair(InMemoryRun(pairs=[(r.id, r.born, text_of(to_json(r))) for r in found]))
 
 
 def retired(numbers: Sequence[int]) -> Pool:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arise.method.alarm import Divergence, Signal, divergence, signal_of
-from arise.types import Group, Judgment, Rollout, StopReason, Tally, Task, Trajectory, Verdict
+from arise.method.alarm import Divergence, Signal, divergence
+from arise.types import Tally
 
 ITERATIONS, TASKS, GROUP, UPDATE = 30, 8, 8, 5
 RUBRICS = [f"r{i:03d}" for i in range(1, 9)]
@@ -89,16 +89,3 @@ def test_too_short_a_history_says_nothing() -> None:
 def test_no_rollouts_at_all_are_survived() -> None:
     silent = Signal({"r001": Tally(1, 2)}, Tally(0, 0))
     assert isinstance(divergence([silent] * 4, 2), Divergence)
-
-
-def test_signals_come_from_groups() -> None:
-    def rollout(verdict: Verdict, success: bool | None) -> Rollout:
-        judgment = Judgment(1, "j", {"r001": verdict})
-        return Rollout(Trajectory("t", "x", (), StopReason.FINISHED), 1.0, success, judgment)
-
-    group = Group(
-        Task("x", "do"),
-        (rollout(Verdict.PASS, True), rollout(Verdict.FAIL, None), rollout(Verdict.NOT_APPLICABLE, False)),
-        3,
-    )
-    assert signal_of([group]) == Signal({"r001": Tally(1, 2)}, Tally(1, 2))

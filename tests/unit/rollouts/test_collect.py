@@ -11,11 +11,11 @@ import pytest
 from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Engine, SandboxLost
 from arise.rollouts.collect import Collector, Journal
-from arise.rollouts.shell_agent import ShellAgent
 from arise.sandbox import BubblewrapPool
 from arise.tasks import read_task
 from arise.types import AgentSpec, Rollout, StopReason, TaskSpec
 from arise.types.codec import from_json, to_json
+from arise.world.shell_agent import SYSTEM, ShellAgent
 from tests.scripted import ScriptedEngine, WordChat
 from tests.task_folders import write_task
 from tests.verifiers import bubblewrap_verifier
@@ -31,7 +31,7 @@ def attempted(directory: Path, *answers: str, change: Callable[[TaskSpec], TaskS
 
     async def run() -> Rollout:
         async with BubblewrapPool(1) as sandboxes, bubblewrap_verifier(1) as verifier:
-            collector = Collector(agent, sandboxes, verifier, {}, cast(Journal, None), 0)
+            collector = Collector(agent, sandboxes, verifier, {}, cast(Journal, None), 0, system=SYSTEM)
             return await collector.attempt(change(task), (), "k0/t/0")
 
     return asyncio.run(run())

@@ -16,9 +16,9 @@ from arise.engines.local.small_model import small_model
 from arise.ports import Engine
 from arise.rollouts.collect import Collector, Journal
 from arise.rollouts.guidance import SHARE_OF_WINDOW, SkillLimit, guessed_tokens
-from arise.rollouts.shell_agent import SYSTEM, ShellAgent
 from arise.sandbox import BubblewrapPool
 from arise.types import Need, Pair, Rollout, ShownSkill, Task
+from arise.world.shell_agent import SYSTEM, ShellAgent
 from arise.world.wording import vocabulary
 from tests.builders import a_pair
 from tests.scripted import ScriptedEngine, WordChat
@@ -100,7 +100,7 @@ def attempted(tmp_path: Path, shown: Sequence[Pair], limit: SkillLimit | None) -
     async def run() -> Rollout:
         async with BubblewrapPool(1) as sandboxes, bubblewrap_verifier(1) as verifier:
             tasks = {TASK.id: task}
-            collector = Collector(agent, sandboxes, verifier, tasks, cast(Journal, None), 0, skill_limit=limit)
+            collector = Collector(agent, sandboxes, verifier, tasks, cast(Journal, None), 0, limit, SYSTEM)
             return await collector.attempt(task, shown, "k0/t/0")
 
     return asyncio.run(run()), engine

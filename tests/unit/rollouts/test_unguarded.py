@@ -62,14 +62,13 @@ def test_what_is_doubtful_counts_as_0(test: str, reward: float, reason: str, tmp
     assert "Linux 5.14 or later" in notes[-1]
 
 
-def test_it_is_said_on_start_and_can_be_refused(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_it_is_said_on_start_and_can_be_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
     async def start(config: Config) -> None:
-        async with open_sandboxes(config, tmp_path, told.append):
+        async with open_sandboxes(config, tmp_path):
             pass
 
     asyncio.run(start(Config.model_validate({"train": {"tasks_per_iteration": 1, "group_size": 2}})))
-    assert any("can write the reward themselves" in line for line in told)
+    assert any("can write the reward themselves" in line for line in caplog.messages)
     with pytest.raises(AriseError, match="can write the reward themselves"):
         asyncio.run(start(Config.model_validate({"sandbox": {"require_limits": True}})))

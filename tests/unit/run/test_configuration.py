@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     write_run(folder, 2)
     with closing(RunStore.open(folder)) as store:
-        record(load_config(folder / "config.toml"), store.query, store.note)
+        record(load_config(folder / "config.toml"), store, store.note)
     return folder
 
 
@@ -34,7 +34,7 @@ def problems(folder: Path) -> dict[str, tuple[str, ...]]:
 def test_a_run_as_it_was_made_passes(run: Path) -> None:
     assert problems(run) == {}
     with closing(RunStore.open(run)) as store:
-        config, edited = run_config(run, store.query)
+        config, edited = run_config(run, store)
     assert edited == []
     assert config == load_config(run / "config.toml")
 
@@ -56,10 +56,10 @@ def test_an_edit_is_reported_and_refused_until_it_is_named(run: Path) -> None:
     assert "train.tasks_per_iteration: 2 in the record, 3 in config.toml" in done.output
     assert f"arise resume {run} --change train.tasks_per_iteration" in done.output
     with closing(RunStore.open(run)) as store:
-        _, edited = run_config(run, store.query, ["train", "optimizer.learning_rate"])
+        _, edited = run_config(run, store, ["train", "optimizer.learning_rate"])
         assert [change.field for change in edited] == ["optimizer.learning_rate", "train.tasks_per_iteration"]
-        record(load_config(run / "config.toml"), store.query, store.note)
-        kept = recorded(store.query)
+        record(load_config(run / "config.toml"), store, store.note)
+        kept = recorded(store)
     assert [(entry.iteration, entry.config.optimizer.learning_rate) for entry in kept] == [(2, 2e-6), (2, 0.5)]
     assert problems(run) == {}
 
@@ -86,9 +86,9 @@ def test_what_changes_nothing_learnt_is_taken_over(run: Path, harmless: str) -> 
     (run / "config.toml").write_text(CONFIG + harmless)
     assert len(problems(run)["configuration"]) == 1, "it is still an edit that the record does not know"
     with closing(RunStore.open(run)) as store:
-        config, edited = run_config(run, store.query)
+        config, edited = run_config(run, store)
         assert all(change.harmless for change in edited)
-        record(config, store.query, store.note)
+        record(config, store, store.note)
     assert problems(run) == {}
 
 
@@ -100,7 +100,7 @@ def test_a_run_from_before_the_record_opens_and_says_so(tmp_path: Path) -> None:
     assert check.passed
     assert check.said.startswith("no record of config.toml exists")
     with closing(RunStore.open(folder)) as store:
-        assert run_config(folder, store.query)[0].optimizer.learning_rate == 0.5
+        assert run_config(folder, store)[0].optimizer.learning_rate == 0.5
 
 
 def test_the_record_itself_is_sealed(run: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_record_that_cannot_be_read_is_one_message(run: Path) -> None:
     with closing(RunStore.open(run)) as store:
         store.note({"config 1": "{"})
         with pytest.raises(AriseError, match="the recorded configuration cannot be read"):
-            recorded(store.query)
+            recorded(store)
     assert "configuration" in problems(run)
 
 

@@ -94,16 +94,16 @@ def test_both_rates_stand_wherever_a_rate_stands(tmp_path: Path) -> None:
     write_life(folder, 7)
     listed = CliRunner().invoke(app, ["pool", "ls", str(folder)]).output
     assert re.search(r"pass rate +unguided", listed)
-    assert re.search(r"50 % \(4/8\) +0 % \(0/4\)", listed)
+    assert re.search(r"50\.0 % \(4 of 8\) +0\.0 % \(0 of 4\)", listed)
     shown = CliRunner().invoke(app, ["pool", "show", str(folder), "r001"]).output
-    assert "skill hidden        50 % (8/16), unguided 0 % (0/8)" in shown
-    assert "skill shown         0 % (0/8)\n" in shown, "nobody was guided"
+    assert "skill hidden        50.0 % (8 of 16), unguided 0.0 % (0 of 8)" in shown
+    assert "skill shown         0.0 % (0 of 8)\n" in shown, "nobody was guided"
     changed = CliRunner().invoke(app, ["pool", "diff", str(folder), "r001"]).output
-    assert "pass rate 12 % before, 50 % after (unguided 0 % and 0 %)" in changed
+    assert "pass rate 12.5 % before, 50.0 % after (unguided 0.0 % and 0.0 %)" in changed
     page = page_of(folder, "/pool/r001")
-    assert "passed, last window 50 % unguided 0 %" in page
-    assert "8 of 16 passed (50 %), unguided 0 of 8 (0 %)" in page
-    assert "pass rate before 12 % (n = 16; unguided 0 %), after 50 % (n = 16; unguided 0 %)" in page
+    assert "passed unguided, last window 0.0 % n = 8; all rollouts 50.0 % (8 of 16)" in page
+    assert "8 of 16 passed (50.0 %), unguided 0 of 8 (0.0 %)" in page
+    assert "pass rate before 12.5 % (n = 16; unguided 0.0 %), after 50.0 % (n = 16; unguided 0.0 %)" in page
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,18 @@ def test_both_rates_stand_wherever_a_rate_stands(tmp_path: Path) -> None:
         (
             "UPDATE verdicts SET k = 16 WHERE rollout_id = 'k18/task-0/0'",
             "verdicts",
-            "verdicts of r001 in iteration 16, when it was not in the pool",
+            "verdicts of r001 in iteration 17, when it was not in the pool",
         ),
         (
             "DELETE FROM events WHERE kind = 'reopen'",
             "verdicts",
-            "verdicts of r001 in iteration 18, when it was not in the pool",
+            "verdicts of r001 in iteration 19, when it was not in the pool",
         ),
-        ("DELETE FROM events WHERE kind = 'reopen'", "lives", "r001, activate in iteration 19: it is not in the pool"),
+        ("DELETE FROM events WHERE kind = 'reopen'", "lives", "r001, activate in iteration 20: it is not in the pool"),
         (
             "UPDATE verdicts SET k = 1 WHERE rollout_id = 'k2/task-0/0'",
             "verdicts",
-            "verdicts of r001 in iteration 1, when it was not in the pool",
+            "verdicts of r001 in iteration 2, when it was not in the pool",
         ),
     ],
 )
@@ -157,9 +157,9 @@ def test_a_refinement_that_found_nothing_to_write_says_so(tmp_path: Path) -> Non
         db.execute("UPDATE events SET note = 'skill unchanged: every wording was tried' WHERE k = 7")
         db.commit()
     shown = CliRunner().invoke(app, ["pool", "show", str(folder), "r001"]).output
-    assert "after    6  skill rewritten     12 % (2/16), unguided 0 % (0/8)\n" in shown
+    assert "after    6  skill rewritten     12.5 % (2 of 16), unguided 0.0 % (0 of 8)\n" in shown
     assert (
-        "after    8  skill not rewritten 12 % (2/16), unguided 0 % (0/8)  skill unchanged: every wording was tried"
-        in shown
+        "after    8  skill not rewritten 12.5 % (2 of 16), unguided 0.0 % (0 of 8)  "
+        "skill unchanged: every wording was tried" in shown
     )
     assert "skill not rewritten after iteration 8" in page_of(folder, "/pool/r001")

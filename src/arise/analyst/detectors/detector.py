@@ -17,11 +17,13 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`Finding(False, "never", "turn 4 wrote out.csv, nothing read it back")`; `miss` names the way it failed."""
+    """`Finding(False, "never", "turn 4 wrote out.csv, nothing read it back", 4)`; `miss` names the way it failed."""
 
     passed: bool
     miss: str
     detail: str
+    turn: int = 0
+    """The agent's turn that shows a miss, counted from 1; 0 where the whole trace shows it."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,10 @@ class Detector:
 
 
 def passed(detail: str) -> Finding:
+    """Return the finding of a behaviour that was shown."""
     return Finding(True, "", detail)
 
 
-def failed(miss: str, detail: str) -> Finding:
-    return Finding(False, miss, detail)
+def failed(miss: str, detail: str, turn: int = 0) -> Finding:
+    """Return the finding of a behaviour that was missed: how, and in which turn."""
+    return Finding(False, miss, detail, turn)

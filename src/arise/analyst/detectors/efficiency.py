@@ -25,7 +25,9 @@ def _no_repeated_look(trace: Trace, opening: Opening) -> Finding:
             continue
         before = shown.get(call.text)
         if before and before[0] == call.answer.text:
-            return failed("repeated", f"turn {call.turn} repeated the look of turn {before[1]} and learned nothing new")
+            return failed(
+                "repeated", f"turn {call.turn} repeated the look of turn {before[1]} and learned nothing new", call.turn
+            )
         shown[call.text] = (call.answer.text, call.turn)
     return passed(f"no look was repeated without news after turn {opening.turn}")
 

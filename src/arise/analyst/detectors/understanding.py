@@ -46,7 +46,7 @@ def _input_probed(trace: Trace, opening: Opening) -> Finding:
         alike = event.path == path or (ending(event.path) == ending(path) and data_like(event.path))
         if event.seq < opening.seq and not event.failed and alike:
             return passed(f"turn {event.turn} looked at {event.path} before turn {opening.turn} processed {path}")
-    return failed("unseen", f"turn {opening.turn} processed {path} although nothing had looked into it")
+    return failed("unseen", f"turn {opening.turn} processed {path} although nothing had looked into it", opening.turn)
 
 
 def _before_first_write(trace: Trace) -> int:
@@ -61,6 +61,11 @@ def _guidance_offered(trace: Trace) -> Opening | None:
     skills = trace.provided_skills
     came_to_it = bool(trace.artifacts) or (trace.finished and bool(trace.calls))
     return Opening(limit, visible + skills) if (visible or skills) and came_to_it else None
+
+
+def _first_write(trace: Trace) -> int:
+    """The turn of the first write, 0 where nothing was written."""
+    return trace.artifacts[0].turn if trace.artifacts else 0
 
 
 def _opened(trace: Trace, limit: int) -> dict[str, int]:
@@ -83,8 +88,8 @@ def _guidance_opened(trace: Trace, opening: Opening) -> Finding:
             return passed(f"turn {opened[path]} opened {path} before the first write")
     late = _opened(trace, len(trace.events) + 1)
     if any(path in late for path in opening.paths):
-        return failed("late", f"{opening.paths[0]} was opened only after the first write")
-    return failed("ignored", f"{opening.paths[0]} was visible and never opened")
+        return failed("late", f"{opening.paths[0]} was opened only after the first write", _first_write(trace))
+    return failed("ignored", f"{opening.paths[0]} was visible and never opened", _first_write(trace))
 
 
 def _two_sources(trace: Trace) -> Opening | None:
@@ -99,7 +104,7 @@ def _sources_compared(trace: Trace, opening: Opening) -> Finding:
     unread = [path for path in (named if len(named) > 1 else opening.paths) if path not in opened]
     if sum(path in opened for path in opening.paths) > 1 and not (len(named) > 1 and unread):
         return passed(f"{' and '.join(list(opened)[:2])} were both read before the first write")
-    return failed("one_sided", f"the first write came before {unread[0]} was read")
+    return failed("one_sided", f"the first write came before {unread[0]} was read", _first_write(trace))
 
 
 DETECTORS = (

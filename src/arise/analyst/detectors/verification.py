@@ -47,12 +47,16 @@ def _looked_at_last(trace: Trace, looks: list[Event], did: str) -> Finding:
         after = [look for look in own if look.seq > write.seq]
         checks = [look for look in after if look.op is Op.CHECK]
         if checks and checks[-1].failed:
-            return failed("unfixed", f"{checks[-1].program} failed at turn {checks[-1].turn}, nothing changed after it")
+            return failed(
+                "unfixed",
+                f"{checks[-1].program} failed at turn {checks[-1].turn}, nothing changed after it",
+                checks[-1].turn,
+            )
         proof = next((look for look in after if not look.failed), None)
         if proof is None and own:
-            return failed("stale", f"turn {own[-1].turn} {did} {path}, turn {write.turn} wrote it again")
+            return failed("stale", f"turn {own[-1].turn} {did} {path}, turn {write.turn} wrote it again", write.turn)
         if proof is None:
-            return failed("never", f"turn {write.turn} wrote {path}, nothing {did} it afterwards")
+            return failed("never", f"turn {write.turn} wrote {path}, nothing {did} it afterwards", write.turn)
     assert proof is not None, "an opening has at least one result"
     return passed(f"turn {proof.turn} ran {proof.program} on the result after its last write")
 
@@ -72,7 +76,7 @@ def _thin_answer(trace: Trace) -> Opening | None:
     """The first answer that is empty where content was asked for, or says that it is partial."""
     for call in trace.calls:
         looked = bool(call.ops & {Op.READ}) and call.ops <= INSPECTIONS
-        thin = (looked and call.answer.empty) or bool(call.answer.partial)
+        thin = (looked and call.answer.empty) or (bool(call.answer.partial) and Op.FINISH not in call.ops)
         if thin and not call.answer.failed and (trace.finished or call.at < len(trace.calls) - 1):
             return Opening(call.first, turn=call.turn, paths=(call.text,))
     return None
@@ -91,7 +95,9 @@ def _noticed(trace: Trace, opening: Opening) -> Finding:
             break
     if _REMARK.search(trace.said(thin.turn + 1)):
         return passed(f"the agent spoke of the '{what}' answer of turn {thin.turn}")
-    return failed("passed_over", f"turn {thin.turn} answered '{what}' and the agent went on without a look or a word")
+    return failed(
+        "passed_over", f"turn {thin.turn} answered '{what}' and the agent went on without a look or a word", thin.turn
+    )
 
 
 def _follows_up(trace: Trace, thin: Call, call: Call, touched: set[str]) -> bool:
@@ -129,7 +135,9 @@ def _cross_checked(trace: Trace, opening: Opening) -> Finding:
     if len(routes) > 1:
         first, second, *_ = routes.values()
         return passed(f"the figure was looked at by two routes, turns {first} and {second}")
-    return failed("single", f"the figure comes from one computation at turn {opening.turn}, nothing confirmed it")
+    return failed(
+        "single", f"the figure comes from one computation at turn {opening.turn}, nothing confirmed it", opening.turn
+    )
 
 
 def _closing_words(trace: Trace) -> str:
@@ -172,8 +180,12 @@ def _inventory_taken(trace: Trace, opening: Opening) -> Finding:
     if not missing:
         return passed(f"each of the {len(opening.paths)} outputs was visibly made or listed at the end")
     if listings:
-        return failed("unfilled", f"the listing at turn {listings[-1].turn} lacks {missing[0]} and it was not made")
-    return failed("never", f"{missing[0]} was not made and nothing took stock after turn {opening.turn}")
+        return failed(
+            "unfilled",
+            f"the listing at turn {listings[-1].turn} lacks {missing[0]} and it was not made",
+            listings[-1].turn,
+        )
+    return failed("never", f"{missing[0]} was not made and nothing took stock after turn {opening.turn}", opening.turn)
 
 
 DETECTORS = (

@@ -1,7 +1,7 @@
-"""Attention whose result for one query depends, bit by bit, on no other query or row and on no key it may not see.
+"""Batch-invariant attention: bit for bit, a query's result depends on no other row and on no masked key.
 
-A BLAS orders its sums by the number of queries and of keys, each processor in its own way, so a machine is measured:
-which blocks of queries agree, and up to how many masked keys. Beyond, keys come in the blocks that torch itself cuts.
+A BLAS chooses its summation order by the number of queries and keys, differently on each CPU. So the limits are
+measured: which query blocks agree, and up to how many masked keys. Beyond, keys are split into torch's own blocks.
 """
 
 import math
@@ -19,7 +19,7 @@ _QUERIES, _NEAR = (2, 4, 8, 16, 32), (384, 320, 256, 192, 128, 64)
 
 
 class Agreement(NamedTuple):
-    """What a machine computes alike: whole blocks of so many queries, and any masked keys up to so many."""
+    """Batch-invariance limits measured on this CPU: query block size, and number of masked keys."""
 
     queries: int
     near: int
@@ -27,7 +27,7 @@ class Agreement(NamedTuple):
 
 @lru_cache
 def agreement(head: int, dtype: torch.dtype, device: torch.device, threads: int) -> Agreement:  # noqa: ARG001
-    """Measured with heads of this width on the calling thread, which has so many threads to compute with."""
+    """Measure the limits for this head width on the calling thread with its number of compute threads."""
     generator = torch.Generator().manual_seed(0)
     q, kept = (torch.randn(1, n, MAX_QUERIES, head, generator=generator).to(device, dtype) for n in (1, 2))
 
@@ -43,7 +43,7 @@ def agreement(head: int, dtype: torch.dtype, device: torch.device, threads: int)
 
 
 def _agreeing_queries(bits: Callable[[slice, int, int], Tensor], block: int) -> Iterator[bool]:
-    """Whether blocks one by one give what they give together, over few keys and over many."""
+    """Return whether separate query blocks give the same bits as one call, for few and many keys."""
     for keys in (KEY_BLOCK, FAR_BLOCK):
         parts = [bits(slice(at, at + block), keys, keys) for at in range(0, MAX_QUERIES, block)]
         expected = torch.cat(parts, dim=2)
@@ -52,7 +52,7 @@ def _agreeing_queries(bits: Callable[[slice, int, int], Tensor], block: int) -> 
 
 
 def _agreeing_keys(bits: Callable[[slice, int, int], Tensor], near: int, block: int) -> Iterator[bool]:
-    """Whether masked keys up to `near` change nothing."""
+    """Return whether masked keys up to `near` leave the result unchanged."""
     for queries in (slice(block), slice(MAX_QUERIES)):
         for seen in range(KEY_BLOCK // 2, near, KEY_BLOCK // 2):
             expected = bits(queries, near, seen)
@@ -62,19 +62,19 @@ def _agreeing_keys(bits: Callable[[slice, int, int], Tensor], near: int, block: 
 
 @dataclass(frozen=True)
 class Reach:
-    """Which keys the queries of each place may see: for near ones a few, then for the others, if any."""
+    """Which keys the queries of each slot may see: a near part, then the rest, if any."""
 
     near: Tensor
     masks: tuple[Tensor, ...]
 
     @property
     def keys(self) -> int:
-        """How many keys must be there."""
+        """Number of keys required."""
         return int(self.masks[-1].shape[-1])
 
 
 def reach(last_NQ: Tensor, dtype: torch.dtype, near: int) -> Reach:
-    """Queries that see the keys 0 ... `last_NQ` of their place, on a machine that agrees up to `near` keys."""
+    """Build the mask for queries that see keys 0 ... `last_NQ` of their slot; `near` is the measured limit."""
     nearest, furthest = int(last_NQ.min()), int(last_NQ.max())
     reaches = [min(rounded(furthest + 1, KEY_BLOCK), near)] if nearest < near else []
     if furthest >= near:
@@ -88,7 +88,7 @@ def _mask(last_NQ: Tensor, keys: int, dtype: torch.dtype) -> Tensor:
 
 
 def attend(q_NHQD: Tensor, kept: Tensor, reach: Reach) -> tuple[Tensor, Tensor]:
-    """Weighted values, and the logarithm of the weights' sum; `kept` holds the keys, then the values, of all heads."""
+    """Return attention outputs and log-sum-exp; `kept` holds keys, then values, of all heads."""
     found = [_attend(q_NHQD, kept[:, :, : mask.shape[-1]], mask) for mask in reach.masks]
     if len(found) == 1:
         return found[0]
@@ -99,7 +99,7 @@ def attend(q_NHQD: Tensor, kept: Tensor, reach: Reach) -> tuple[Tensor, Tensor]:
 def _attend(q: Tensor, kept: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     keys, values = kept.chunk(2, dim=1)
     if q.device.type == "cpu":
-        # What scaled_dot_product_attention calls on a CPU; the public function keeps the sum to itself.
+        # The CPU kernel behind scaled_dot_product_attention; the public function does not return the log-sum-exp.
         found: tuple[Tensor, Tensor] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             q, keys, values, attn_mask=mask
         )
@@ -109,18 +109,18 @@ def _attend(q: Tensor, kept: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def merged(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> Tensor:
-    """Attention over the keys of both, from attention over the keys of each."""
+    """Merge two attention results over disjoint keys."""
     (of_a, sum_a), (of_b, sum_b) = a, b
-    # Not a sigmoid: elementwise functions round the last few elements of a tensor otherwise than the rest.
+    # Not a sigmoid: vectorised elementwise functions round the tail of a tensor differently.
     share_b = torch.stack([sum_a, sum_b], dim=-1).softmax(dim=-1)[..., 1:]
     return torch.lerp(of_a.float(), of_b.float(), share_b).to(of_a.dtype)
 
 
 def padded_queries(q_NHQD: Tensor, block: int) -> Tensor:
-    """The queries and as many zeros as make whole blocks."""
+    """Pad queries with zeros to whole blocks."""
     return pad(q_NHQD, (0, 0, 0, -q_NHQD.shape[2] % block))
 
 
 def rounded(count: int, block: int) -> int:
-    """The next multiple of a block."""
+    """Round up to a multiple of a block."""
     return -(-count // block) * block

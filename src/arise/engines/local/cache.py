@@ -1,4 +1,4 @@
-"""What a later turn, or another rollout of the same task, need not compute again: saved prefixes, bounded in bytes."""
+"""Prefix cache for later turns and for rollouts of the same task, bounded in bytes."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ IdArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Token ids with their keys and values, in whatever form the decoder saves them."""
+    """Token ids with their keys and values in the decoder's format."""
 
     ids: IdArray
     saved: Any
@@ -20,7 +20,7 @@ class Prefix:
 
 
 class PrefixStore:
-    """Least-recently-used prefixes: one for each conversation, one for each opening prompt."""
+    """LRU cache of prefixes: one per conversation, one per opening prompt."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -28,7 +28,7 @@ class PrefixStore:
         self._nbytes = 0
 
     def keep(self, key: str | bytes, prefix: Prefix) -> None:
-        """Remember a prefix under a conversation's key (str) or a prompt's bytes; the oldest make room."""
+        """Store a prefix under a conversation key (str) or a prompt's bytes; evict the oldest."""
         self._drop(key)
         self._prefixes[key] = prefix
         self._nbytes += prefix.nbytes
@@ -36,19 +36,19 @@ class PrefixStore:
             self._drop(next(iter(self._prefixes)))
 
     def find(self, key: str | bytes) -> Prefix | None:
-        """What is kept under this key."""
+        """Return the prefix stored under this key."""
         found = self._prefixes.get(key)
         if found is not None:
             self._prefixes.move_to_end(key)
         return found
 
     def continued(self, conversation: str, ids: IdArray) -> Prefix | None:
-        """What is kept of a conversation, if `ids` continue it."""
+        """Return the prefix of a conversation if `ids` continue it."""
         found = self.find(conversation) if conversation else None
         return found if found is not None and shared_length(found.ids, ids[:-1]) == len(found.ids) else None
 
     def longest(self, ids: IdArray) -> tuple[Prefix | None, int]:
-        """The saved prompt that covers most of `ids`, and how many tokens."""
+        """Return the stored prompt with the longest common prefix with `ids`, and its length."""
         best, covered = None, 0
         for key, prefix in self._prefixes.items():
             if isinstance(key, bytes) and (shared := shared_length(prefix.ids, ids)) > covered:
@@ -56,7 +56,7 @@ class PrefixStore:
         return (self.find(best), covered) if best is not None else (None, 0)
 
     def clear(self) -> None:
-        """Forget everything: the weights changed."""
+        """Drop everything: the weights changed."""
         self._prefixes.clear()
         self._nbytes = 0
 
@@ -66,7 +66,7 @@ class PrefixStore:
 
 
 def shared_length(a: IdArray, b: IdArray) -> int:
-    """How many leading tokens two sequences have in common."""
+    """Return the length of the common prefix of two sequences."""
     length = min(len(a), len(b))
     different = np.flatnonzero(a[:length] != b[:length])
     return int(different[0]) if len(different) else length

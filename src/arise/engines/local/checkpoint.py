@@ -1,4 +1,4 @@
-"""States on disk: a folder of safetensors with a manifest of their sha256, complete or not there at all.
+"""Checkpoints: an atomic folder of safetensors with a manifest of sha256 digests.
 
 No random state is saved because there is none: sampling is a function of seed, conversation and position.
 """
@@ -34,7 +34,7 @@ def write_state(path: Path, files: Mapping[str, Mapping[str, Tensor]], facts: Ma
 
 
 def read_state(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, int | str]]:
-    """Read a folder back, refusing one in which any byte changed."""
+    """Read a checkpoint; raise if any byte changed."""
     try:
         manifest = json.loads((path / MANIFEST).read_text())
         digests, facts = dict(manifest["sha256"]), dict(manifest["facts"])

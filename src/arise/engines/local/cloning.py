@@ -1,4 +1,4 @@
-"""Behaviour cloning: the plain likelihood of demonstrated answers, to start a policy from."""
+"""Behaviour cloning on demonstrated answers, to initialise a policy."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from arise.types import Tokens
 
 @dataclass(frozen=True)
 class CloneSpec:
-    """How long and how fast: AdamW, warm-up over the first twentieth, then a linear fall to zero."""
+    """Schedule: AdamW, warm-up over the first 5 %, then linear decay to zero."""
 
     epochs: int = 6
     learning_rate: float = 3e-3
@@ -31,7 +31,7 @@ def clone(
     spec: CloneSpec,
     tell: Callable[[int, int, float], None] | None = None,
 ) -> float:
-    """Train `model` to say what the rows of each epoch mark as generated; gives the mean loss of the last epoch."""
+    """Train `model` on the generated tokens of each epoch's rows; return the mean loss of the last epoch."""
     parameters = trainable(model)
     optimizer = torch.optim.AdamW(
         parameters.values(), lr=0.0, betas=(0.9, 0.98), weight_decay=spec.weight_decay, fused=True

@@ -1,4 +1,4 @@
-"""What is being sampled, and what computes it."""
+"""Rows being sampled, and the decoder protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Decoder(Protocol):
 
 @dataclass(eq=False)
 class Opening:
-    """A prompt up to its last token, computed once for all rows that begin with it."""
+    """A prompt without its last token, computed once for all rows that start with it."""
 
     ids: IdArray
     cached: int = 0
@@ -66,6 +66,6 @@ class Row:
         return self.ids[len(self.prompt) :]
 
     def segment(self, rules: StopRules) -> Segment:
-        """What the caller of `sample` gets."""
+        """The segment returned to the caller of `sample`."""
         ids = tuple(self.generated)
         return Segment(ids, tuple(self.logprobs), tuple(self.versions), rules.text(ids), self.finish)

@@ -1,4 +1,4 @@
-"""The engine that ships: any Hugging Face causal language model, sampled and trained in this process, on CPU or GPU."""
+"""The local engine: samples and trains any Hugging Face causal LM in this process, on CPU or GPU."""
 
 import asyncio
 import hashlib
@@ -10,16 +10,19 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from arise.engines.chat import ChatFormat
+from arise.engines.formats.generic import GenericFormat
 from arise.engines.local import llama
 from arise.engines.local.checkpoint import read_state, write_state
 from arise.engines.local.decoding import Decoder, Row
 from arise.engines.local.generation import Generator
 from arise.engines.local.generic import GenericDecoder
-from arise.engines.local.models import save
+from arise.engines.local.models import save, save_adapter
 from arise.engines.local.scheduler import Scheduler
 from arise.engines.local.stopping import StopRules
 from arise.engines.local.training import Trainer
 from arise.engines.local.weights import LoraSpec, merged_weights, with_adapters
+from arise.ports import Format
 from arise.types import (
     Capabilities,
     Example,
@@ -36,7 +39,7 @@ WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
 
 
 class LocalEngine:
-    """Satisfies `ports.Engine`; samples from published weights only, so training never shifts a running rollout."""
+    """Implements `ports.Engine`; samples from published weights only, so training never affects a running rollout."""
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class LocalEngine:
         cache_bytes: int = 2 << 30,
         context_length: int | None = None,
         end_ids: Collection[int] = (),
+        chat_format: Format | None = None,
         gradient_checkpointing: bool = False,
         fast: bool = True,
         device: str = "cpu",
@@ -57,7 +61,7 @@ class LocalEngine:
         seed: int = 0,
     ) -> None:
         config = model.config
-        self._device, self._tokenizer = _usable(device), tokenizer
+        self._device, self._tokenizer, self._format = _usable(device), tokenizer, chat_format
         self._context_length = context_length or config.max_position_embeddings
         model = model.float().to(self._device).eval()  # no dropout: an update must be a function of its batch
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -76,18 +80,28 @@ class LocalEngine:
         self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device, fast)
         self._threads = threads or torch.get_num_threads()
         self._scheduler = Scheduler(self._threads)
-        # Which products are row-invariant depends on the number of threads: measure on the thread that will compute.
+        # Row invariance depends on the number of threads: measure on the compute thread.
         self._scheduler.run_now(lambda: self._publish(version=0))
 
     @property
     def version(self) -> int:
-        """The version that sampling uses now."""
+        """The policy version used for sampling."""
         return self._generator.version
 
     @property
     def tokenizer(self) -> Any:
-        """What turns text into this policy's ids."""
+        """The policy's tokenizer."""
         return self._tokenizer
+
+    @cached_property
+    def chat(self) -> ChatFormat:
+        """How this policy's tokenizer writes conversations."""
+        return ChatFormat(self._tokenizer)
+
+    @cached_property
+    def format(self) -> Format:
+        """How this policy writes messages, tool calls and reasoning; from its chat template unless one was given."""
+        return self._format or GenericFormat(self._tokenizer)
 
     def capabilities(self) -> Capabilities:
         """What this engine can do."""
@@ -100,19 +114,19 @@ class LocalEngine:
         )
 
     def facts(self) -> dict[str, str]:
-        """What two runs must share to start alike: the weights by digest, and what their arithmetic depends on."""
+        """Facts that two runs must share to be bit-equal: weight digest, torch version, threads."""
         weights = _digest(self._model.state_dict())
         return {"weights": weights, "threads": str(self._threads), "torch": torch.__version__}
 
     @cached_property
     def _foundation(self) -> dict[str, str]:
-        """What a saved state does not hold and means nothing without: the frozen weights, the adapters' scale."""
+        """Digest of what a checkpoint depends on but does not store: frozen weights and adapter scale."""
         trained = self._trainer.parameters
         frozen = {name: tensor for name, tensor in self._model.state_dict().items() if name not in trained}
         return {"base": _digest(frozen), "adapters": str(self._lora)} if self._lora else {}
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
-        """Continue a prompt n times; call it from as many coroutines as there are conversations."""
+        """Sample n continuations of a prompt; safe to call from many coroutines."""
         self._check_request(prompt_ids, params)
         if len(prompt_ids) == self._context_length:
             return [Segment((), (), (), "", "context")] * n
@@ -143,7 +157,7 @@ class LocalEngine:
         return await self._scheduler.run(lambda: self._trainer.update(examples, loss, optim))
 
     async def publish(self) -> PolicyRef:
-        """Sample from the trained weights from now on; running turns continue under the new version."""
+        """Make the trained weights the sampling weights; running turns continue under the new version."""
         await self._scheduler.run(lambda: self._publish(self.version + 1))
         return PolicyRef(self.version)
 
@@ -152,7 +166,7 @@ class LocalEngine:
         self._published = self._trainer.updates
 
     async def save_state(self, path: Path) -> str:
-        """Write all that a resume needs; gives the uri that `load_state` takes."""
+        """Save everything a resume needs; return the URI for `load_state`."""
         await self._scheduler.run(lambda: self._save(Path(path)))
         return str(path)
 
@@ -174,7 +188,7 @@ class LocalEngine:
         write_state(path, {WEIGHTS: trainer.parameters, MOMENTS: moments}, facts)
 
     async def load_state(self, uri: str) -> int:
-        """Continue exactly where `save_state` was called; gives the policy version."""
+        """Restore the state of `save_state` exactly; return the policy version."""
         await self._scheduler.run(lambda: self._load(Path(uri)))
         return self.version
 
@@ -201,12 +215,17 @@ class LocalEngine:
         self._publish(int(facts["version"]))
 
     async def export_hf(self, path: Path) -> Path:
-        """The trained model as a folder that plain transformers loads."""
+        """Export the trained model as a folder that transformers loads."""
         await self._scheduler.run(lambda: save(self._model, self._tokenizer, Path(path)))
         return Path(path)
 
+    async def export_adapter(self, path: Path) -> Path:
+        """Write the trained adapter as a folder that peft loads onto the base model."""
+        await self._scheduler.run(lambda: save_adapter(self._model, self._tokenizer, Path(path)))
+        return Path(path)
+
     def close(self) -> None:
-        """Let the engine's thread end."""
+        """Stop the engine's thread."""
         self._scheduler.close()
 
 
@@ -232,7 +251,7 @@ def _digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def _checkpoint_layers(model: Any) -> None:
-    """Recompute activations in the backward pass; only the layers that do so enter training mode, dropout never."""
+    """Recompute activations in the backward pass; only those layers enter training mode, dropout stays off."""
     model.gradient_checkpointing_enable()
     for module in model.modules():
         if getattr(module, "gradient_checkpointing", False):
@@ -240,7 +259,7 @@ def _checkpoint_layers(model: Any) -> None:
 
 
 def _end_ids(tokenizer: Any, model: Any) -> set[int]:
-    """Every id that the tokenizer or the model's generation settings call the end."""
+    """Return every end-of-sequence id of the tokenizer and the generation config."""
     configured = getattr(model.generation_config, "eos_token_id", None)
     listed = configured if isinstance(configured, list) else [configured]
     return {i for i in (*listed, tokenizer.eos_token_id) if i is not None}

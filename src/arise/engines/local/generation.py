@@ -1,6 +1,6 @@
-"""Continuous batching on the engine's thread: rows join as they come, leave as they finish, and share what they can.
+"""Continuous batching on the engine's thread, with shared prefixes.
 
-Must never let one row's tokens depend on another row: see `invariance` and `sampling`.
+One row's tokens must never depend on another row: see `invariance` and `sampling`.
 """
 
 import math
@@ -53,7 +53,7 @@ class Generator:
 
     @property
     def busy(self) -> bool:
-        """Whether any row waits or runs."""
+        """Return whether any row is waiting or running."""
         return bool(self._waiting or self._active)
 
     def submit(self, row: Row) -> None:
@@ -61,7 +61,7 @@ class Generator:
         self._waiting.append(row)
 
     def load_weights(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Sample from new weights; unfinished rows are computed again under them and continue."""
+        """Sample from new weights; unfinished rows are recomputed with them and continue."""
         self._decoder.load_weights(weights)
         self.version = version
         self._store.clear()
@@ -69,13 +69,13 @@ class Generator:
         self._active = []
 
     def abandon(self) -> None:
-        """Forget all rows, after an error."""
+        """Drop all rows after an error."""
         self._waiting.clear()
         self._active = []
 
     @torch.inference_mode()
     def run_burst(self, seconds: float = 0.25) -> list[Row]:
-        """Sample until some row finishes, or for `seconds`; gives the finished rows."""
+        """Sample until a row finishes or `seconds` have passed; return the finished rows."""
         deadline = time.monotonic() + seconds
         finished: list[Row] = []
         while self.busy and not finished and time.monotonic() < deadline:
@@ -95,7 +95,7 @@ class Generator:
         return len(self._waiting) >= enough or self._waited >= PATIENCE
 
     def _admit(self) -> list[Row]:
-        """Start waiting rows: what opens several of them is computed once, then each computes what is its own."""
+        """Start waiting rows: compute shared openings once, then each row's own part."""
         self._waited = 0
         newcomers: list[Row] = []
         while self._waiting and len(newcomers) + len(self._active) < self._batch_rows:
@@ -112,7 +112,7 @@ class Generator:
         for row in rows:
             known = resumed.get(row) or shared.get(row)
             row.cached = len(known.ids) if known else 0
-        # Longest first, so that the rows still at work stay neighbours.
+        # Longest first, so that unfinished rows stay contiguous.
         rows.sort(key=lambda row: row.cached - len(row.ids))
         for place, row in enumerate(rows, len(self._active)):
             if row in resumed:
@@ -126,7 +126,7 @@ class Generator:
         return self._accept(rows, self._decoder.logits(torch.stack([hidden[row] for row in rows])))
 
     def _opening(self, row: Row) -> IdArray:
-        """What a row shares with others: its conversation's first prompt, so that a later turn is computed alike."""
+        """Return a row's shareable opening: its conversation's first prompt, so later turns compute the same bits."""
         length = len(row.prompt) - 1
         if row.conversation:
             length = min(self._opened.setdefault(row.conversation, length), length)
@@ -136,7 +136,7 @@ class Generator:
         return row.prompt[:length]
 
     def _openings(self, wanted: Mapping[bytes, IdArray]) -> dict[bytes, Prefix]:
-        """The openings that are kept, and the others computed: in waves, since they may begin alike themselves."""
+        """Return all openings, cached or computed in waves, since openings may share prefixes themselves."""
         found = {key: known for key in wanted if (known := self._store.find(key))}
         while missing := [Opening(ids) for key, ids in wanted.items() if key not in found]:
             wave: list[Opening] = []
@@ -155,12 +155,12 @@ class Generator:
         return found
 
     def _sharable(self, opening: Opening, wave: Sequence[Opening]) -> int:
-        """How many tokens an opening could take over once a wave is computed."""
+        """Return how many tokens an opening could reuse after a wave."""
         lengths = (shared_length(other.ids, opening.ids) for other in wave)
         return max(lengths, default=0) if self._decoder.cuts_prefixes else 0
 
     def _compute(self, spans: Sequence[SpanT]) -> dict[SpanT, Tensor]:
-        """Compute what is not cached, in the places after the active rows; gives each one's last hidden state."""
+        """Prefill uncached tokens in the slots after the active rows; return the last hidden states."""
         hidden: dict[SpanT, Tensor] = {}
         while unfinished := [span for span in spans if span.cached < len(span.ids)]:
             longest = min(self._decoder.prefill_chunk, max(len(span.ids) - span.cached for span in unfinished))
@@ -197,7 +197,7 @@ class Generator:
         return self._accept(rows, self._decoder.logits(hidden))
 
     def _accept(self, rows: Sequence[Row], logits_RV: Tensor) -> list[Row]:
-        """Draw each row's next token; rows that end with it leave the batch."""
+        """Sample each row's next token; finished rows leave the batch."""
         uniform_R = uniforms([row.key for row in rows], [len(row.ids) for row in rows])
         ids, logprobs = choose(logits_RV, uniform_R, [row.params for row in rows])
         if not all(map(math.isfinite, logprobs)):
@@ -221,7 +221,7 @@ class Generator:
         return "context" if len(row.ids) >= self._context_length else ""
 
     def _leave(self, rows: Sequence[Row]) -> None:
-        """Save what the next turn will need and close the gaps, so that running rows stay neighbours."""
+        """Cache prefixes of finished rows and compact the batch."""
         for row in rows:
             place = self._active.index(row)
             if row.conversation and not row.cancelled:

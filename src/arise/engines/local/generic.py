@@ -1,6 +1,6 @@
-"""The decoder for every other architecture: the model's own forward with its own cache, one conversation at a time.
+"""Decoder for other architectures: the model's own forward and cache, one conversation at a time.
 
-Slower than `llama`, but it assumes nothing about the model, and a conversation cannot see what else is in the batch.
+Slower than `llama`, but it makes no assumption about the model, and rows are independent.
 """
 
 import copy
@@ -13,7 +13,7 @@ from transformers import DynamicCache
 
 
 class GenericDecoder:
-    """Holds a copy of the model, so that training does not move the weights being sampled before they are published."""
+    """Holds a copy of the model, so training does not change the weights being sampled."""
 
     cuts_prefixes = False
     prefill_chunk = 512
@@ -27,7 +27,7 @@ class GenericDecoder:
         self._model.load_state_dict(weights, strict=False)
 
     def forward(self, first: int, ids_RT: Tensor, start_R: Tensor, last_R: Tensor) -> Tensor:
-        """Append tokens 0 ... `last_R` at position `start_R` of each row; gives the logits of each row's last one."""
+        """Append tokens 0 ... `last_R` at position `start_R` of each row; return each row's last logits."""
         return torch.stack(
             [
                 self._forward_row(first + row, ids_RT[row, : int(last) + 1], int(start))
@@ -38,7 +38,7 @@ class GenericDecoder:
     def _forward_row(self, row: int, ids_T: Tensor, start: int) -> Tensor:
         if start == 0:
             self._rows[row] = DynamicCache(config=self._model.config)
-        # The last token always goes alone, so that a row which took the rest from another row gets the same bits.
+        # Forward the last token alone, so that a row with a shared prefix computes the same bits.
         logits = torch.empty(0)
         for part in (ids_T[:-1], ids_T[-1:]):
             if len(part):
@@ -50,11 +50,11 @@ class GenericDecoder:
         return hidden_RD.float()
 
     def start_row(self, row: int, known: Any, length: int) -> None:  # noqa: ARG002 - prompts are shared whole or not
-        """Begin a row with nothing."""
+        """Start an empty row."""
         self._rows.pop(row, None)
 
     def share_row(self, row: int, prefix: Any) -> None:
-        """Let a row go on from a saved one."""
+        """Start a row from a saved one."""
         self.restore_row(row, prefix)
 
     def restore_row(self, row: int, saved: Any) -> None:
@@ -62,16 +62,16 @@ class GenericDecoder:
         self._rows[row] = copy.deepcopy(saved)
 
     def save_row(self, row: int, length: int) -> Any:
-        """A copy of a row's cache."""
+        """Return a copy of a row's cache."""
         assert self._rows[row].get_seq_length() == length, "only whole rows are saved"
         return copy.deepcopy(self._rows[row])
 
     def move_row(self, source: int, target: int, length: int) -> None:  # noqa: ARG002 - a cache knows its own length
-        """Close a gap that a finished row left."""
+        """Move a row into a free slot."""
         self._rows[target] = self._rows.pop(source)
 
     def drop_row(self, row: int) -> None:
-        """Forget a row that is finished."""
+        """Drop a finished row."""
         self._rows.pop(row, None)
 
     def saved_bytes(self, saved: Any) -> int:

@@ -1,8 +1,8 @@
-"""Matrix products whose rows do not depend on what else is in the batch.
+"""Batch-invariant matrix products.
 
-A BLAS orders its sums by the number of rows. Here products run in blocks whose row counts were measured to agree bit by
-bit with blocks of ROW_BLOCK, so that a conversation samples the same tokens in any company: exact resume rests on it.
-Weights are kept transposed: nearly all row counts then agree, and few rows cost up to half as much.
+A BLAS chooses its summation order by the number of rows. Here products run in blocks whose row counts were measured to
+agree bit for bit with blocks of ROW_BLOCK, so a conversation samples the same tokens in any batch. Exact resume depends
+on it. Weights are stored transposed: nearly all row counts then agree, and small batches cost up to half as much.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _CANDIDATES = (512, 256, 192, 128, 96, 64, 48, 32, 24, 16)
 
 
 class RowInvariantLinear:
-    """y = x W^T + b for x of n * ROW_BLOCK rows, each row bit-equal whatever the other rows are."""
+    """y = x W^T + b for x of n * ROW_BLOCK rows, each row bit-equal regardless of the other rows."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, blocks: tuple[int, ...]) -> None:
         self._transposed, self._bias, self._blocks = weight.t().contiguous(), bias, blocks
@@ -40,7 +40,7 @@ class RowInvariantLinear:
 
 
 class LinearFactory:
-    """Makes row-invariant products; products of one shape share one measurement."""
+    """Create row-invariant products; equal shapes share one measurement."""
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[object, ...], tuple[int, ...]] = {}
@@ -54,9 +54,9 @@ class LinearFactory:
 
 
 def by_rows(operation: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
-    """An elementwise operation, row by row the same bits whatever the number of rows.
+    """Apply an elementwise operation with the same bits per row for any number of rows.
 
-    Where torch splits a tensor over threads, the ends of its parts round otherwise; halves end with a row.
+    torch splits large tensors over threads and rounds the tail of each part differently; halves end with a row.
     """
     if torch.get_num_threads() <= 2 or inputs[0].numel() <= TOGETHER:
         return operation(*inputs)
@@ -69,7 +69,7 @@ def _product(x: Tensor, transposed: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _agreeing_blocks(transposed: Tensor, bias: Tensor | None) -> tuple[int, ...]:
-    """The row counts, largest first, that give the bits of ROW_BLOCK rows wherever in the block a row stands."""
+    """Return the row counts, largest first, that agree with ROW_BLOCK rows at every position."""
     generator = torch.Generator().manual_seed(0)
     rows = 1536 if transposed.numel() < 1 << 24 else 96  # a vocabulary projection only ever sees last tokens
     x = torch.randn(rows, len(transposed), generator=generator).to(transposed)

@@ -1,4 +1,4 @@
-"""Where a decoder keeps keys and values: rows of its own for every conversation, and prefixes that many rows share."""
+"""Key-value storage of a decoder: one slot per conversation, and prefixes shared by many rows."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,9 @@ from arise.engines.local.invariance import ROW_BLOCK
 
 
 class KeyValues:
-    """One tensor of places that grows: layers x places x heads x positions x width.
+    """One growing tensor: layers x slots x heads x positions x width.
 
-    The keys of all heads come before the values of all heads, and one head's lie side by side: attention reads them in
-    one sweep.
+    Keys of all heads come before values of all heads, and each head is contiguous, so attention reads sequentially.
     """
 
     def __init__(self, layers: int, kv_heads: int, head: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -21,7 +20,7 @@ class KeyValues:
         self._most = (ROW_BLOCK, KEY_BLOCK)
 
     def empty(self) -> None:
-        """Forget everything; room that was not needed since the last time is given back."""
+        """Drop everything and release memory not needed since the last call."""
         layers, places, heads, length, head = self.tensor.shape
         needed = rounded(self._most[0], ROW_BLOCK), rounded(self._most[1], KEY_BLOCK)
         self._most = (ROW_BLOCK, KEY_BLOCK)
@@ -29,7 +28,7 @@ class KeyValues:
             self.tensor = self.tensor.new_zeros(layers, needed[0], heads, needed[1], head)
 
     def grow(self, places: int, length: int) -> None:
-        """Make room; each direction grows only when it must: both at once would square the memory."""
+        """Grow the tensor, each dimension only when needed."""
         self._most = max(places, self._most[0]), max(length, self._most[1])
         layers, old_places, heads, old_length, head = self.tensor.shape
         if places <= old_places and length <= old_length:
@@ -41,22 +40,22 @@ class KeyValues:
         self.tensor = grown
 
     def write(self, place: int, saved: Tensor, length: int) -> None:
-        """Fill a place with the first `length` positions of what `read` gave."""
+        """Fill a slot with the first `length` positions of a `read` result."""
         self.grow(place + 1, length)
         self.tensor[:, place, :, :length] = saved[:, :, :length]
 
     def read(self, place: int, length: int) -> Tensor:
-        """A copy of the first positions of a place."""
+        """Return a copy of the first positions of a slot."""
         return self.tensor[:, place, :, :length].clone()
 
     def move(self, source: int, target: int, length: int) -> None:
-        """Copy the first positions of one place to another."""
+        """Copy the first positions of one slot to another."""
         self.tensor[:, target, :, :length] = self.tensor[:, source, :, :length]
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """Which rows of a forward go on from which shared prefix."""
+    """Which rows of a forward continue which shared prefix."""
 
     member_GM: Tensor
     """For each prefix the rows that share it, filled up with row 0."""
@@ -68,7 +67,7 @@ class Sharing:
 
 
 class SharedPrefixes:
-    """Prefixes held once, however many rows go on from them: decoding reads them once for all of these rows."""
+    """Prefixes stored once and read once for all rows that continue them."""
 
     def __init__(self, key_values: KeyValues) -> None:
         self._key_values = key_values
@@ -82,12 +81,12 @@ class SharedPrefixes:
         return self._key_values.tensor[:, : len(self._held)]
 
     def clear(self) -> None:
-        """Forget all prefixes and rows."""
+        """Drop all prefixes and rows."""
         self._key_values.empty()
         self._held, self._place_of_row, self._sharing = [], {}, {}
 
     def attach(self, row: int, prefix: Tensor | None) -> None:
-        """Let a row go on from a prefix that `KeyValues.read` gave, or from nothing."""
+        """Attach a row to a prefix from `KeyValues.read`, or to none."""
         self._sharing = {}
         self._place_of_row.pop(row, None)
         if prefix is None:
@@ -101,28 +100,28 @@ class SharedPrefixes:
         self._place_of_row[row] = place
 
     def move(self, source: int, target: int) -> None:
-        """Let one row stand for another."""
+        """Move a row's attachment to another row."""
         self.attach(target, self.of(source))
         self.attach(source, None)
 
     def of(self, row: int) -> Tensor | None:
-        """The prefix that a row goes on from."""
+        """Return the prefix a row continues."""
         place = self._place_of_row.get(row)
         return None if place is None else self._held[place]
 
     def length(self, row: int) -> int:
-        """How many tokens of a row are in its shared prefix."""
+        """Return the number of tokens in a row's shared prefix."""
         prefix = self.of(row)
         return 0 if prefix is None else prefix.shape[2]
 
     def sharing(self, first: int, rows: int, near: int) -> Sharing | None:
-        """Who shares what among some neighbouring rows; None when nobody shares anything. `near` is `reach`'s."""
+        """Return the sharing among contiguous rows, or None without any; `near` as in `reach`."""
         if (first, rows) not in self._sharing:
             self._sharing[first, rows] = self._find_sharing(first, rows, near)
         return self._sharing[first, rows]
 
     def _close_gaps(self) -> None:
-        """Let go of prefixes that no row uses once they are the most: attention reads every one that is held."""
+        """Drop unused prefixes once they are the majority: attention reads every stored one."""
         used = sorted(set(self._place_of_row.values()))
         if 2 * len(used) > len(self._held):
             return

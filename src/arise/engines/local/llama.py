@@ -1,5 +1,6 @@
-"""The fast decoder for Llama-type models (Llama, SmolLM2, Mistral, Qwen2, Qwen3): weights fused, a shared prefix read
-once for all rows that go on from it, results independent of the other rows. Must agree with transformers to 1e-4.
+"""The fast decoder for Llama-type models (Llama, SmolLM2, Mistral, Qwen2, Qwen3).
+
+Fused weights, shared prefixes read once, batch-invariant results. Must agree with transformers to 1e-4.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
 
 
 def supports(config: Any) -> bool:
-    """Whether the fast decoder computes exactly what this model's own forward does."""
+    """Return whether the fast decoder supports this model exactly."""
     rope = getattr(config, "rope_parameters", None) or {}
     return (
         config.model_type in SUPPORTED
@@ -49,7 +50,7 @@ class _Layer:
 
 @dataclass(frozen=True)
 class Saved:
-    """The keys and values of a row: those of its own, after the prefix it shares."""
+    """The keys and values of a row, after its shared prefix."""
 
     own: Tensor
     shared: Tensor | None
@@ -57,7 +58,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class _Placement:
-    """Where the tokens of one forward stand: their rows, cache slots and rotations, and which keys each may see."""
+    """Layout of one forward: rows, cache slots, rotations and masks."""
 
     rows: slice
     slot_NH: Tensor
@@ -67,7 +68,7 @@ class _Placement:
 
 
 class LlamaDecoder:
-    """Forwards tokens of rows first, first + 1, ... and keeps their keys and values; a row is one conversation."""
+    """Forwards tokens of rows first, first + 1, ... and stores keys and values; a row is one conversation."""
 
     cuts_prefixes = True
 
@@ -87,7 +88,7 @@ class LlamaDecoder:
         self._shared = SharedPrefixes(KeyValues(*shape, dtype, device))
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Take a snapshot of transformers-named weights; rotary pairs become neighbours: one product rotates."""
+        """Take a snapshot of transformers-named weights; rotary pairs become adjacent, so one product rotates."""
         self._shared.clear()
         self._rows.empty()
         self._query_block, self._near = agreement(self._head, self._dtype, self._device, torch.get_num_threads())
@@ -126,7 +127,7 @@ class LlamaDecoder:
         return heads.transpose(1, 2).reshape(rows.shape)
 
     def forward(self, first: int, ids_RT: Tensor, start_R: Tensor, last_R: Tensor) -> Tensor:
-        """Append T tokens at position `start_R` of each row; gives the hidden state of each row's token `last_R`."""
+        """Append T tokens at position `start_R` of each row; return the hidden state of each row's token `last_R`."""
         rows, length = ids_RT.shape
         batch = self._place(first, rows, length, start_R)
         x = self._embedding[pad(ids_RT.flatten(), (0, -ids_RT.numel() % ROW_BLOCK))]
@@ -181,7 +182,7 @@ class LlamaDecoder:
         return pad(attended, (0, 0, 0, len(x) - tokens)) if len(x) > tokens else attended
 
     def _attend_shared(self, q_RHQD: Tensor, shared: Tensor, sharing: Sharing) -> tuple[Tensor, Tensor]:
-        """The queries of all rows that share a prefix, side by side over its keys."""
+        """Attend with the queries of all rows that share a prefix, batched over its keys."""
         prefixes, most = sharing.member_GM.shape
         _, kv_heads, queries, head = q_RHQD.shape
         q = q_RHQD[sharing.member_GM.flatten()].view(prefixes, most, kv_heads, queries, head)
@@ -196,19 +197,19 @@ class LlamaDecoder:
         return attended[sharing.home_R], total[sharing.home_R]
 
     def logits(self, hidden_RD: Tensor) -> Tensor:
-        """Next-token logits in float32 of hidden states that `forward` gave."""
+        """Next-token logits in float32 for hidden states of `forward`."""
         rows = len(hidden_RD)
         padded = pad(hidden_RD, (0, 0, 0, -rows % ROW_BLOCK))
         return self._lm_head(rms_norm(padded, padded.shape[-1:], self._norm, self._eps))[:rows].float()
 
     def start_row(self, row: int, known: Saved | None, length: int) -> None:
-        """Begin a row with the first `length` tokens of a row that shared nothing, or with none; it shares nothing."""
+        """Start a row from the first `length` tokens of an unshared row, or empty; it shares nothing."""
         self._shared.attach(row, None)
         if known is not None:
             self._rows.write(row, known.own, length)
 
     def share_row(self, row: int, prefix: Saved) -> None:
-        """Let a row go on from a saved row that shared nothing."""
+        """Start a row that shares a saved, unshared row as its prefix."""
         self._shared.attach(row, prefix.own)
 
     def restore_row(self, row: int, saved: Saved) -> None:
@@ -217,19 +218,19 @@ class LlamaDecoder:
         self._rows.write(row, saved.own, saved.own.shape[2])
 
     def save_row(self, row: int, length: int) -> Saved:
-        """A copy of a row's keys and values, for a later turn or for rows that share it."""
+        """Return a copy of a row's keys and values, for a later turn or for sharing."""
         shared = self._shared.of(row)
         return Saved(self._rows.read(row, length - self._shared.length(row)), shared)
 
     def move_row(self, source: int, target: int, length: int) -> None:
-        """Close a gap that a finished row left."""
+        """Move a row into a free slot."""
         self._rows.move(source, target, length - self._shared.length(source))
         self._shared.move(source, target)
 
     def drop_row(self, row: int) -> None:
-        """Forget a row that is finished."""
+        """Drop a finished row."""
         self._shared.attach(row, None)
 
     def saved_bytes(self, saved: Saved) -> int:
-        """Memory of a saved row; a shared prefix counts for each row that holds on to it."""
+        """Memory of a saved row; a shared prefix counts for each row that references it."""
         return saved.own.nbytes + (0 if saved.shared is None else saved.shared.nbytes)

@@ -1,6 +1,6 @@
-"""The training forward of Llama-type models: their own modules and parameters, without the work that is not needed.
+"""The training forward of Llama-type models: their own modules and parameters, without unneeded work.
 
-Norms and rotations have closed-form gradients, and after the last attention only the wanted tokens are computed.
+Norms and rotations have closed-form gradients, and only the requested tokens are computed after the last attention.
 Must agree with the transformers forward and its gradients.
 """
 
@@ -49,7 +49,7 @@ def _layer(layer: Any, x: Tensor, cos: Tensor, sin: Tensor, packed: Packed, want
 
 
 def _spread(x: Tensor, spread_BT: Tensor) -> Tensor:
-    """Flat tokens as rows, heads first; looked up as an embedding because that gradient is the fast one."""
+    """Spread flat tokens to rows, heads first; an embedding lookup has the fastest gradient."""
     rows: Tensor = embedding(spread_BT, x.flatten(1)).unflatten(-1, x.shape[1:])
     return rows.transpose(1, 2)
 
@@ -84,7 +84,7 @@ class _RmsNorm(torch.autograd.Function):
 
 
 class _Rotate(torch.autograd.Function):
-    """Rotary position embedding; its gradient is the rotation back."""
+    """Rotary position embedding; its gradient is the inverse rotation."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Models by name: what was pulled into the cache, any local folder, any hub name; one clear message when it fails."""
+"""Load models by name: pulled into the cache, a local folder, or a hub name; one clear error if it fails."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ ones, those that replace them and, with adapters, their sum; a full update keeps
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model with its tokenizer — `LocalEngine(m.model, m.tokenizer, lora=m.lora)` trains it as is usual for it."""
+    """A model with its tokenizer — `LocalEngine(m.model, m.tokenizer, lora=m.lora)` uses its default adapters."""
 
     name: str
     model: Any
@@ -49,15 +49,24 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     swap_in(draft, folder)
 
 
+def save_adapter(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write the adapter alone, as peft does; the base model is named in its configuration."""
+    _without_bars()
+    draft = draft_beside(folder)
+    model.save_pretrained(draft)
+    tokenizer.save_pretrained(draft)
+    swap_in(draft, folder)
+
+
 def _without_bars() -> None:
-    """A folder is read or written in a moment; a bar for that is noise in a log and tears the live screen."""
+    """Disable progress bars: they are noise in logs and break the live screen."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
 
 
 def model_folder(name_or_path: str) -> Path | None:
-    """Where the model lies on this machine; None for a hub name."""
+    """Return the local folder of a model; None for a hub name."""
     if name_or_path in PULLABLE:
         folder = cached_folder(name_or_path)
         if not (folder / "config.json").is_file():
@@ -86,7 +95,7 @@ def _from_transformers(name: str, source: str) -> tuple[Any, Any]:
     except Exception as error:  # transformers raises a dozen kinds; a user needs one sentence
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(f"{name} cannot be loaded as a causal language model: {reason}") from error
-    # transformers fills what it does not find with random numbers and only warns.
+    # transformers only warns about missing weights and initialises them randomly.
     model, report = loaded
     missing = sorted(report["missing_keys"])
     if missing:

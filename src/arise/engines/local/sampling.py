@@ -1,6 +1,6 @@
-"""Choosing the next token: one uniform number a token, a pure function of seed, conversation and position.
+"""Next-token sampling: one uniform number per token, a pure function of seed, conversation and position.
 
-So the draw does not depend on which conversations share a batch, nor on how often a process was restarted.
+The draw does not depend on the batch or on restarts.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from arise.types import SamplingParams
 
 
 def stream_key(seed: int, conversation: str, index: int) -> int:
-    """The 64-bit key of the random stream of sample `index` of a conversation."""
+    """Return the 64-bit key of the random stream of sample `index` of a conversation."""
     return int.from_bytes(blake2b(f"{seed}/{index}/{conversation}".encode(), digest_size=8).digest(), "little")
 
 
@@ -33,7 +33,7 @@ def uniforms(keys: Sequence[int], positions: Sequence[int]) -> NDArray[np.float6
 def choose(
     logits_RV: Tensor, uniform_R: NDArray[np.float64], params: Sequence[SamplingParams]
 ) -> tuple[list[int], list[float]]:
-    """Draw one token a row by inverting its distribution; gives ids and their log-probs under what was drawn from."""
+    """Sample one token per row by inverse CDF; return ids and their log-probs under the sampling distribution."""
     logprob_RV = distribution(logits_RV, params)
     cumulative_RV = logprob_RV.exp().cumsum(-1, dtype=torch.float64)
     level_R = torch.from_numpy(uniform_R).to(cumulative_RV.device) * cumulative_RV[:, -1]

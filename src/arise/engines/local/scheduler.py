@@ -1,4 +1,4 @@
-"""The asyncio side: many coroutines wait for their turns while one thread owns the model.
+"""Asyncio front end: many coroutines await their turns while one thread owns the model.
 
 All torch work runs on that thread, so sampling, training and saving never interleave within an operation.
 """
@@ -18,20 +18,20 @@ Result = TypeVar("Result")
 
 
 class Scheduler:
-    """Runs the generator in bursts while any turn is wanted, and other work between bursts."""
+    """Runs the generator in bursts while turns are pending, and other work between bursts."""
 
     def __init__(self, threads: int) -> None:
-        # torch keeps the number of threads per calling thread: it must be set on the thread that computes.
+        # torch stores the number of threads per calling thread: set it on the compute thread.
         self._thread = ThreadPoolExecutor(1, "arise-engine", initializer=torch.set_num_threads, initargs=(threads,))
         self._futures: dict[Row, asyncio.Future[Segment]] = {}
         self._pump: asyncio.Task[None] | None = None
 
     def run_now(self, work: Callable[[], Result]) -> Result:
-        """Do `work` on the engine's thread and wait for it; for the time before anything is sampled."""
+        """Run `work` on the engine's thread and block; only before sampling starts."""
         return self._thread.submit(work).result()
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Do `work` on the engine's thread, after the current burst."""
+        """Run `work` on the engine's thread after the current burst."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def turn(self, generator: Generator, row: Row) -> Segment:
@@ -62,5 +62,5 @@ class Scheduler:
                     waiting.set_result(row.segment(generator.rules))
 
     def close(self) -> None:
-        """Let the thread end."""
+        """Stop the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)

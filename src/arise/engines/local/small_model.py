@@ -1,4 +1,4 @@
-"""A small Llama-type model with a tokenizer of its own, made on the spot: the policy of the embedded world."""
+"""A small Llama-type model with its own tokenizer: the policy of the embedded world."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +19,7 @@ CHAT_TEMPLATE = (
 
 
 def small_tokenizer(corpus: Iterable[str], vocabulary: int = 1024) -> Any:
-    """Byte-level BPE learnt from `corpus`: compact for such texts, lossless for any other."""
+    """Train a byte-level BPE on `corpus`: compact for similar texts, lossless for any other."""
     special = [PAD, END, *(f"<|{role}|>" for role in ROLES)]
     if vocabulary < 256 + len(special):
         raise ValueError(
@@ -63,7 +63,7 @@ def small_model(
         num_key_value_heads=kv_heads,
         max_position_embeddings=context_length,
         tie_word_embeddings=True,
-        # Attention to single words forms several times sooner from weights that keep a narrow layer's scale.
+        # Attention to single words forms several times faster with weights scaled for a narrow layer.
         initializer_range=hidden**-0.5,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
@@ -77,10 +77,10 @@ def small_model(
 
 
 def _lean_towards_recall(model: LlamaForCausalLM, heads: int, kv_heads: int) -> None:
-    """Let every head begin halfway at "look for tokens like this one and pass them on".
+    """Initialise every head halfway towards attending to equal tokens and copying them.
 
-    Attention that finds a word and repeats it is what reading needs, and a narrow model takes most of its training to
-    form it from random weights (mimetic initialization, Trockman and Kolter 2023; decision 7 has the measurement).
+    A narrow model spends most of its training on forming such copying heads from random weights (mimetic
+    initialization, Trockman and Kolter 2023; measured in decision 7).
     """
 
     def for_each_head(weight: torch.Tensor) -> torch.Tensor:

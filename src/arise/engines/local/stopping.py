@@ -6,7 +6,7 @@ from typing import Any
 
 
 class StopRules:
-    """Answers for one tokenizer; pieces are decoded once, so that most tokens are ruled out by a set lookup."""
+    """Stop rules of one tokenizer; pieces are decoded once, so most tokens need only a set lookup."""
 
     def __init__(self, tokenizer: Any, end_ids: frozenset[int]) -> None:
         self._tokenizer, self.end_ids = tokenizer, end_ids
@@ -14,13 +14,13 @@ class StopRules:
 
     @cached_property
     def _pieces(self) -> list[str]:
-        """Each token's text behind another one: some tokenizers drop the space that a text begins with."""
+        """Decode each token after another one: some tokenizers drop a leading space."""
         before = len(self._tokenizer.decode([0]))
         pieces: list[str] = self._tokenizer.batch_decode([[0, i] for i in range(len(self._tokenizer))])
         return [piece[before:] for piece in pieces]
 
     def ends_with_stop(self, generated: Sequence[int], stop: tuple[str, ...]) -> bool:
-        """Whether the last token completed one of the stop strings."""
+        """Return whether the last token completed a stop string."""
         if not stop or generated[-1] not in self._completing(stop):
             return False
         longest = max(map(len, stop))

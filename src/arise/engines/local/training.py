@@ -1,6 +1,6 @@
 """One update of the policy: micro-batches within a token budget, the paper's loss back-propagated, AdamW.
 
-The loss is `method.loss` and nothing else: it gives the gradient of each log-prob, torch carries it to the weights.
+The loss is `method.loss`: it gives the gradient per log-prob, and torch back-propagates it to the weights.
 """
 
 import math
@@ -45,7 +45,7 @@ class TrainingRow:
 
 @dataclass
 class Totals:
-    """What the micro-batches of one update add up to."""
+    """Sums over the micro-batches of one update."""
 
     loss: float = 0.0
     kept_tokens: int = 0
@@ -54,7 +54,7 @@ class Totals:
 
 
 class Trainer:
-    """Owns the optimizer; `updates` counts the updates taken, `failures` those skipped in a row for bad numbers."""
+    """Owns the optimizer; `updates` counts the updates taken, `failures` consecutive non-finite ones."""
 
     def __init__(
         self, model: Any, token_budget: int, precision: str, context_length: int, device: torch.device, fast: bool
@@ -67,7 +67,7 @@ class Trainer:
         self.failures = 0
 
     def update(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
-        """Take one update, or none where the gradient is zero (nothing to learn) or not finite (a failure)."""
+        """Take one update; skip it if the gradient is zero (nothing to learn) or not finite (a failure)."""
         rows = training_rows(examples, self._context_length)
         rate = learning_rate(self.updates, optim.learning_rate, optim.warmup_updates)
         count = sum(row.generated_tokens for row in rows)
@@ -87,7 +87,7 @@ class Trainer:
         return StepStats(totals.loss, norm, rate, count, kept, clipped, ratio, skipped)
 
     def backward(self, rows: Sequence[TrainingRow], loss: LossSpec, token_count: int) -> Totals:
-        """Accumulate the gradient of Eq. 19 over all rows; stops where the policy's log-probs are no longer numbers."""
+        """Accumulate the gradient of Eq. 19 over all rows; stop at non-finite log-probs."""
         totals = Totals()
         for batch in micro_batches(rows, self._token_budget):
             with torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
@@ -110,7 +110,7 @@ class Trainer:
         return totals
 
     def score(self, row: Tokens, version: int, temperature: float) -> Tokens:
-        """The row with the log-probs that the weights of `version` give its generated tokens."""
+        """Return the row with log-probs of its generated tokens under the weights of `version`."""
         with torch.no_grad(), torch.autocast(self._device.type, torch.bfloat16) if self._bf16 else nullcontext():
             found_U = self._logprobs([row], temperature).cpu().numpy()
         logprob_U = np.zeros(len(row))
@@ -127,11 +127,11 @@ class Trainer:
             return "the loss is not finite"
         if not math.isfinite(norm):
             return "the gradient is not finite"
-        # AdamW would still move along its old momentum: a batch that teaches nothing must change nothing.
+        # AdamW would still move by its momentum; an empty batch must not change the weights.
         return "" if norm > 0.0 else "the gradient is zero"
 
     def _count_failures(self, skipped: str, finite: bool) -> None:
-        """A batch that teaches nothing says nothing about the numbers: it neither adds to a row nor ends it."""
+        """Count consecutive failures; an empty batch neither extends nor resets the count."""
         if not finite:
             self.failures += 1
         elif not skipped:
@@ -144,7 +144,7 @@ class Trainer:
 
 
 def training_rows(examples: Sequence[Example], context_length: int) -> list[TrainingRow]:
-    """The rows of all examples that hold generated tokens, checked."""
+    """Return the validated rows of all examples that contain generated tokens."""
     rows = []
     for number, example in enumerate(examples):
         for tokens in example.rows:
@@ -163,9 +163,9 @@ def training_rows(examples: Sequence[Example], context_length: int) -> list[Trai
 
 
 def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[TrainingRow]]:
-    """Rows of one prompt and of similar length together, within `token_budget` tokens a batch (a longer row alone).
+    """Group rows by prompt and length within `token_budget` tokens per batch (a longer row alone).
 
-    What rows share and what fills them up counts too: the budget bounds the memory.
+    Shared tokens and padding count too: the budget bounds memory.
     """
     longest: dict[bytes, int] = {}
     for row in rows:
@@ -183,7 +183,7 @@ def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[T
 def token_logprobs(
     logits_at: LogitsAt, model: Any, rows: Sequence[Tokens], device: torch.device, temperature: float = 1.0
 ) -> Tensor:
-    """log pi of every generated token, row after row; the vocabulary projection sees only the tokens before them."""
+    """Return log pi of every generated token, row by row; logits are computed only where needed."""
     packed = pack(rows, device)
     logits = logits_at(model, packed).float()
     tempered = logits if temperature == 1.0 else logits / temperature
@@ -193,7 +193,7 @@ def token_logprobs(
 def any_logits_at(model: Any, packed: Packed) -> Tensor:
     """The logits at the picked tokens, by the model's own forward over whole rows."""
     picked = packed.home_N[packed.picked_M]
-    # Padding stands on the right, where a causal model cannot see it: no attention mask is needed.
+    # Right padding is invisible to a causal model: no attention mask is needed.
     narrow = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[picked],))
     try:
         logits: Tensor = model(input_ids=packed.ids_N[packed.spread_BT], use_cache=False).logits

@@ -16,7 +16,7 @@ class LoraSpec:
 
 
 def with_adapters(model: Any, spec: LoraSpec, seed: int) -> Any:
-    """The model with fresh adapters: it computes what it computed before, until they are trained."""
+    """Add fresh adapters; the output is unchanged until they are trained."""
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(r=spec.rank, lora_alpha=spec.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
@@ -26,7 +26,7 @@ def with_adapters(model: Any, spec: LoraSpec, seed: int) -> Any:
 
 
 def plain_model(model: Any) -> Any:
-    """The transformers model itself, inside adapters or not."""
+    """Return the transformers model without an adapter wrapper."""
     return model.get_base_model() if hasattr(model, "peft_config") else model
 
 
@@ -46,5 +46,5 @@ def merged_weights(model: Any) -> dict[str, Tensor]:
 
 
 def trainable(model: Any) -> dict[str, torch.nn.Parameter]:
-    """What an update moves, by name."""
+    """Return the trainable parameters by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}

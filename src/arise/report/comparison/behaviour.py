@@ -6,6 +6,7 @@ from statistics import fmean
 from arise.report.comparison.document import Table
 from arise.report.comparison.measures import STAGES, RunMeasures, Study
 from arise.report.comparison.tables import BASE, label, rate_text
+from arise.text.numbers import decimal
 from arise.types import StopReason
 
 
@@ -68,7 +69,7 @@ def table_lives(study: Study) -> Table | None:
     for method, runs in study.items():
         lives = [_life(run) for run in runs]
         if any(map(any, lives)):
-            means = [f"{fmean(counts):.1f}" for counts in zip(*lives, strict=True)]
+            means = [decimal(fmean(counts), 1) for counts in zip(*lives, strict=True)]
             rows.append([label(method), *means, rate_text(_total([run.watched for run in runs]))])
     caption = (
         "Rubrics of a run, mean over seeds: born; of these in the words of one that had gone; retired; taken back by "

@@ -7,6 +7,7 @@ from statistics import fmean, median
 from arise.report.comparison.measures import STAGES, RunMeasures, Study
 from arise.report.comparison.statistics import Interval, Outcomes, Reach, compare, reach, student_interval
 from arise.report.comparison.tables import interval_text, label, p_text
+from arise.text.numbers import decimal
 from arise.types import Tally
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot tell"
@@ -153,9 +154,10 @@ def _turns_over(study: Study) -> Iterator[Claim]:
         born, retired = ([run.words_of(kind) for run in runs] for kind in ("born", "retire"))
         again = fmean(len(words) - len(set(words)) for words in born)
         numbers = (
-            f"{fmean(map(len, born)):.1f} born a run, {again:.1f} of them in the words of one that had gone; "
+            f"{decimal(fmean(map(len, born)), 1)} born a run, "
+            f"{decimal(again, 1)} of them in the words of one that had gone; "
             f"{interval_text(student_interval([float(len(words)) for words in retired]))} retired, "
-            f"{fmean(len(set(words)) for words in retired):.1f} different ones"
+            f"{decimal(fmean(len(set(words)) for words in retired), 1)} different ones"
         )
         verdict = UNKNOWN if len(runs) < 2 else HOLDS if all(retired) else FAILS
         yield Claim("Rubrics are replaced, not only added: some are retired in every run", verdict, numbers)
@@ -180,5 +182,5 @@ def _retains(study: Study) -> Iterator[Claim]:
 
 def _share(interval: Interval) -> str:
     if interval.low is None or interval.high is None:
-        return f"{interval.estimate:.2f} (one seed: no interval)"
-    return f"{interval.estimate:.2f} (95 % {interval.low:.2f} to {interval.high:.2f})"
+        return f"{decimal(interval.estimate)} (one seed: no interval)"
+    return f"{decimal(interval.estimate)} (95 % {decimal(interval.low)} to {decimal(interval.high)})"

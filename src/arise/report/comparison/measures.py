@@ -10,13 +10,14 @@ from statistics import fmean
 from typing import Any
 
 from arise.errors import AriseError, Exit
-from arise.evaluation.internalisation import contrasts
-from arise.evaluation.labels import point_of
 from arise.evaluation.retention import curves, retired
-from arise.evaluation.rubrics import every_pair
 from arise.report.comparison.plan import read_plan, run_folder
+from arise.run.facts.behaviours import contrasts
+from arise.run.facts.score import succeeded
+from arise.run.labels import point_of
+from arise.run.pool_rows import Event
 from arise.run.reader import RunReader
-from arise.run.rows import AttemptRow, CellDraws, Event, GroupRow
+from arise.run.rows import AttemptRow, CellDraws, GroupRow
 from arise.types import Tally
 
 STAGES = ("early", "middle", "late")
@@ -81,8 +82,8 @@ class RunMeasures:
 
     def score(self, label: str) -> Score:
         rows = self.labelled(label)
-        valid = [bool(row.success) for row in rows if row.success is not None]
-        return Score(sum(valid), len(valid), len(rows) - len(valid))
+        won, tried = succeeded(rows)
+        return Score(won, tried, len(rows) - tried)
 
     def outcomes(self, label: str) -> dict[tuple[int, str, int], bool]:
         """(seed, task, attempt) to success, without attempts that infrastructure ended."""
@@ -132,7 +133,7 @@ class RunMeasures:
         return found
 
     def _happened(self, kinds: Collection[str], iteration: int) -> int:
-        return sum(event.kind in kinds and event.k + 1 == iteration for event in self.events)
+        return sum(event.kind in kinds and event.iteration == iteration for event in self.events)
 
     def stage(self, k: int) -> int:
         """0, 1 or 2: the third of the run that iteration k (from 0) lies in."""
@@ -181,9 +182,6 @@ class RunMeasures:
         return sum(row.skill_bytes for row in self.attempts)
 
 
-_VERDICTS = "SELECT k, SUM(passes), SUM(passes + fails) FROM verdict_counts GROUP BY k"
-_SECONDS = "SELECT SUM(value) FROM vitals WHERE name LIKE 'seconds.%' GROUP BY k ORDER BY k"
-
 Study = dict[str, list[RunMeasures]]
 """Runs by method, in the order in which they are shown, each method's by seed."""
 
@@ -203,17 +201,17 @@ def measure(folder: Path, method: str) -> RunMeasures:
             int(config["train"]["seed"]),
             folder,
             config,
-            dict(run.query("SELECT key, value FROM meta")),
+            run.recorded_facts(),
             [iteration.metrics for iteration in run.iterations()],
             run.attempts(),
             run.events(),
             run.groups(),
             [run.cell_draws(first, last - 1) for first, last in pairwise(edges)],
-            {k: (passes, evaluations) for k, passes, evaluations in run.query(_VERDICTS)},
-            [seconds for (seconds,) in run.query(_SECONDS)],
-            contrasts(run.query),
-            {rubric.id: rubric.criteria_text for rubric in every_pair(run.query).rubrics},
-            curves(retired(run.query, int(config["pool"]["update_every"])), run.query),
+            {sums.k: (sums.passes, sums.evaluations) for sums in run.verdict_sums()},
+            run.iteration_seconds(),
+            contrasts(run),
+            {rubric.id: rubric.criteria_text for rubric in run.rubrics()},
+            curves(retired(run), run),
         )
 
 

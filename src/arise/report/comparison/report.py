@@ -37,6 +37,7 @@ from arise.report.comparison.tables import (
     table_final,
     table_unseen_types,
 )
+from arise.text.numbers import decimal
 
 
 class Draw(Protocol):
@@ -182,7 +183,7 @@ def _speed(study: Study) -> list[Block]:
             shown = [f"{k:.0f}" if k is not None else "never" for k in (found.first, found.low, found.high)]
             interval = f"{shown[1]} to {shown[2]}" if found.seeds > 1 else "one seed: no interval"
             target = fmean(target_of[run.seed] for run in runs if run.seed in target_of)
-            rows.append([label(method), shown[0], interval, f"{target:.1f}", str(found.seeds)])
+            rows.append([label(method), shown[0], interval, decimal(target, 1), str(found.seeds)])
     if not rows:
         return []
     evaluation = study[REFERENCE][0].config["evaluation"]
@@ -226,7 +227,7 @@ def _how(page: dict[str, Any], study: Study) -> list[Block]:
         Paragraph(
             f"Seeds {', '.join(map(str, page['seeds']))}; {counted(page['jobs'], 'run')} at a time with "
             f"{counted(page['threads'], 'torch thread')} each, so times are those of a shared machine; "
-            f"{hours:.1f} hours of training in all. "
+            f"{decimal(hours, 1)} hours of training in all. "
             "Beside this report, `arise compare` keeps every run's whole configuration in `configs/` and its record in "
             "`runs/`."
         ),

@@ -1,21 +1,23 @@
 """Runs the members of a comparison: each a process of its own, finished ones skipped, interrupted ones resumed."""
 
 import ctypes
+import logging
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from arise.errors import AriseError, Exit
 from arise.report.comparison.plan import Comparison, Member, lifecycle_file
-from arise.run.read_only import read_only
+from arise.run.progress import progress_of
+from arise.text import numbers
+
+log = logging.getLogger(__name__)
 
 TRIES = 2
 """A run that ends with an error is resumed once; what fails twice needs a person."""
@@ -44,14 +46,14 @@ class Job:
         return self.finished
 
     def iterations(self) -> int:
-        return self.member.config.train.iterations if self.finished else iterations_done(self.member.folder)
+        return self.member.config.train.iterations if self.finished else progress_of(self.member.folder).committed
 
 
 class Runner:
-    """`Runner(comparison, jobs, threads, tell).run()` until nothing is left to do; Ctrl-C and kill -9 lose nothing."""
+    """`Runner(comparison, jobs, threads).run()` until nothing is left to do; Ctrl-C and kill -9 lose nothing."""
 
-    def __init__(self, comparison: Comparison, jobs: int, threads: int, tell: Callable[[str], None]) -> None:
-        self.comparison, self.jobs, self.threads, self.tell = comparison, jobs, threads, tell
+    def __init__(self, comparison: Comparison, jobs: int, threads: int) -> None:
+        self.comparison, self.jobs, self.threads = comparison, jobs, threads
         # Seed by seed, so that an early report can pair what is there; ARISE first, others wait for what it exports.
         self.all = [Job(m) for m in sorted(comparison.members, key=lambda m: (m.seed, m.method != "arise"))]
         self._began, self._has_start = time.monotonic(), False
@@ -75,7 +77,7 @@ class Runner:
 
     def _start_more(self) -> None:
         """Fill the free places; until one run has made the common start, no second one needs to make it too."""
-        self._has_start = self._has_start or any(noted_start(job.member.folder) for job in self.all)
+        self._has_start = self._has_start or any(progress_of(job.member.folder).weights for job in self.all)
         places = self.jobs if self._has_start else 1
         for job in self.all:
             if sum(other.process is not None for other in self.all) >= places:
@@ -105,11 +107,11 @@ class Runner:
         return None
 
     def _start(self, job: Job, name: str, arguments: list[str]) -> None:
-        log = self.comparison.log_file(job.member)
-        log.parent.mkdir(parents=True, exist_ok=True)
+        output = self.comparison.log_file(job.member)
+        output.parent.mkdir(parents=True, exist_ok=True)
         count = str(self.threads)
         environment = os.environ | {"OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "NO_COLOR": "1"}
-        with log.open("ab") as file:
+        with output.open("ab") as file:
             file.write(f"$ arise {' '.join(arguments)}\n".encode())
             file.flush()
             job.process = subprocess.Popen(
@@ -122,7 +124,7 @@ class Runner:
                 preexec_fn=_end_with(os.getpid()),
             )
         job.started, job.command = time.monotonic(), name
-        self.tell(f"{job.member.name}: {name}")
+        log.info("%s: %s", job.member.name, name)
 
     def _reap(self, job: Job) -> None:
         if job.process is None or job.process.poll() is None:
@@ -132,7 +134,7 @@ class Runner:
         job.process = None
         if code == 0:
             self._keep(job)
-            self.tell(f"{name}: {job.command} done in {spent:.0f} s")
+            log.info("%s: %s done in %s", name, job.command, numbers.duration(spent))
             return
         if job.command == "retention":
             job.unmeasured, outcome = True, "left out"
@@ -140,9 +142,8 @@ class Runner:
             job.failures += 1
             job.gave_up = job.failures >= TRIES
             outcome = "given up" if job.gave_up else "will be resumed"
-        self.tell(
-            f"{name}: {job.command} ended with exit code {code}, {outcome}; see {self.comparison.log_file(job.member)}"
-        )
+        where = self.comparison.log_file(job.member)
+        log.warning("%s: %s ended with exit code %d, %s; see %s", name, job.command, code, outcome, where)
 
     def _keep(self, job: Job) -> None:
         """What a finished command left counts only now, so that a killed one leaves nothing that looks finished."""
@@ -159,10 +160,12 @@ class Runner:
         total = sum(member.config.train.iterations for member in self.comparison.members)
         done, spent = self._iterations_done(), time.monotonic() - self._began
         left = (
-            "" if done == self._at_start else f", about {_hours(spent * (total - done) / (done - self._at_start))} left"
+            ""
+            if done == self._at_start
+            else f", about {numbers.duration(spent * (total - done) / (done - self._at_start))} left"
         )
         return (
-            f"{finished}/{len(self.all)} runs, {done}/{total} iterations, {_hours(spent)} so far{left}"
+            f"{finished}/{len(self.all)} runs, {done}/{total} iterations, {numbers.duration(spent)} so far{left}"
             f" | now: {', '.join(running)}"
         )
 
@@ -201,32 +204,9 @@ def _draft(path: Path) -> Path:
 
 
 def is_finished(member: Member) -> bool:
-    """Whether a run was trained to its end and evaluated there."""
-    rows = _ask(member.folder, "SELECT COUNT(*) FROM attempts WHERE label='after'")
-    return iterations_done(member.folder) >= member.config.train.iterations and bool(rows and rows[0][0])
-
-
-def iterations_done(folder: Path) -> int:
-    """Committed iterations of a run; 0 when there is none yet."""
-    rows = _ask(folder, "SELECT COUNT(*) FROM iterations")
-    return int(rows[0][0]) if rows else 0
-
-
-def noted_start(folder: Path) -> str:
-    """The digest of the weights that a run started from; empty before it has any."""
-    rows = _ask(folder, "SELECT value FROM meta WHERE key='weights'")
-    return str(rows[0][0]) if rows else ""
-
-
-def _ask(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Read a run that another process may be writing or has not begun."""
-    if not (folder / "run.db").is_file():
-        return []
-    try:
-        with closing(read_only(folder / "run.db", timeout=5)) as db:
-            return db.execute(sql).fetchall()
-    except sqlite3.OperationalError:
-        return []  # its tables are being made
+    """Return whether a run was trained to its end and evaluated there."""
+    progress = progress_of(member.folder)
+    return progress.committed >= member.config.train.iterations and progress.after > 0
 
 
 def _end_with(parent: int) -> Callable[[], None]:
@@ -242,8 +222,3 @@ def _end_with(parent: int) -> Callable[[], None]:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
-
-
-def _hours(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"

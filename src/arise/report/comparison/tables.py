@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 
-from arise.evaluation.metrics import mean_and_deviation, wilson_interval
+from arise.evaluation.metrics import mean_and_deviation
+from arise.method.intervals import wilson_interval
 from arise.report.comparison.document import Table
 from arise.report.comparison.measures import RunMeasures, Score, Study
 from arise.report.comparison.statistics import Interval, student_interval
+from arise.text import numbers
 
 LABELS = {
     "arise": "ARISE",
@@ -70,7 +72,8 @@ def _cells_by_domain(runs: Sequence[RunMeasures], evaluation: str) -> dict[str, 
 
 
 def rate_text(cell: tuple[int, int] | None) -> str:
-    return f"{100.0 * cell[0] / cell[1]:.1f}" if cell and cell[1] else "–"
+    """Print passes of attempts as a percentage, or a dash."""
+    return numbers.points(cell[0] / cell[1] if cell and cell[1] else None)
 
 
 def _best(cells: Sequence[tuple[int, int] | None], first: int) -> list[int]:
@@ -99,7 +102,7 @@ def _stability_row(name: str, runs: Sequence[RunMeasures], evaluation: str) -> l
             if row.success is not None:
                 by_run[row.attempt].append(bool(row.success))
     rates = [100.0 * sum(by_run[a]) / len(by_run[a]) for a in sorted(by_run)]
-    return [name, *(f"{rate:.1f}" for rate in rates), _mean_and_deviation(rates)]
+    return [name, *(numbers.decimal(rate, 1) for rate in rates), _mean_and_deviation(rates)]
 
 
 def table_seeds(study: Study) -> Table:
@@ -108,7 +111,7 @@ def table_seeds(study: Study) -> Table:
     rows = []
     for method, runs in study.items():
         rate_of = {run.seed: run.score("after").rate for run in runs}
-        shown = [f"{rate_of[seed]:.1f}" if seed in rate_of else "–" for seed in seeds]
+        shown = [numbers.decimal(rate_of.get(seed), 1) for seed in seeds]
         rows.append([label(method), *shown, _mean_and_deviation(list(rate_of.values()))])
     caption = "Final held-out pass rate (%) by training seed, with mean and sample standard deviation over seeds."
     return Table(caption, ["Method", *(f"Seed {seed}" for seed in seeds), "Mean ± Std"], rows)
@@ -116,9 +119,9 @@ def table_seeds(study: Study) -> Table:
 
 def _mean_and_deviation(rates: Sequence[float]) -> str:
     if len(rates) < 2:
-        return f"{rates[0]:.1f}" if rates else "–"
+        return numbers.decimal(rates[0] if rates else None, 1)
     centre, deviation = mean_and_deviation(rates)
-    return f"{centre:.1f} ± {deviation:.1f}"
+    return f"{numbers.decimal(centre, 1)} ± {numbers.decimal(deviation, 1)}"
 
 
 def table_11(study: Study) -> Table:
@@ -126,7 +129,7 @@ def table_11(study: Study) -> Table:
     rows = []
     for method, runs in study.items():
         seconds = [second for run in runs for second in run.iteration_seconds]
-        rows.append([label(method), f"{fmean(seconds):.2f}" if seconds else "–", str(len(seconds))])
+        rows.append([label(method), numbers.decimal(fmean(seconds) if seconds else None), str(len(seconds))])
     caption = "Table 11. Average time of a training iteration; evaluation is not part of it."
     return Table(caption, ["Method", "Seconds an iteration", "Iterations"], rows)
 
@@ -143,9 +146,9 @@ def table_unseen_types(study: Study) -> Table | None:
         ]
         if tried:
             low, high = wilson_interval(sum(tried), len(tried))
-            interval = f"{100 * low:.1f} to {100 * high:.1f}"
+            interval = numbers.span(low, high)
             rows.append(
-                [label(method), f"{100.0 * sum(tried) / len(tried):.1f}", f"{sum(tried)}/{len(tried)}", interval]
+                [label(method), numbers.points(sum(tried) / len(tried)), f"{sum(tried)}/{len(tried)}", interval]
             )
     caption = "Held-out pass rate (%) on the task type that training never draws, attempts of all seeds pooled."
     return Table(caption, ["Method", "Pass rate", "Successes", "Wilson 95 %"], rows) if rows else None
@@ -158,7 +161,7 @@ def table_final(study: Study) -> Table:
         score = pooled(runs, "after")
         low, high = wilson_interval(score.won, score.tried)
         over_seeds = student_interval([run.score("after").rate for run in runs]).within(0.0, 100.0)
-        pool = f"{100 * low:.1f} to {100 * high:.1f}"
+        pool = numbers.span(low, high)
         rows.append([label(method), interval_text(over_seeds), f"{score.won}/{score.tried}", pool, str(score.faults)])
     caption = (
         "Final held-out pass rate (%), no skill shown: mean over seeds with its 95 % interval (Student's t), "
@@ -173,11 +176,11 @@ def p_text(p: float) -> str:
 
 
 def interval_text(interval: Interval, signed: bool = False) -> str:
-    """`12.3 (95 % 10.1 to 14.5)`; a zero has no minus, whatever a sum's last bit says."""
-    form = "+z.1f" if signed else "z.1f"
+    """Write an estimate with its interval: `12.3 (95 % 10.1 to 14.5)`."""
+    write = numbers.signed if signed else numbers.decimal
     if interval.low is None or interval.high is None:
-        return f"{interval.estimate:{form}} (one seed: no interval)"
-    return f"{interval.estimate:{form}} (95 % {interval.low:{form}} to {interval.high:{form}})"
+        return f"{write(interval.estimate, 1)} (one seed: no interval)"
+    return f"{write(interval.estimate, 1)} (95 % {write(interval.low, 1)} to {write(interval.high, 1)})"
 
 
 def paper_tables(study: Study) -> list[Table]:

@@ -1,4 +1,4 @@
-"""From a request to its answer: a page as HTML, the table behind one of its charts as CSV, or what is wrong."""
+"""From a request to its response: a page as HTML, a chart's table as CSV, or an error page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,20 +16,20 @@ from arise.report.dashboard.rendering import render
 
 
 def catalogue_of(request: Request) -> Catalogue:
-    """The runs this server shows."""
+    """Return the runs that this server shows."""
     found: Catalogue = request.app.state.catalogue
     return found
 
 
 def run_page(request: Request, name: str, build: Callable[[Asked], Page], csv: str = "") -> Response:
-    """One page of one run."""
+    """Respond with one page of one run."""
     with catalogue_of(request).open(name) as asked:
         page = build(asked)
         return given(page, shell(request, asked), csv)
 
 
 def given(page: Page, around: dict[str, Any], csv: str = "") -> Response:
-    """A page as HTML, or one of its tables as CSV."""
+    """Respond with a page as HTML, or with one of its tables as CSV."""
     if not csv:
         return HTMLResponse(render(page, around))
     figure = page.figure(csv)
@@ -42,7 +42,7 @@ def given(page: Page, around: dict[str, Any], csv: str = "") -> Response:
 
 
 def shell(request: Request, asked: Asked | None = None) -> dict[str, Any]:
-    """What stands around every page: which run, how far it is, and how to get a chart's table."""
+    """Return what every page shows: the run, its progress, and links to the tables of charts."""
     query = [(key, value) for key, value in parse_qsl(request.url.query) if key not in ("csv", "token")]
     around: dict[str, Any] = {
         "csv_link": lambda figure_id: f"{request.url.path}?{urlencode([*query, ('csv', figure_id)])}",
@@ -54,14 +54,14 @@ def shell(request: Request, asked: Asked | None = None) -> dict[str, Any]:
 
 
 def standing(asked: Asked) -> dict[str, Any]:
-    """How far a run is."""
+    """Return the progress of a run."""
     committed = asked.run.committed()
     planned = asked.run.config().get("train", {}).get("iterations")
     return {"name": asked.name, "committed": committed, "planned": planned, "finished": committed == planned}
 
 
 def add_errors(app: FastAPI) -> None:
-    """Whatever is wrong reaches a person as a page that says so."""
+    """Turn every error into a page."""
 
     def answer(request: Request, status: int, what: str) -> Response:
         page = Page("error.html", what.partition("\n")[0][:120], "", (Fact(str(status), "status"),), (), {"what": what})

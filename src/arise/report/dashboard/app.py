@@ -1,4 +1,4 @@
-"""The dashboard as an application: pages, its three own files, the live stream, and the guard around them."""
+"""The dashboard application: pages, static files, the live stream, and the guard in front of them."""
 
 import asyncio
 import json
@@ -16,12 +16,17 @@ from arise.report.dashboard.pages.page import NotFound
 from arise.report.dashboard.rendering import compile_templates
 from arise.report.dashboard.routes import Name, router
 
-STATIC = {"arise.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "arise.css": "text/css",
+    "analysis.css": "text/css",
+    "live.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 POLL_SECONDS, BEAT_EVERY = 1.0, 15
 
 
 def create_app(catalogue: Catalogue, hosts: Iterable[str] = (), token: str = "") -> FastAPI:
-    """The whole dashboard over some runs; `hosts` are served besides the names of loopback."""
+    """Create the dashboard of some runs; `hosts` are allowed besides the names of loopback."""
     app = FastAPI(title="ARISE", docs_url=None, redoc_url=None)
     app.state.catalogue = catalogue
     compile_templates()
@@ -34,19 +39,19 @@ def create_app(catalogue: Catalogue, hosts: Iterable[str] = (), token: str = "")
 
 
 def static(name: str) -> Response:
-    """One of the dashboard's own files."""
+    """Respond with a static file."""
     if name not in STATIC:
         raise NotFound(f"no file {name!r} here")
     return Response(static_text(name), media_type=STATIC[name])
 
 
 def static_text(name: str) -> str:
-    """The content of one of the dashboard's own files."""
+    """Return the content of a static file."""
     return files("arise.report.dashboard").joinpath("static", name).read_text(encoding="utf-8")
 
 
 async def live(request: Request, run: Name) -> Response:
-    """An event for every commit, for as long as somebody listens."""
+    """Send an event for every commit until the client disconnects."""
     await asyncio.to_thread(_committed, request, run)
     return StreamingResponse(_commits(request, run), media_type="text/event-stream")
 

@@ -1,4 +1,4 @@
-"""A run as one file that needs nothing else: every page and rubric, the last attempts, no script, no request."""
+"""Export a run as one self-contained HTML file: every page and rubric, the last attempts, no scripts."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Build = Callable[[Asked], Page]
 
 
 def export(catalogue: Catalogue) -> str:
-    """All runs of a catalogue in one HTML file."""
+    """Export all runs of a catalogue as one HTML file."""
     pages = [page for name in catalogue.runs() for page in _pages_of(catalogue, name)]
     if len(catalogue.runs()) > 1:
         pages.append(("Compare", "/compare", _comparison(catalogue)))
@@ -52,7 +52,7 @@ def export(catalogue: Catalogue) -> str:
 
 
 def _pages_of(catalogue: Catalogue, name: str) -> list[tuple[str, str, str]]:
-    """(title, address, HTML) of everything about one run."""
+    """Yield (title, address, HTML) of every page of one run."""
     with catalogue.open(name) as asked:
         links, around = asked.links, {"run": standing(asked), "many": False, "exported": True, "csv_link": str}
         found: list[tuple[str, Build]] = [
@@ -89,7 +89,7 @@ def _main(html: bytes) -> str:
 
 
 def _within(html: str, prefix: str, anchors: dict[str, str]) -> str:
-    """The page's own ids made unique, links to other exported pages made anchors, all other links taken away."""
+    """Make the ids of a page unique, turn links to exported pages into anchors, and remove all others."""
 
     def reference(match: re.Match[str]) -> str:
         name, value = match[1], unescape(match[2])

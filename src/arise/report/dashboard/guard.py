@@ -1,4 +1,4 @@
-"""What stands before every page: known hosts, reading only, a token off loopback, headers that allow nothing."""
+"""The request guard: known hosts, read-only methods, a token off loopback, restrictive headers."""
 
 import hmac
 import re
@@ -30,7 +30,7 @@ HEADERS = {
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether an address is on loopback."""
     if host == "localhost":
         return True
     try:
@@ -40,7 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Wraps the pages; whatever is refused never reaches them."""
+    """Middleware that refuses requests before they reach a page."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], token: str = "") -> None:
         self.app, self.token = app, token
@@ -73,7 +73,7 @@ class Guard:
         return self._without_token(scope, headers) if self.token else None
 
     def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """None for who knows the token; a token in the address moves into a cookie, so that it does not stay there."""
+        """Return None if the token is valid; move a token in the address into a cookie."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if given and self._right(given):
             answer = RedirectResponse(scope["path"] or "/", 303)
@@ -89,7 +89,7 @@ class Guard:
 
 
 def _host_name(host: str) -> str:
-    """The name without its port, brackets around IPv6 included; empty for what is not `name` or `name:port`."""
+    """Return the host name without its port, IPv6 brackets included; empty if malformed."""
     found = _HOST.fullmatch(host)
     if not found or int(found["port"] or 0) > 65535:
         return ""

@@ -1,4 +1,4 @@
-"""Where every page lies: deep links that mean the same tomorrow."""
+"""Addresses of all pages; they stay valid while a run grows."""
 
 from urllib.parse import quote, urlencode
 

@@ -1,4 +1,4 @@
-"""Requests that do not arrive: a connection that has not sent a whole request in time is closed."""
+"""Close connections that do not send a whole request in time."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 ARRIVING = (h11.IDLE, h11.SEND_BODY)
-"""States of the other side in which a request is not whole yet."""
+"""States of a connection in which its request is incomplete."""
 
 
 class Impatient(H11Protocol):
@@ -24,14 +24,14 @@ class Impatient(H11Protocol):
         self._expect()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and wait no longer once the request is whole."""
+        """Process received data, and cancel the deadline once the request is complete."""
         self._expect()
         super().data_received(data)
         if self.conn.their_state not in ARRIVING:
             self._expect_no_longer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
+        """Cancel the deadline."""
         self._expect_no_longer()
         super().connection_lost(exc)
 

@@ -6,10 +6,14 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
+from markupsafe import Markup
 
-from arise.report.dashboard.charts import Link
+from arise.report.dashboard.charts import Link, OneLine, Share
 from arise.report.dashboard.links import Links
-from arise.report.dashboard.pages.page import Page, amount, percent
+from arise.report.dashboard.pages.page import Page
+from arise.run.facts.score import rate_text
+from arise.run.numbering import rollout_name
+from arise.text import numbers
 from arise.text.escape import visible
 
 SECTIONS = (
@@ -25,28 +29,30 @@ SECTIONS = (
 
 
 def number(value: object) -> str:
-    """A table cell as people read it."""
+    """Write a table cell."""
     if value is None:
-        return "–"
+        return numbers.MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Share):
+        return numbers.percent(value)
     if isinstance(value, float):
-        return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1000 else amount(value)
+        return numbers.decimal(value, 3).rstrip("0").rstrip(".") if abs(value) < 1000 else numbers.amount(value)
     return str(value)
 
 
 def clock(at: float) -> str:
-    """A moment in the reader's time zone."""
+    """Write a moment in local time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def _shown(value: object) -> object:
-    return visible(value) if type(value) is str else value
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
 def environment() -> Environment:
-    """The templates; everything is escaped, a misspelt name is an error."""
+    """Return the templates; everything is escaped, and a misspelt name is an error."""
     found = Environment(
         loader=PackageLoader("arise.report.dashboard"),
         autoescape=True,
@@ -55,19 +61,29 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"number": number, "percent": percent, "amount": amount, "clock": clock}
+    found.filters |= {
+        "number": number,
+        "rollout": rollout_name,
+        "percent": numbers.percent,
+        "rate": rate_text,
+        "difference": numbers.signed,
+        "dollars": numbers.dollars,
+        "amount": numbers.amount,
+        "clock": clock,
+    }
     found.tests["link"] = lambda value: isinstance(value, Link)
+    found.tests["one_line"] = lambda value: isinstance(value, OneLine)
     return found
 
 
 def compile_templates() -> None:
-    """So that nobody's first page waits for it."""
+    """Compile all templates, so that the first page does not wait for it."""
     for name in environment().list_templates():
         environment().get_template(name)
 
 
 def render(page: Page, shell: Mapping[str, Any]) -> bytes:
-    """The page as UTF-8; what cannot be encoded is written as its code."""
+    """Render a page as UTF-8; what cannot be encoded is escaped."""
     run = shell.get("run")
     context = {
         "page": page,

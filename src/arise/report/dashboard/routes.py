@@ -1,4 +1,4 @@
-"""The pages' addresses: every one reads, none changes anything."""
+"""The routes of the dashboard; all of them are read-only."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 
 from arise.report.dashboard.answers import catalogue_of, given, run_page, shell
-from arise.report.dashboard.catalogue import Summary, summaries
+from arise.report.dashboard.catalogue import summaries
 from arise.report.dashboard.links import Links
 from arise.report.dashboard.pages import (
     compare,
@@ -27,6 +27,7 @@ from arise.report.dashboard.pages import (
 from arise.report.dashboard.pages import trajectory as one_rollout
 from arise.report.dashboard.pages.page import Fact, NotFound, Page
 from arise.run.chunks import StoredRollout
+from arise.run.listing import EXPLAINED, RunLine
 from arise.types.codec import to_json
 
 router = APIRouter()
@@ -45,22 +46,22 @@ OutcomeName = Literal["", "pass", "fail", "fault"]
 
 @router.get("/")
 def runs(request: Request) -> Response:
-    """All runs; a single one opens at once."""
+    """List all runs; redirect to a single one."""
     found = summaries(catalogue_of(request))
-    if len(found) == 1 and not found[0].problem:
+    if len(found) == 1 and not found[0].wrong:
         return RedirectResponse(Links(found[0].name).page(), 307)
     facts = [Fact(str(len(found)), "runs")]
-    content = {"summaries": found, "most": compare.MOST_RUNS, "href": _href}
+    content = {"summaries": found, "most": compare.MOST_RUNS, "href": _href, "explained": EXPLAINED}
     return given(Page("runs.html", "Runs", "runs", facts, (), content), shell(request))
 
 
-def _href(summary: Summary) -> str:
+def _href(summary: RunLine) -> str:
     return Links(summary.name).page()
 
 
 @router.get("/runs/{run}")
 def run_overview(request: Request, run: Name, csv: Csv = "") -> Response:
-    """Is it learning, is it healthy, what got better."""
+    """Show what is still wrong, what got worse and what improved."""
     return run_page(request, run, overview.build, csv)
 
 
@@ -73,19 +74,19 @@ def run_pool(
     page: PageNumber = 1,
     csv: Csv = "",
 ) -> Response:
-    """Lives of rubrics."""
+    """Show the lives of rubrics."""
     return run_page(request, run, partial(pool.build, capability=capability, status=status, page=page), csv)
 
 
 @router.get("/runs/{run}/pool/{rubric_id}")
 def run_rubric(request: Request, run: Name, rubric_id: Id, verdict: VerdictName = "", csv: Csv = "") -> Response:
-    """One rubric with its skill."""
+    """Show one rubric with its skill."""
     return run_page(request, run, partial(rubric.build, rubric_id=rubric_id, verdict=verdict), csv)
 
 
 @router.get("/runs/{run}/sampler")
 def run_sampler(request: Request, run: Name, iteration: Number = None, csv: Csv = "") -> Response:
-    """Where tasks are drawn and why."""
+    """Show which tasks are drawn and why."""
     return run_page(request, run, partial(sampler.build, iteration=iteration), csv)
 
 
@@ -98,13 +99,13 @@ def run_tasks(
     page: PageNumber = 1,
     csv: Csv = "",
 ) -> Response:
-    """Tasks drawn so far."""
+    """List the tasks drawn so far."""
     return run_page(request, run, partial(tasks.build, task_type=task_type, order=order, page=page), csv)
 
 
 @router.get("/runs/{run}/tasks/{task_id:path}")
 def run_task(request: Request, run: Name, task_id: Id, csv: Csv = "") -> Response:
-    """One task."""
+    """Show one task."""
     return run_page(request, run, partial(tasks.build_one, task_id=task_id), csv)
 
 
@@ -118,7 +119,7 @@ def run_rollouts(
     page: PageNumber = 1,
     csv: Csv = "",
 ) -> Response:
-    """Attempts, newest first."""
+    """List rollouts, newest first."""
     build = partial(rollouts.build, outcome=outcome, iteration=iteration, task=task, page=page)
     return run_page(request, run, build, csv)
 
@@ -132,13 +133,13 @@ def run_trajectory(
     part: Annotated[int | None, Query(ge=0, le=100_000)] = None,
     csv: Csv = "",
 ) -> Response:
-    """One attempt, turn by turn."""
+    """Show one rollout, turn by turn."""
     return run_page(request, run, partial(one_rollout.build, rollout_id=rollout_id, turn=turn, part=part), csv)
 
 
 @router.get("/runs/{run}/raw/{rollout_id:path}")
 def run_raw(request: Request, run: Name, rollout_id: Id) -> Response:
-    """A rollout as JSON lines: its head, then one line a turn."""
+    """Stream a rollout as JSON Lines: its head, then one line per turn."""
     with catalogue_of(request).open(run) as asked:
         stored = asked.run.trajectory(rollout_id)
     if stored is None:
@@ -155,13 +156,13 @@ def _lines(stored: StoredRollout) -> Iterator[str]:
 
 @router.get("/runs/{run}/judge")
 def run_judge(request: Request, run: Name, csv: Csv = "") -> Response:
-    """The judge and what calls cost."""
+    """Show the judge and the cost of calls."""
     return run_page(request, run, judge.build, csv)
 
 
 @router.get("/runs/{run}/evaluation")
 def run_evaluation(request: Request, run: Name, csv: Csv = "") -> Response:
-    """Held-out tasks."""
+    """Show the evaluations on held-out tasks."""
     return run_page(request, run, evaluation.build, csv)
 
 
@@ -178,9 +179,9 @@ def compare_runs(
     by: Literal["iteration", "rollouts", "cost"] = "iteration",
     csv: Csv = "",
 ) -> Response:
-    """Up to six runs side by side; without a choice, the newest ones."""
+    """Compare up to six runs; by default the newest ones."""
     catalogue = catalogue_of(request)
-    names = list(dict.fromkeys(run)) or [s.name for s in summaries(catalogue) if not s.problem][-compare.MOST_RUNS :]
+    names = list(dict.fromkeys(run)) or [s.name for s in summaries(catalogue) if not s.wrong][-compare.MOST_RUNS :]
     with ExitStack() as stack:
         asked = [stack.enter_context(catalogue.open(name)) for name in names]
         page = compare.build(asked, by)

@@ -1,4 +1,4 @@
-"""Serving the dashboard, and writing it into one file."""
+"""Serve the dashboard, or write it into one file."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -20,13 +20,24 @@ SHORTEST_TOKEN = 16
 def serve(
     catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C, off loopback only with a token; `opened` is told the address."""
+    """Serve until Ctrl-C, off loopback only with a token; call `opened` with the address."""
+    serve_app(lambda hosts: create_app(catalogue, hosts, token), host, port, token, allowed, opened)
+
+
+def serve_app(
+    make: Callable[[Sequence[str]], FastAPI],
+    host: str,
+    port: int,
+    token: str,
+    allowed: Sequence[str],
+    opened: Callable[[str], None],
+) -> None:
+    """Serve the pages that `make` gives for the names this machine may be called by."""
     require_token(host, token)
     listener = _listen(host, port)
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    hosts = (*allowed, shown)
-    app = create_app(catalogue, hosts, token)
+    app = make((*allowed, shown))
     opened(f"http://{shown}:{bound}/" + (f"?token={token}" if token else ""))
     try:
         server_of(app).run(sockets=[listener])
@@ -35,7 +46,7 @@ def serve(
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:
-    """The server around the pages: no access log, no web sockets, no patience with requests that do not arrive."""
+    """Create the server: no access log, no web sockets, a deadline for incomplete requests."""
     settings = uvicorn.Config(
         app,
         http=Impatient,
@@ -50,7 +61,7 @@ def server_of(app: FastAPI) -> uvicorn.Server:
 
 
 def require_token(host: str, token: str) -> None:
-    """Other machines can reach an address off loopback: who opens the page must know a token."""
+    """Return a token for an address that other machines can reach."""
     if is_loopback(host) or len(token) >= SHORTEST_TOKEN:
         return
     raise AriseError(
@@ -76,7 +87,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def write_export(catalogue: Catalogue, path: Path) -> None:
-    """The dashboard as one file."""
+    """Write the dashboard as one file."""
     content = export(catalogue).encode("utf-8", "backslashreplace")
     try:
         path.write_bytes(content)

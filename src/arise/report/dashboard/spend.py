@@ -1,4 +1,4 @@
-"""What calls to models cost and how long they took, from the run folder's own record; nothing where there are none."""
+"""Cost and latency of model calls, from the record in the run folder."""
 
 import json
 from collections import Counter, defaultdict
@@ -12,6 +12,7 @@ from arise.report.dashboard.charts import Figure, Table
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, ORANGE, SERIES
 from arise.run.calls import Total, recorded_totals
+from arise.run.numbering import iteration_of
 from arise.run.reader import RunReader
 
 TAIL_BYTES = 1_000_000
@@ -28,7 +29,7 @@ class Spending:
 
     @classmethod
     def of(cls, run: RunReader) -> "Spending":
-        """All that a run spent; an iteration that nobody measured stands where the one before stood."""
+        """Read the spend of a run; an iteration without a record repeats the sum of the one before."""
         numbers = list(range(1, run.committed() + 1))
         so_far: dict[str, list[float]] = defaultdict(list)
         for k, name, usd in run.vitals("spent."):
@@ -46,7 +47,7 @@ class Spending:
         return sum(call.nano_usd for call in self.calls) / 1e9
 
     def figure(self) -> Figure | None:
-        """Spend so far against the cap; None for a run that has no calls."""
+        """Draw spend so far against the cap; None for a run without calls."""
         if not self.calls or not self.numbers:
             return None
         names, totals = list(self.so_far), list(self.so_far.values())
@@ -67,7 +68,7 @@ class Spending:
 
 
 def answer_figures(run: RunReader) -> list[Figure]:
-    """How long the judge's replies took and how many need not be asked for; none for a judge within the process."""
+    """Draw latency and cache hits of the judge; nothing for a judge in this process."""
     found: dict[int, dict[str, float]] = defaultdict(dict)
     for k, name, value in run.vitals("judge."):
         found[k][name] = value
@@ -76,8 +77,8 @@ def answer_figures(run: RunReader) -> list[Figure]:
 
 def _latency(found: Mapping[int, Mapping[str, float]]) -> Figure:
     names = (("typical (median)", "seconds", BLUE), ("slow (95th percentile)", "seconds_p95", ORANGE))
-    lines = [Line(name, colour, [(k + 1, found[k].get(key)) for k in found]) for name, key, colour in names]
-    rows = [(k + 1, *(found[k].get(key) for _, key, _ in names), found[k].get("replies")) for k in found]
+    lines = [Line(name, colour, [(iteration_of(k), found[k].get(key)) for k in found]) for name, key, colour in names]
+    rows = [(iteration_of(k), *(found[k].get(key) for _, key, _ in names), found[k].get("replies")) for k in found]
     return Figure(
         "latency",
         "Seconds to a judge's reply",
@@ -107,7 +108,9 @@ def _cache(found: Mapping[int, Mapping[str, float]], tokens: Mapping[int, tuple[
     for k, numbers in found.items():
         replies, recorded = numbers.get("replies", 0.0), numbers.get("recorded", 0.0)
         prompt, cached = tokens.get(k, (0.0, 0.0))
-        rows.append((k + 1, _share(recorded, replies), recorded, replies, _share(cached, prompt), cached, prompt))
+        rows.append(
+            (iteration_of(k), _share(recorded, replies), recorded, replies, _share(cached, prompt), cached, prompt)
+        )
     lines = [
         Line("replies already recorded", BLUE, [(float(row[0]), row[1]) for row in rows]),
         Line("prompt tokens cached by the provider", ORANGE, [(float(row[0]), row[4]) for row in rows]),
@@ -128,7 +131,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def call_events(folder: Path) -> tuple[Counter[str], list[dict[str, Any]]]:
-    """What happened around calls, from the end of the run's log: counts by name, and the last of them."""
+    """Return events around calls from the end of the log: counts by name, and the last ones."""
     path = folder / "calls.jsonl"
     if not path.is_file():
         return Counter(), []

@@ -1,4 +1,4 @@
-"""A run for other tools: tables as Parquet or JSON Lines, ATIF trajectories, SKILL.md packages. Keys are redacted."""
+"""Export a run: tables as Parquet or JSON Lines, ATIF trajectories, SKILL.md packages. Keys are redacted."""
 
 from collections.abc import Callable
 from pathlib import Path

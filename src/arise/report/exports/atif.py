@@ -1,4 +1,4 @@
-"""Trajectories in the Agent Trajectory Interchange Format, version 1.8: one JSON document a rollout."""
+"""Trajectories in the Agent Trajectory Interchange Format, version 1.8: one JSON document per rollout."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ SCHEMA = "ATIF-v1.8"
 
 
 def write_trajectories(run: RunReader, out: Path) -> list[Path]:
-    """Every rollout of a run as a document of its own."""
+    """Write every rollout of a run as a document of its own."""
     instructions = {task.id: task.instruction for task in run.tasks()}
     model = str(run.config().get("model", {}).get("name") or "small")
     written = []

@@ -1,26 +1,28 @@
 """Evolved skills as packages of the agent-skills format: a folder with a SKILL.md each, named as the folder."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from arise.report.exports.names import slug
+from arise.run.pool_rows import PairLife
 from arise.run.reader import RunReader
-from arise.run.rows import PairLife
 from arise.text.secrets import redact
+from arise.types import Rubric
 
 LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 
 
 def write_skills(run: RunReader, out: Path) -> list[Path]:
-    """The last revision of every skill of a run."""
+    """Write the last revision of every skill of a run."""
     written = []
     for pair in run.pairs():
         if not pair.skills:
             continue
-        name = skill_name(pair)
+        name = skill_name(pair.rubric)
         (out / name).mkdir(parents=True, exist_ok=True)
         path = out / name / "SKILL.md"
         path.write_text(skill_document(name, pair, run.folder.name))
@@ -28,31 +30,37 @@ def write_skills(run: RunReader, out: Path) -> list[Path]:
     return written
 
 
-def skill_name(pair: PairLife) -> str:
+def skill_name(of: Rubric) -> str:
     """Lower-case words of the criterion with the rubric's id, so that no two skills share a name."""
-    rubric = slug(pair.rubric.id, 16)
-    words = pair.rubric.criteria_text.removeprefix("The agent ")
+    rubric = slug(of.id, 16)
+    words = of.criteria_text.removeprefix("The agent ")
     return f"{slug(words, LONGEST_NAME - len(rubric) - 1)}-{rubric}"
 
 
 def skill_document(name: str, pair: PairLife, run: str) -> str:
     """Front matter, the guidance, and the criterion it serves."""
-    rubric, skill = pair.rubric, pair.skills[-1]
+    skill = pair.skills[-1]
+    metadata = {
+        "run": run,
+        "rubric": pair.rubric.id,
+        "revision": str(skill.revision),
+        "capability": pair.rubric.capability.value,
+        "status": str(pair.standing),
+    }
+    return package(name, pair.rubric, skill.text, metadata)
+
+
+def package(name: str, rubric: Rubric, text: str, metadata: Mapping[str, str]) -> str:
+    """A SKILL.md: front matter with metadata, the criterion as title, the guidance. Keys are redacted."""
     description = _one_line(f"{rubric.criteria_text} Use this {_lower(rubric.applicability_condition)}")
     head: dict[str, Any] = {
         "name": name,
         "description": redact(description)[:LONGEST_DESCRIPTION],
-        "metadata": {
-            "run": run,
-            "rubric": rubric.id,
-            "revision": str(skill.revision),
-            "capability": rubric.capability.value,
-            "status": str(pair.standing),
-        },
+        "metadata": dict(metadata),
     }
     front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=10_000)
     title = _one_line(rubric.criteria_text)
-    return f"---\n{front}---\n\n# {title}\n\n{redact(skill.text).strip()}\n"
+    return f"---\n{front}---\n\n# {title}\n\n{redact(text).strip()}\n"
 
 
 def _one_line(text: str) -> str:

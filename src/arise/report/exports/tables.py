@@ -1,4 +1,4 @@
-"""The tables of a run, and its trajectories, as JSON Lines or Parquet: one file a table, one row a record."""
+"""The tables of a run and its trajectories as JSON Lines or Parquet: one file per table."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 
 from arise.errors import AriseError, Exit
 from arise.rollouts.discretion import redacted_turn
+from arise.run.numbering import iteration_of
 from arise.run.reader import RunReader
 from arise.text.secrets import redact
 from arise.types.codec import to_json
@@ -28,17 +29,22 @@ TABLES = (
 
 
 def _table(run: RunReader, name: str) -> Iterator[Record]:
-    columns = [row[1] for row in run.query(f"PRAGMA table_info({name})")]
-    for row in run.query(f"SELECT * FROM {name}"):  # noqa: S608 - own table names
-        yield {
-            column: redact(value) if isinstance(value, str) else value
-            for column, value in zip(columns, row, strict=True)
-        }
+    for row in run.table(name):
+        plain: Record = {column: redact(value) if isinstance(value, str) else value for column, value in row.items()}
+        if "k" in plain:  # attempts store the iteration itself, 0 before training
+            plain["iteration"] = plain["k"] if name == "attempts" else iteration_of(plain["k"])
+        yield plain
 
 
 def _iterations(run: RunReader) -> Iterator[Record]:
     for iteration in run.iterations():
-        yield {"k": iteration.k, "at": iteration.at, "checkpoint": iteration.checkpoint, **iteration.metrics}
+        yield {
+            "k": iteration.k,
+            "iteration": iteration.number,
+            "at": iteration.at,
+            "checkpoint": iteration.checkpoint,
+            **iteration.metrics,
+        }
 
 
 def _pairs(run: RunReader) -> Iterator[Record]:
@@ -50,6 +56,7 @@ def _pairs(run: RunReader) -> Iterator[Record]:
             "stuck": pair.standing.stuck,
             "born_at": pair.born_at,
             "retired_at": pair.retired_at,
+            "retired": pair.retired,
         }
 
 
@@ -68,13 +75,13 @@ def _trajectories(run: RunReader) -> Iterator[Record]:
 
 
 def _sources(run: RunReader) -> dict[str, Iterator[Record]]:
-    """Every table by the name of its file; nothing is read before it is asked for."""
+    """Return every table by the name of its file, as lazy iterators."""
     tables = {name: _table(run, name) for name in TABLES}
     return tables | {"iterations": _iterations(run), "pairs": _pairs(run), "turns": _trajectories(run)}
 
 
 def write_jsonl(run: RunReader, out: Path) -> list[Path]:
-    """One JSON Lines file a table."""
+    """Write one JSON Lines file per table."""
     written = []
     for name, records in _sources(run).items():
         path = out / f"{name}.jsonl"
@@ -86,7 +93,7 @@ def write_jsonl(run: RunReader, out: Path) -> list[Path]:
 
 
 def write_parquet(run: RunReader, out: Path) -> list[Path]:
-    """One Parquet file a table; empty tables have no file, for they have no columns."""
+    """Write one Parquet file per table; an empty table has no columns and so no file."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -111,7 +118,7 @@ def write_parquet(run: RunReader, out: Path) -> list[Path]:
 
 
 def _storable(record: Record) -> Record:
-    """Arrow's text is UTF-8: a lone surrogate becomes an escape."""
+    """Escape lone surrogates, which Arrow's UTF-8 text refuses."""
     return {
         name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
         for name, value in record.items()

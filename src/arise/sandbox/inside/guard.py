@@ -33,7 +33,7 @@ NOT_STARTED = 126
 
 
 class BpfProgram(ctypes.Structure):
-    """struct sock_fprog"""
+    """C structure `sock_fprog`."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,10 +95,10 @@ def test_the_independent_script_notices_one_changed_attempt(tmp_path: Path) -> N
     with closing(sqlite3.connect(run / "run.db")) as db, db:
         db.execute("UPDATE attempts SET success = 1 - success WHERE label='after' AND task_id='held-2' AND attempt=1")
     assert "do not hold the same attempts" in recompute(folder).stderr
-    records = read_raw(run, "after")
-    (changed,) = [record for record in records if (record["task_id"], record["attempt"]) == ("held-2", 1)]
-    changed["success"] = not changed["success"]
-    write_raw(run, "after", records)
+    attempts = read_raw(run, "after")
+    (place,) = [n for n, made in enumerate(attempts) if (made.task_id, made.attempt) == ("held-2", 1)]
+    attempts[place] = replace(attempts[place], success=not attempts[place].success)
+    write_raw(run, "after", attempts)
     done = recompute(folder)
     assert done.returncode == 1
     for table in ("Table 1. row 2", "Table 6. row 2", "by training seed row 1", "no skill shown row 1", "Paired diff"):

@@ -12,8 +12,8 @@ from arise.errors import AriseError
 from arise.report.exports import export
 from arise.report.exports.atif import trajectory_document
 from arise.report.exports.skills import skill_document, skill_name
+from arise.run.pool_rows import PairLife, SkillRevision
 from arise.run.reader import RunReader
-from arise.run.rows import PairLife, SkillRevision
 from arise.types import Capability, Observation, Rollout, Rubric, StopReason, ToolCall, Trajectory, Turn
 from tests.stored_runs import write_run
 
@@ -86,7 +86,7 @@ def test_every_skill_is_a_valid_package_with_a_name_of_its_own(run: Path, tmp_pa
 def test_any_criterion_makes_a_valid_package(tmp_path: Path, criterion: str) -> None:
     rubric = Rubric("r003", criterion, "tag", Capability.EXECUTION, criterion, "rule")
     pair = PairLife(rubric, (), (SkillRevision("r003", 0, 1, "Do this."),))
-    name = skill_name(pair)
+    name = skill_name(pair.rubric)
     folder = tmp_path / name
     folder.mkdir()
     (folder / "SKILL.md").write_text(skill_document(name, pair, "run"))

@@ -1,5 +1,5 @@
-"""Charts as SVG that needs no script: every one comes with the table it was drawn from."""
+"""Charts as SVG without scripts, each with the table it was drawn from."""
 
-from arise.report.dashboard.charts.figure import Figure, Link, Table
+from arise.report.dashboard.charts.figure import Figure, Link, OneLine, Share, Table
 
-__all__ = ["Figure", "Link", "Table"]
+__all__ = ["Figure", "Link", "OneLine", "Share", "Table"]

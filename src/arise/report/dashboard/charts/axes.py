@@ -1,4 +1,4 @@
-"""The frame that line and bar charts share: plot area, grid, tick labels."""
+"""The frame shared by line and bar charts: plot area, grid, tick labels."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class Axes:
         return Scale(self.y_low, self.y_high, self.height - BOTTOM, TOP)
 
     def frame(self) -> list[Markup]:
-        """Grid lines with their values, and what x counts."""
+        """Return grid lines, tick labels and the name of the x axis."""
         parts = []
         for value in self.y.ticks(4):
             if self.whole and value != int(value):

@@ -8,13 +8,14 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.axes import Axes
 from arise.report.dashboard.charts.lines import MARKS, mark
 from arise.report.dashboard.charts.svg import Scale, drawing, element, shown, text
+from arise.text.numbers import percent
 
 BARS_ON_CHART = 120
 LONGEST_NAME = 48
 
 
 def binned(values_of: Mapping[str, Sequence[float]], numbers: Sequence[int]) -> list[tuple[int, int, dict[str, float]]]:
-    """Iterations in at most `BARS_ON_CHART` equal ranges: first, last and the mean of every series."""
+    """Group iterations into at most `BARS_ON_CHART` ranges; return first, last and the mean of every series."""
     size = max(1, -(-len(numbers) // BARS_ON_CHART))
     found = []
     for start in range(0, len(numbers), size):
@@ -33,7 +34,7 @@ def stacked_bars(
     width: float = 560.0,
     height: float = 240.0,
 ) -> Markup:
-    """One bar for an iteration, or for a range of them when there are many."""
+    """Draw one bar per iteration, or per range of iterations when there are many."""
     bins = binned(values_of, numbers)
     top = max([sum(values.values()) for *_, values in bins], default=1.0) or 1.0
     axes = Axes(
@@ -75,7 +76,7 @@ class Dot(NamedTuple):
 def dot_chart(
     label: str, rows: Sequence[tuple[str, Sequence[Dot]]], colour_of: Mapping[str, str], width: float = 560.0
 ) -> Markup:
-    """One line for a name, one dot with its interval for each series."""
+    """Draw one row per name, with a dot and its interval for each series."""
     gutter, top, bottom = gutter_for([name for name, _ in rows]), 8.0, 30.0
     heights = [10.0 + 12.0 * max(1, len(dots)) for _, dots in rows]
     height = top + sum(heights) + bottom
@@ -99,7 +100,7 @@ def dot_chart(
 
 
 def share_rows(label: str, rows: Sequence[tuple[str, int, int]], colour: str, width: float = 560.0) -> Markup:
-    """(name, part, whole) as one bar a line, filled to part / whole."""
+    """Draw (name, part, whole) as one bar per row, filled to part / whole."""
     gutter, tall = gutter_for([name for name, *_ in rows]), 22.0
     x, parts = Scale(0.0, 1.0, gutter, width - 70), []
     for n, (name, part, whole) in enumerate(rows):
@@ -108,15 +109,15 @@ def share_rows(label: str, rows: Sequence[tuple[str, int, int]], colour: str, wi
         parts.append(element("rect", x=gutter, y=y + 4, width=x(1.0) - gutter, height=13, rx=2, class_="empty"))
         said = element("title", f"{name}: {part} of {whole}")
         parts.append(element("rect", said, x=gutter, y=y + 4, width=x(share) - gutter, height=13, rx=2, fill=colour))
-        parts.append(text(x(1.0) + 6, y + 14, f"{100 * share:.1f} %", "tick"))
+        parts.append(text(x(1.0) + 6, y + 14, percent(share), "tick"))
     return drawing(width, 10 + tall * len(rows), label, *parts)
 
 
 def gutter_for(names: Sequence[str]) -> float:
-    """Room for the longest of some names, in pixels."""
+    """Return the width of the longest name, in pixels."""
     return 24.0 + 6.9 * min(LONGEST_NAME, max(map(len, names), default=0))
 
 
 def short(content: str, limit: int) -> str:
-    """A text cut to a length."""
+    """Cut a text to a length."""
     return content if len(content) <= limit else content[: limit - 1].rstrip() + "…"

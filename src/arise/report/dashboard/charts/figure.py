@@ -1,4 +1,4 @@
-"""A chart with its name, its legend, what it says in words, and the table behind it."""
+"""A chart with its title, legend, note and the table behind it."""
 
 import csv
 import io
@@ -12,10 +12,20 @@ ROWS_ON_PAGE = 150
 
 @dataclass(frozen=True)
 class Link:
-    """A table cell that leads somewhere."""
+    """A table cell that is a link."""
 
     text: str
     href: str
+
+
+class Share(float):
+    """A share between 0 and 1: a page writes it in percent, the CSV as the number itself."""
+
+
+class OneLine(str):
+    """Text made of numbers, which a page does not break."""
+
+    __slots__ = ()
 
 
 Cell = str | int | float | bool | None | Link
@@ -33,7 +43,7 @@ class Table:
         return self.rows[-ROWS_ON_PAGE:]
 
     def csv(self) -> str:
-        """All rows; a cell that a spreadsheet could take for a formula is quoted with an apostrophe."""
+        """Return all rows as CSV; quote cells that a spreadsheet could read as a formula."""
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow(self.columns)

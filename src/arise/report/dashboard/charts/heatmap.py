@@ -7,6 +7,7 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.bars import short
 from arise.report.dashboard.charts.palette import ink_on, viridis
 from arise.report.dashboard.charts.svg import drawing, element, text
+from arise.text.numbers import percent, points
 
 CELL_WIDTH, CELL_HEIGHT, GUTTER, GAP = 54.0, 24.0, 240.0, 24.0
 Values = Mapping[tuple[str, str], float]
@@ -15,7 +16,7 @@ Values = Mapping[tuple[str, str], float]
 def heatmaps(
     label: str, rows: Sequence[str], columns: Sequence[str], panels: Sequence[tuple[str, Values]], top: float
 ) -> Markup:
-    """Panels side by side on one scale from 0 to `top`, values in percent."""
+    """Draw panels side by side on one scale from 0 to `top`, values in percent."""
     head = 44.0 if any(name for name, _ in panels) else 24.0
     panel_width = CELL_WIDTH * len(columns) + GAP
     parts: list[Markup] = []
@@ -46,8 +47,8 @@ def _cell(x: float, y: float, value: float | None, top: float, name: str) -> lis
             text(middle, y + 16, "·", "tick", "middle"),
         ]
     share = value / top if top else 0.0
-    said = element("title", f"{name}: {100 * value:.1f} %")
+    said = element("title", f"{name}: {percent(value)}")
     return [
         element("rect", said, fill=viridis(share), **box),
-        text(middle, y + 16, f"{100 * value:.1f}", f"cell {ink_on(share)}", "middle"),
+        text(middle, y + 16, points(value), f"cell {ink_on(share)}", "middle"),
     ]

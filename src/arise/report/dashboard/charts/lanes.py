@@ -9,7 +9,8 @@ from arise.report.dashboard.charts.bars import short
 from arise.report.dashboard.charts.lines import mark
 from arise.report.dashboard.charts.palette import RED, viridis
 from arise.report.dashboard.charts.svg import Scale, drawing, element, text
-from arise.run.rows import EVENTS
+from arise.run.pool_rows import EVENTS
+from arise.text.numbers import counted_rate
 
 LANE, BAR, GUTTER, RIGHT, HEAD = 32.0, 12.0, 430.0, 34.0, 26.0
 BELOW = 7.0
@@ -41,7 +42,7 @@ class Lane:
 
 
 def swimlanes(label: str, lanes: Sequence[Lane], last: int, width: float = 1140.0) -> Markup:
-    """All lanes on one clock of iterations."""
+    """Draw all lanes on one axis of iterations."""
     height = HEAD + LANE * len(lanes) + 6
     x = Scale(0.0, float(max(last, 1)), GUTTER, width - RIGHT)
     parts: list[Markup] = []
@@ -83,14 +84,14 @@ def _stretch(stretch: Stretch, x: float, width: float, y: float) -> Markup:
     if not stretch.evaluations:
         return element("rect", element("title", f"{span}: no applicable verdict"), class_="empty", **box)
     rate = stretch.passes / stretch.evaluations
-    said = f"{span}: {100 * rate:.0f} % ({stretch.passes} of {stretch.evaluations})"
+    said = f"{span}: {counted_rate(stretch.passes, stretch.evaluations)}"
     if stretch.shown:
         said += ", skill shown"
     return element("rect", element("title", said), fill=viridis(rate), **box)
 
 
 def sign(kind: str, x: float, y: float, number: int | None = None) -> Markup:
-    """The sign of an event: circle, triangles, diamond, check mark."""
+    """Draw the sign of an event: circle, triangle, diamond or check mark."""
     said = EVENTS.get(kind, kind) + (f" after iteration {number}" if number else "")
     if kind in BIRTHS:
         return element("circle", element("title", said), cx=x, cy=y, r=4, class_="sign hollow")
@@ -103,12 +104,12 @@ def sign(kind: str, x: float, y: float, number: int | None = None) -> Markup:
 
 
 def legend_sign(kind: str) -> Markup:
-    """The sign alone, for a legend."""
+    """Draw a sign for the legend."""
     return drawing(18, 16, EVENTS[kind], sign(kind, 8, 8))
 
 
 def scale_bar(label: str = "pass rate") -> Markup:
-    """The colour scale with its ends."""
+    """Draw the colour scale with its ends."""
     boxes = [element("rect", x=4 + n * 12, y=2, width=12, height=12, fill=viridis(n / 10)) for n in range(11)]
     return drawing(
         172, 30, f"colour scale of the {label}, 0 to 100 percent", *boxes,

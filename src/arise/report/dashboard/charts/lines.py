@@ -1,4 +1,4 @@
-"""Lines with bands, thresholds and points that say their value."""
+"""Line charts with bands, thresholds and points with tooltips."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from arise.report.dashboard.charts.axes import LEFT, RIGHT, Axes
 from arise.report.dashboard.charts.svg import drawing, element, finite, polyline, runs_of_numbers, shown, text
+from arise.text.numbers import percent
 
 POINTS_WITH_MARKS = 80
 MARKS = ("circle", "square", "diamond", "triangle", "triangle-down")
@@ -62,7 +63,7 @@ def _line(axes: Axes, line: Line, number: int) -> list[Markup]:
         parts.append(polyline(places, stroke=line.colour, class_="line", stroke_dasharray=DASHES[number % 4]))
         if len(line.points) <= POINTS_WITH_MARKS:
             for (x, y), (px, py) in zip(run, places, strict=True):
-                said = f"{line.name}: {100 * y:.1f} %" if axes.percent else f"{line.name}: {shown(float(y))}"
+                said = f"{line.name}: {percent(y)}" if axes.percent else f"{line.name}: {shown(float(y))}"
                 parts.append(
                     mark(MARKS[number % len(MARKS)], px, py, line.colour, f"{said} at {axes.x_name} {shown(float(x))}")
                 )
@@ -70,7 +71,7 @@ def _line(axes: Axes, line: Line, number: int) -> list[Markup]:
 
 
 def mark(kind: str, x: float, y: float, colour: str, title: str, size: float = 3.0) -> Markup:
-    """A small shape that says what it stands for."""
+    """Draw a small shape with a tooltip."""
     said = element("title", title)
     if kind == "circle":
         return element("circle", said, cx=x, cy=y, r=size, fill=colour)
@@ -86,7 +87,7 @@ def mark(kind: str, x: float, y: float, colour: str, title: str, size: float = 3
 
 
 def sparkline(label: str, values: Sequence[float | None], colour: str, width: float = 110.0) -> Markup:
-    """A bare line of values between 0 and 1."""
+    """Draw a line of values between 0 and 1 without axes."""
     height, last = 22.0, max(1, len(values) - 1)
     points = [
         (2 + n * (width - 4) / last, None if v is None else 2 + (1 - v) * (height - 4)) for n, v in enumerate(values)

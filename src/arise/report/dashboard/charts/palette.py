@@ -32,12 +32,12 @@ def _amount(share: float) -> tuple[int, ...]:
 
 
 def viridis(share: float) -> str:
-    """The colour of an amount between 0 and 1."""
+    """Return the colour of a value between 0 and 1."""
     return "#{:02x}{:02x}{:02x}".format(*_amount(share))
 
 
 def ink_on(share: float) -> str:
-    """The class of dark or light text, whichever reads better on `viridis(share)`."""
+    """Return the class of dark or light text, whichever has more contrast on `viridis(share)`."""
     red, green, blue = (
         (c / 255 / 12.92 if c / 255 <= 0.03928 else ((c / 255 + 0.055) / 1.055) ** 2.4) for c in _amount(share)
     )

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.svg import Scale, drawing, element, shown, text
 from arise.run.chunks import Mask
+from arise.text.numbers import signed
 
 COLUMNS = 400
 
@@ -23,7 +24,7 @@ class Part(NamedTuple):
 
 
 def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
-    """Task part above, rubric part below, left of the middle is negative."""
+    """Draw the task part above the rubric part; negative values extend to the left."""
     gutter, tall, top = 84.0, 30.0, 8.0
     largest = max([abs(v) for part in parts for v in (part.task, part.rubric) if v is not None], default=1.0) or 1.0
     x = Scale(-largest * 1.1, largest * 1.1, gutter, width - 10)
@@ -41,7 +42,7 @@ def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
             drawn.append(text(x(0.0) + 6, y + 18, "no advantage: its group was incomplete", "tick"))
             continue
         for value, offset, colour, word in ((part.task, 5, BLUE, "task"), (part.rubric, 15, RED, "rubric")):
-            said = element("title", f"{part.name}: {word} part {value:+.3f}")
+            said = element("title", f"{part.name}: {word} part {signed(value, 3)}")
             left, right = sorted((x(0.0), x(value)))
             drawn.append(
                 element("rect", said, x=left, y=y + offset, width=max(right - left, 1.0), height=8, rx=1, fill=colour)
@@ -50,7 +51,7 @@ def advantage_split(parts: Sequence[Part], width: float = 350.0) -> Markup:
 
 
 def mask_strip(mask: Mask, width: float = 350.0) -> Markup:
-    """A row of tokens from left to right: blue is trained on, grey is masked."""
+    """Draw a row of tokens: blue tokens are trained on, grey ones are masked."""
     columns = min(COLUMNS, max(mask.tokens, 1))
     share = [0.0] * columns
     for start, length in mask.spans:
@@ -69,7 +70,7 @@ def mask_strip(mask: Mask, width: float = 350.0) -> Markup:
 
 
 def _covered(start: int, length: int, tokens: int, columns: int) -> list[tuple[int, float]]:
-    """How much of each column a span of tokens fills."""
+    """Yield how much of each column a span of tokens fills."""
     per_column, found = tokens / columns, []
     column = int(start / per_column)
     while column < columns and column * per_column < start + length:

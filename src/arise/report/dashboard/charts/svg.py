@@ -9,7 +9,7 @@ from arise.text.escape import visible
 
 
 def element(name: str, *children: object, **attributes: object) -> Markup:
-    """One element; `class_` is class, `stroke_width` is stroke-width, None leaves an attribute out."""
+    """Return one element; `class_` is class, `stroke_width` is stroke-width, None omits an attribute."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(shown(value))}"'
         for key, value in attributes.items()
@@ -20,14 +20,14 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
 
 
 def shown(value: object) -> object:
-    """Numbers with at most two decimals, a chart is drawn in tenths of a pixel; text with nothing unseen in it."""
+    """Write numbers with at most two decimals, and escape control characters in text."""
     if type(value) is str:
         return visible(value)
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
 def drawing(width: float, height: float, label: str, *children: object, links: bool = False) -> Markup:
-    """A whole picture with its name for screen readers; `links` when parts of it can be followed."""
+    """Return a whole picture with its name for screen readers; set `links` if it contains links."""
     return element(
         "svg",
         *children,
@@ -41,12 +41,12 @@ def drawing(width: float, height: float, label: str, *children: object, links: b
 
 
 def text(x: float, y: float, content: object, class_: str = "", anchor: str | None = None, **more: object) -> Markup:
-    """A line of text."""
+    """Return a line of text."""
     return element("text", content, x=x, y=y, class_=class_ or None, text_anchor=anchor, **more)
 
 
 def polyline(points: Iterable[tuple[float, float]], **attributes: object) -> Markup:
-    """Straight lines through points."""
+    """Return straight lines through points."""
     path = "M" + "L".join(f"{shown(float(x))},{shown(float(y))}" for x, y in points)
     return element("path", d=path, fill="none", **attributes)
 
@@ -62,7 +62,7 @@ class Scale:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, wanted: int = 5) -> list[float]:
-        """Round values within the range, about as many as wanted."""
+        """Return about as many round values within the range as wanted."""
         raw = (self.high - self.low) / max(wanted, 1)
         power = 10.0 ** floor(log10(raw))
         unit = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
@@ -71,12 +71,12 @@ class Scale:
 
 
 def finite(values: Iterable[float | None]) -> list[float]:
-    """The numbers among values."""
+    """Return the finite numbers among values."""
     return [value for value in values if value is not None and isfinite(value)]
 
 
 def runs_of_numbers(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
-    """Points split where a value is missing: a gap is drawn as a gap."""
+    """Split points where a value is missing, so that gaps stay gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
         if y is None or not isfinite(y):

@@ -1,1 +1,1 @@
-"""One module a page: queries on the run store in, figures and facts for a template out."""
+"""One module per page: from queries and facts of a run to figures and values for a template."""

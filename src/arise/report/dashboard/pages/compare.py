@@ -1,4 +1,4 @@
-"""Compare: what differs in the configuration first, then curves on one axis, seeds of one configuration as a band."""
+"""Compare: differing settings first, then curves on one axis, with seeds of one configuration as a band."""
 
 import json
 from collections import defaultdict
@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts import Figure, Link, Share, Table
 from arise.report.dashboard.charts.bars import Dot, dot_chart
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import SERIES
-from arise.report.dashboard.held_out import counts, held_out, principal
-from arise.report.dashboard.pages.page import Asked, Fact, Page, interval
+from arise.report.dashboard.held_out import principal
+from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, share
 from arise.report.dashboard.spend import Spending
-from arise.report.dashboard.windows import Window, summed
+from arise.run.facts.held_out import held_out
+from arise.run.facts.windows import Window, summed
+from arise.run.numbering import iteration_of
+from arise.text.numbers import counted_rate
 
 MOST_RUNS = 6
 AXES = ("iteration", "rollouts", "cost")
@@ -30,7 +33,7 @@ class Compared:
     settings: dict[str, Any]
     x: list[float]
     curves: Mapping[str, list[Window]]
-    attempts: dict[str, tuple[int, int]]
+    attempts: Mapping[str, tuple[int, int]]
 
     @property
     def without_seed(self) -> str:
@@ -38,7 +41,7 @@ class Compared:
 
 
 def build(asked: Sequence[Asked], by: str) -> Page:
-    """Up to six runs side by side."""
+    """Build the comparison of up to six runs."""
     runs = [_read(one, by) for one in asked]
     families: dict[str, list[Compared]] = defaultdict(list)
     for run in runs:
@@ -66,8 +69,8 @@ def _read(asked: Asked, by: str) -> Compared:
         dollars = Spending.of(run).so_far.values()
         clock = list(map(sum, zip(*dollars, strict=True))) if dollars else [0.0] * committed
     else:
-        clock = [k + 1.0 for k in range(committed)]
-    attempts = {label: counts(rows) for label, rows in principal(held_out(run)).items()}
+        clock = [float(iteration_of(k)) for k in range(committed)]
+    attempts = {evaluation.label: evaluation.tally for evaluation in principal(held_out(run))}
     curves = {"pass-rate": success, "rubric-reward": rubrics, "all-fail": failed}
     x = [clock[window.last] for window in success]
     return Compared(asked.name, asked.links.page(), _flat(config), x, curves, attempts)
@@ -84,7 +87,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _difference(runs: Sequence[Compared]) -> Table:
-    """Only the settings that are not the same in all runs."""
+    """The settings that differ between runs."""
     keys = sorted({key for run in runs for key in run.settings})
     rows: list[tuple[str, ...]] = []
     for key in keys:
@@ -114,7 +117,8 @@ def _curve(
             points.append((x, mean))
             if len(rates) > 1:
                 band.append((x, min(rates), max(rates)))
-            rows.append((name, x, mean, min(rates, default=None), max(rates, default=None), len(members)))
+            bounds = share(min(rates, default=None)), share(max(rates, default=None))
+            rows.append((name, x, share(mean), *bounds, len(members)))
         lines.append(Line(name, colours[name], points, band))
     return Figure(
         key,
@@ -139,8 +143,8 @@ def _evaluations(runs: Sequence[Compared]) -> Figure:
         for label, (won, tried) in run.attempts.items():
             found = interval(won, tried)
             if found:
-                dots.append(Dot(label, won / tried, *found, f"{100 * won / tried:.1f} % ({won} of {tried})"))
-                rows.append((Link(run.name, run.href), label, won, tried, won / tried, *found))
+                dots.append(Dot(label, won / tried, *found, counted_rate(won, tried)))
+                rows.append((Link(run.name, run.href), label, won, tried, Share(won / tried), *found))
         lines.append((run.name, dots))
     return Figure(
         "evaluation",

@@ -1,18 +1,20 @@
-"""Evaluation: held-out tasks without any evolved skill, infrastructure failures beside the score."""
+"""Evaluation: held-out tasks without any evolved skill; ad-hoc and failed evaluations and faults stand apart."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import groupby
-from statistics import stdev
 
 from arise.evaluation.retention import curves, retired
-from arise.evaluation.score import score
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.bars import Dot, dot_chart
 from arise.report.dashboard.charts.palette import SERIES
-from arise.report.dashboard.held_out import counts, curve, held_out, principal, summary
-from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, percent, rate
+from arise.report.dashboard.held_out import curve, principal, score_facts
+from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, rate
+from arise.run.facts.behaviours import behaviours
+from arise.run.facts.held_out import HeldOut, held_out
+from arise.run.facts.score import Evaluation
+from arise.run.labels import is_held_out
 from arise.run.rows import AttemptRow
+from arise.text.numbers import counted_rate, decimal, percent
 from arise.types import Tally
 
 ALL = "all tasks"
@@ -20,96 +22,107 @@ TASKS_ON_PAGE = 400
 
 
 def build(asked: Asked) -> Page:
-    """Every evaluation in the run, side by side."""
-    attempts = held_out(asked.run)
-    named, labels = principal(attempts), list(attempts)
-    facts = [Fact(*found) for found in summary(attempts)[-4:]]
-    leaked = sum(attempt.skill_bytes for rows in attempts.values() for attempt in rows)
+    """Build the page with every evaluation in the run."""
+    found = held_out(asked.run)
+    named = principal(found)
+    leaked = sum(evaluation.skill_bytes for evaluation in (*found.own, *found.others, *found.failed))
+    facts = score_facts(found)[-4:]
     facts.append(Fact(f"{leaked} bytes", "evolved skills in prompts", "must be 0: the policy is on its own"))
     figures = [
-        _rates("domains", "Pass rate by domain", named, "domain"),
-        _rates("types", "Pass rate by task type", named, "task_type"),
-        *_behaviours(asked, list(named)),
-        *curve(attempts),
+        _rates("domains", "Pass rate by domain", {e.label: e.by_domain for e in named}, named),
+        _rates("types", "Pass rate by task type", {e.label: e.by_task_type for e in named}, named),
+        *_behaviours(asked, found, named),
+        *curve(found),
     ]
-    signs = {label: _signs(attempts[label]) for label in labels}
-    shown = sorted({task_id for found in signs.values() for task_id in found})[:TASKS_ON_PAGE]
+    labels = [label for label in asked.run.evaluations() if is_held_out(label)]
+    signs = {label: _signs(asked.run.attempts(label)) for label in labels}
+    shown = sorted({task_id for by_task in signs.values() for task_id in by_task})[:TASKS_ON_PAGE]
     tasks = [(task_id, [" ".join(signs[label][task_id]) for label in labels]) for task_id in shown]
-    scores = [_score(label, attempts[label]) for label in labels]
-    content = {"labels": labels, "tasks": tasks, "scores": scores, "retention": _retention(asked)}
+    content = {
+        "labels": labels,
+        "tasks": tasks,
+        "scores": [(title, note, _scores(group)) for title, note, group in _groups(found) if group],
+        "retention": _retention(asked),
+    }
     return Page("evaluation.html", "Evaluation", "evaluation", facts, figures, content)
 
 
-def _score(label: str, attempts: Sequence[AttemptRow]) -> dict[str, object]:
-    """Mean and sample deviation over attempts, as papers report them."""
-    won, tried = counts(attempts)
-    by_attempt = [counts(list(rows)) for _, rows in groupby(sorted(attempts, key=_number), _number)]
-    rates = [100 * w / t for w, t in by_attempt if t]
-    return {
-        "label": label,
-        "iteration": max((attempt.k for attempt in attempts), default=0),
-        "rate": rate(won, tried),
-        "won": won,
-        "tried": tried,
-        "interval": interval(won, tried),
-        "deviation": stdev(rates) if len(rates) > 1 else None,
-        "faults": len(attempts) - tried,
-        "skill_bytes": sum(attempt.skill_bytes for attempt in attempts),
-    }
+def _groups(found: HeldOut) -> list[tuple[str, str, Sequence[Evaluation]]]:
+    return [
+        ("Scores", "The run's own evaluations: before, on the way and after training.", found.own),
+        ("Asked for by hand", "Made with arise eval; their tasks and attempts may differ.", found.others),
+        ("Without a result", "Infrastructure ended every attempt; Health has the faults.", found.failed),
+    ]
 
 
-def _number(attempt: AttemptRow) -> int:
-    return attempt.attempt
+def _scores(group: Sequence[Evaluation]) -> Table:
+    """Rate, counts, interval, and the sample deviation over attempts, as papers report them."""
+    columns = (
+        "evaluation",
+        "at iteration",
+        "pass rate",
+        "passed",
+        "low 95 %",
+        "high 95 %",
+        "deviation over attempts, points",
+        "infrastructure faults, left out",
+        "skill bytes in prompts",
+    )
+    rows = [
+        (
+            e.label,
+            e.iteration,
+            rate(*e.tally),
+            f"{e.successes} of {e.attempts}",
+            *(interval(*e.tally) or (None, None)),
+            decimal(e.spread[1], 1) if e.spread else None,
+            e.faults,
+            e.skill_bytes,
+        )
+        for e in group
+    ]
+    return Table(columns, rows)
 
 
-def _rates(figure_id: str, title: str, attempts: dict[str, list[AttemptRow]], field: str) -> Figure:
-    tallies: dict[str, dict[str, list[AttemptRow]]] = defaultdict(lambda: defaultdict(list))
-    for label, rows in attempts.items():
-        for attempt in rows:
-            for name in (ALL, getattr(attempt, field) or "none"):
-                tallies[name][label].append(attempt)
-    names = sorted(tallies, key=lambda name: (name != ALL, name))
+def _rates(figure_id: str, title: str, by_label: dict[str, dict[str, Tally]], named: Sequence[Evaluation]) -> Figure:
+    names = [ALL, *sorted({name for tallies in by_label.values() for name in tallies})]
     lines, table = [], []
     for name in names:
         dots = []
-        for label, rows in tallies[name].items():
-            won, tried = counts(rows)
-            found = interval(won, tried)
-            table.append((name, label, won, tried, rate(won, tried), *(found or (None, None)), len(rows) - tried))
+        for evaluation in named:
+            tally = evaluation.tally if name == ALL else by_label[evaluation.label].get(name)
+            if tally is None:
+                continue
+            found = interval(*tally)
+            table.append((name or "none", evaluation.label, *tally, rate(*tally), *(found or (None, None))))
             if found:
-                dots.append(Dot(label, won / tried, *found, f"{100 * won / tried:.1f} % ({won} of {tried})"))
-        lines.append((name, dots))
-    colours = {label: SERIES[n % len(SERIES)] for n, label in enumerate(attempts)}
-    columns = (
-        figure_id.removesuffix("s"),
-        "evaluation",
-        "passed",
-        "attempts",
-        "rate",
-        "low 95 %",
-        "high 95 %",
-        "faults",
-    )
+                dots.append(Dot(evaluation.label, tally.passes / tally.evaluations, *found, counted_rate(*tally)))
+        lines.append((name or "none", dots))
+    colours = _colours(named)
+    columns = (figure_id.removesuffix("s"), "evaluation", "passed", "attempts", "rate", "low 95 %", "high 95 %")
     return Figure(figure_id, title, dot_chart(title, lines, colours), Table(columns, table), "", tuple(colours.items()))
 
 
-def _behaviours(asked: Asked, labels: Sequence[str]) -> list[Figure]:
+def _colours(named: Sequence[Evaluation]) -> dict[str, str]:
+    return {evaluation.label: SERIES[n % len(SERIES)] for n, evaluation in enumerate(named)}
+
+
+def _behaviours(asked: Asked, held: HeldOut, named: Sequence[Evaluation]) -> list[Figure]:
     """What the rubrics found in the same attempts; nothing where no attempt was judged."""
-    tallies = {label: score(label, asked.run.query).behaviours for label in labels}
-    tallies = {label: found for label, found in tallies.items() if found}
-    colours = {label: SERIES[labels.index(label) % len(SERIES)] for label in tallies}
+    judged = [evaluation for evaluation in named if evaluation.behaviours]
+    colours = {label: colour for label, colour in _colours(named).items() if label in {e.label for e in judged}}
     lines, rows = [], []
-    for pair in asked.run.pairs():
-        dots = []
-        for label, (passes, tried) in ((label, found.get(pair.rubric.id, Tally())) for label, found in tallies.items()):
-            found = interval(passes, tried)
+    for behaviour in behaviours(asked.run, held):
+        rubric, dots = behaviour.rubric, []
+        for evaluation in judged:
+            tally = evaluation.behaviours.get(rubric.id, Tally())
+            found = interval(*tally)
             if found:
-                said = f"{100 * passes / tried:.1f} % ({passes} of {tried})"
-                dots.append(Dot(label, passes / tried, *found, said))
-                link = Link(pair.rubric.id, asked.links.rubric(pair.rubric.id))
-                rows.append((link, pair.rubric.criteria_text, label, passes, tried, passes / tried, *found))
+                dots.append(Dot(evaluation.label, tally.passes / tally.evaluations, *found, counted_rate(*tally)))
+                link = Link(rubric.id, asked.links.rubric(rubric.id))
+                rows.append((link, rubric.criteria_text, evaluation.label, *tally, rate(*tally), *found))
         if dots:
-            lines.append((f"{pair.rubric.id} {pair.rubric.criteria_text.removeprefix('The agent ')}", dots))
+            lines.append((f"{rubric.id} {rubric.criteria_text.removeprefix('The agent ')}", dots))
     columns = ("rubric", "behaviour", "evaluation", "passes", "verdicts", "rate", "low 95 %", "high 95 %")
     figure = Figure(
         "behaviours",
@@ -125,20 +138,20 @@ def _behaviours(asked: Asked, labels: Sequence[str]) -> list[Figure]:
 
 def _retention(asked: Asked) -> Table | None:
     """Retired behaviours on their own training tasks, as `arise retention` measured them; None when none retired."""
-    gone = retired(asked.run.query, asked.update_every)
+    gone = retired(asked.run)
     rows: list[tuple[str | Link | int, ...]] = []
-    for life in curves(gone, asked.run.query):
+    for life in curves(gone, asked.run):
         later = [(k, *found) for k, found in life["later"].items() if found[1]]
         if later:
             link = Link(life["rubric"], asked.links.rubric(life["rubric"]))
-            seen = ", ".join(f"{k}: {percent(share, 0)} of {verdicts}" for k, share, verdicts in later)
-            rows.append((link, life["criterion"], life["retired"], percent(life["at_retirement"][0], 0), seen))
+            seen = ", ".join(f"{k}: {percent(share)} of {verdicts}" for k, share, verdicts in later)
+            rows.append((link, life["criterion"], life["retired"], percent(life["at_retirement"][0]), seen))
     columns = ("rubric", "behaviour", "retired after", "rate then", "later iterations: rate of verdicts")
     return Table(columns, rows) if gone else None
 
 
 def _signs(attempts: Sequence[AttemptRow]) -> dict[str, list[str]]:
-    """By task one sign an attempt: a check, a cross, or a question mark for a fault."""
+    """One sign per attempt, by task: a check, a cross, or a question mark for a fault."""
     signs: dict[str, list[str]] = defaultdict(list)
     for attempt in attempts:
         signs[attempt.task_id].append({None: "?", 0: "✗", 1: "✓"}[attempt.success])

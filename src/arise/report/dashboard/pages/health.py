@@ -1,4 +1,4 @@
-"""Health: what went wrong, how often the run was started, what it takes on disk."""
+"""Health: faults, sessions, disk use."""
 
 import os
 import shutil
@@ -10,9 +10,11 @@ from pathlib import Path
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.bars import stacked_bars
 from arise.report.dashboard.charts.palette import GREY, ORANGE, PURPLE, RED, SERIES
-from arise.report.dashboard.pages.page import Asked, Fact, Page, amount
+from arise.report.dashboard.pages.page import Asked, Fact, Page
 from arise.report.dashboard.spend import call_events
+from arise.run.numbering import iteration_of, rollout_name
 from arise.run.reader import RunReader
+from arise.text.numbers import amount, duration, size
 
 SHOWN = 50
 KINDS = {"rollouts with a fault": RED, "incomplete groups": ORANGE, "absent verdicts": PURPLE, "skipped updates": GREY}
@@ -22,13 +24,13 @@ def build(asked: Asked) -> Page:
     """The run as a process."""
     run = asked.run
     iterations, sessions = run.iterations(), run.sessions()
-    faults = Counter(dict(run.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k")))
+    faults = Counter(run.faults_by_k())
     tried, lost = run.attempt_sums()
     disk = _disk(run.folder)
     events, _ = call_events(run.folder)
     content = {
         "sessions": [(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(s.at)), s) for s in sessions],
-        "disk": Table(("part", "files", "MB"), [(name, files, size / 1e6) for name, files, size in disk]),
+        "disk": Table(("part", "files", "MB"), [(name, files, used / 1e6) for name, files, used in disk]),
         "faults": _faults(asked),
         "set_aside": _set_aside(asked),
         "lost": Table(("evaluation", "task", "attempt", "fault"), run.lost_attempts(SHOWN)),
@@ -48,8 +50,8 @@ def build(asked: Asked) -> Page:
         Fact(amount(lost), "evaluation attempts lost", f"of {amount(tried)}"),
         Fact(amount(_unanswered(events)), "calls to models without a reply"),
         Fact(str(max(0, len(sessions) - 1)), "times resumed or re-opened"),
-        Fact(f"{sum(size for *_, size in disk) / 1e6:.1f} MB", "on disk", f"{free / 1e9:.0f} GB free"),
-        Fact(_since(iterations[-1].at) if iterations else "–", "since the last commit"),
+        Fact(size(sum(used for *_, used in disk)), "on disk", f"{size(free)} free"),
+        Fact(duration(max(0.0, time.time() - iterations[-1].at)) if iterations else "–", "since the last commit"),
     ]
     return Page("health.html", "Health", "health", facts, [_faults_by_iteration(run, faults), *_time(asked)], content)
 
@@ -76,7 +78,7 @@ def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
 
 
 def _time(asked: Asked) -> list[Figure]:
-    """Where the seconds of an iteration went, if anybody measured."""
+    """The time of an iteration by part, if it was recorded."""
     found = asked.run.vitals("seconds.")
     if not found:
         return []
@@ -84,7 +86,7 @@ def _time(asked: Asked) -> list[Figure]:
     spent = {(k, part): seconds for k, part, seconds in found}
     values = {part: [spent.get((k, part), 0.0) for k in ks] for part in parts}
     colours = {part: (*SERIES, GREY)[n % (len(SERIES) + 1)] for n, part in enumerate(parts)}
-    numbers = [k + 1 for k in ks]
+    numbers = [iteration_of(k) for k in ks]
     return [
         Figure(
             "seconds",
@@ -99,10 +101,15 @@ def _time(asked: Asked) -> list[Figure]:
 
 
 def _set_aside(asked: Asked) -> Table:
-    """Tasks that are not drawn for now, because faults left group after group of theirs incomplete."""
+    """Tasks that are set aside because faults left their groups incomplete."""
     run = asked.run
     rows = [
-        (Link(task, asked.links.task(task)), faulty.in_a_row, (faulty.since or 0) + 1, (faulty.until or 0) + 1)
+        (
+            Link(task, asked.links.task(task)),
+            faulty.in_a_row,
+            iteration_of(faulty.since or 0),
+            iteration_of(faulty.until or 0),
+        )
         for task, faulty in run.set_aside().items()
     ]
     return Table(("task", "groups lost in a row", "set aside after", "tried again from"), rows)
@@ -114,14 +121,14 @@ def _unanswered(events: Counter[str]) -> int:
 
 def _faults(asked: Asked) -> Table:
     rows = [
-        (Link(row.id, asked.links.trajectory(row.id)), row.k + 1, row.fault)
+        (Link(rollout_name(row.id), asked.links.trajectory(row.id)), row.iteration, row.fault)
         for row in asked.run.rollouts(outcome="fault", limit=SHOWN)
     ]
     return Table(("rollout", "iteration", "fault"), rows)
 
 
 def _disk(folder: Path) -> list[tuple[str, int, int]]:
-    """(name, files, bytes) of everything directly in the run folder."""
+    """(name, files, bytes) of every entry of the run folder."""
     found = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_dir(follow_symlinks=False):
@@ -134,10 +141,3 @@ def _disk(folder: Path) -> list[tuple[str, int, int]]:
         else:
             found.append((entry.name, 1, entry.stat(follow_symlinks=False).st_size))
     return found
-
-
-def _since(at: float) -> str:
-    minutes = max(0.0, time.time() - at) / 60
-    if minutes < 90:
-        return f"{minutes:.0f} min"
-    return f"{minutes / 60:.0f} h" if minutes < 60 * 48 else f"{minutes / 1440:.0f} days"

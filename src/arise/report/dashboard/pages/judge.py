@@ -1,4 +1,4 @@
-"""Judge and cost: how many verdicts could be had, why others could not, and what calls came to."""
+"""Judge and cost: how many verdicts are valid, why others are missing, and what calls cost."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,15 @@ from arise.report.dashboard.charts import Figure, Table
 from arise.report.dashboard.charts.bars import stacked_bars
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, GREEN, GREY, RED, SERIES
-from arise.report.dashboard.pages.page import Asked, Fact, Page, amount, percent, rate
+from arise.report.dashboard.pages.page import Asked, Fact, Page, rate
 from arise.report.dashboard.spend import Spending, answer_figures, call_events
-from arise.run.rows import VerdictSums
+from arise.run.numbering import iteration_of
+from arise.run.pool_rows import VerdictSums
+from arise.text.numbers import amount, dollars, percent
 
 
 def build(asked: Asked) -> Page:
-    """The judge of a run."""
+    """Build the page on the judge and its cost."""
     run = asked.run
     sums, config, spending = run.verdict_sums(), run.config(), Spending.of(run)
     events, last = call_events(run.folder)
@@ -33,30 +35,30 @@ def build(asked: Asked) -> Page:
 def _facts(sums: Sequence[VerdictSums], spending: Spending) -> list[Fact]:
     absent, total = sum(v.absent for v in sums), sum(v.asked for v in sums)
     applied = sum(v.evaluations for v in sums)
-    budget = f"of ${spending.cap:.2f}" if spending.cap else "no budget set"
+    budget = f"of {dollars(spending.cap)}" if spending.cap else "no budget set"
     return [
-        Fact(percent(1 - absent / total if total else None, 2), "valid verdicts", f"{amount(absent)} could not be had"),
+        Fact(percent(1 - absent / total if total else None), "valid verdicts", f"{amount(absent)} are missing"),
         Fact(amount(total), "verdicts asked for"),
-        Fact(percent(applied / total if total else None, 0), "applicable"),
-        Fact(f"${spending.usd:.2f}", "spent on calls", budget if spending.calls else "this run makes no paid calls"),
+        Fact(percent(applied / total if total else None), "applicable"),
+        Fact(dollars(spending.usd), "spent on calls", budget if spending.calls else "this run makes no paid calls"),
         Fact(amount(sum(call.calls for call in spending.calls)), "calls"),
     ]
 
 
 def _valid(sums: Sequence[VerdictSums]) -> Figure:
-    rows = [(v.k + 1, rate(v.asked - v.absent, v.asked), v.absent, v.asked) for v in sums]
+    rows = [(v.iteration, rate(v.asked - v.absent, v.asked), v.absent, v.asked) for v in sums]
     line = Line("valid verdicts", BLUE, [(float(number), share) for number, share, *_ in rows])
     return Figure(
         "valid",
-        "Share of verdicts that could be had",
+        "Share of valid verdicts",
         line_chart("share of valid verdicts", [line], percent=True, y_range=(0.0, 1.0), thresholds=[("95 %", 0.95)]),
         Table(("iteration", "valid", "no verdict", "asked for"), rows),
-        "A verdict that could not be had is left out, never counted as a fail.",
+        "A missing verdict is left out, never counted as a fail.",
     )
 
 
 def _kinds(sums: Sequence[VerdictSums]) -> Figure:
-    numbers = [v.k + 1 for v in sums]
+    numbers = [v.iteration for v in sums]
     names = ("pass", "fail", "not applicable", "no verdict")
     values = {name: [float(v[n]) for v in sums] for n, name in enumerate(names, start=1)}
     colours = dict(zip(names, (GREEN, RED, GREY, SERIES[4]), strict=True))
@@ -78,7 +80,7 @@ def _reasons(asked: Asked) -> list[Figure]:
     count_of = {(k, reason): count for k, reason, count in found}
     values = {reason or "no reason": [float(count_of.get((k, reason), 0)) for k in ks] for reason in reasons}
     colours = {name: SERIES[n % len(SERIES)] for n, name in enumerate(values)}
-    numbers = [k + 1 for k in ks]
+    numbers = [iteration_of(k) for k in ks]
     return [
         Figure(
             "reasons",

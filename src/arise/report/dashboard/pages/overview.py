@@ -1,53 +1,120 @@
-"""Overview: is it learning, is it healthy, what got better."""
+"""Overview: held-out before and after, what is still wrong, what got worse, what improved; then the curves."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from arise.evaluation.score import score
-from arise.method.pass_rate import pass_rate
-from arise.report.dashboard.alarms import alarms
-from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts import Figure, Link, OneLine, Table
 from arise.report.dashboard.charts.bars import stacked_bars
+from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, GREEN, ORANGE, OUTCOME, RED
-from arise.report.dashboard.held_out import curve, held_out, summary
-from arise.report.dashboard.pages.page import Asked, Fact, Page, amount, interval, percent
+from arise.report.dashboard.held_out import curve
+from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, share
 from arise.report.dashboard.spend import Spending
-from arise.report.dashboard.windows import Window, counts_by_rubric, pair_windows, summed
-from arise.run.rows import GroupSums, Iteration, PairLife, VerdictCount
-from arise.types import Tally
+from arise.run.facts.score import counts_text, rate_text
+from arise.run.facts.story import Moved, RunFacts, run_facts
+from arise.run.facts.windows import Window, summed
+from arise.run.pool_rows import PairLife
+from arise.run.rows import GroupSums, Iteration
+from arise.text.numbers import amount, counted_rate, difference, percent
 
-MOVERS = 6
-Change = tuple[float | None, float | None]
-Rise = tuple[float, PairLife, Change, Change, Change]
-"""How far a behaviour rose; its pair; from where to where on held-out tasks, in training, and there unguided."""
+WEAKEST, FAILING, IMPROVED = 8, 6, 8
 
 
 def build(asked: Asked) -> Page:
-    """The first page of a run."""
+    """Build the first page of a run."""
     run, size = asked.run, asked.update_every
-    iterations, groups, counts = run.iterations(), run.group_sums(), run.verdict_counts()
-    pairs, committed, config = run.pairs(), run.committed(), run.config()
+    iterations, groups = run.iterations(), run.group_sums()
+    pairs, committed = run.pairs(), run.committed()
     success = summed(((g.k, g.successes, g.rewarded) for g in groups), size, committed)
     rubrics = summed(((v.k, v.passes, v.evaluations) for v in run.verdict_sums()), size, committed)
-    alone = summed(((c.k, c.passes, c.evaluations) for c in counts if not c.shown), size, committed)
-    spending = Spending.of(run)
+    alone = summed(((c.k, c.passes, c.evaluations) for c in run.verdict_counts() if not c.shown), size, committed)
+    found = run_facts(run)
     figures = [
+        *curve(found.held_out),
         _rates(success, rubrics),
         _outcomes(groups),
         _signal(iterations),
-        spending.figure() or _pace(iterations),
+        Spending.of(run).figure() or _pace(iterations),
     ]
-    tried = held_out(run)
-    figures = [*curve(tried), *figures]
-    content = {
-        "alarms": alarms(iterations, groups, counts, size),
-        "movers": _movers(pairs, counts, size, committed, asked),
-        "evaluations": summary(tried),
-        "planned": config.get("train", {}).get("iterations"),
-    }
     facts = _facts(success, rubrics, alone, groups, pairs, iterations)
-    return Page("overview.html", "Overview", "", facts, figures, content)
+    return Page("overview.html", "Overview", "", facts, figures, _story(asked, found))
+
+
+def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
+    """The sections of the page, in the same order as on the terminal."""
+    weak, improved = found.still_wrong, found.improved
+    failing = [(name, OneLine(rate_text(tally))) for name, tally in found.failing_types.items()]
+    return {
+        "headline": _headline(found),
+        "alarms": found.alarms,
+        "still_wrong": _still_wrong(asked, found),
+        "more_wrong": max(0, len(weak) - WEAKEST),
+        "failing": Table(("task type", "pass rate, held out"), failing[:FAILING]),
+        "more_failing": max(0, len(failing) - FAILING),
+        "worse": _moved(asked, found.worse),
+        "improved": _moved(asked, improved[:IMPROVED]),
+        "more_improved": max(0, len(improved) - IMPROVED),
+        "others": [(e.label, rate_text(e.tally)) for e in found.held_out.others],
+        "failed": [(e.label, e.faults) for e in found.held_out.failed],
+    }
+
+
+def _headline(found: RunFacts) -> dict[str, str]:
+    """Held-out before and after as one large number, with the change and its interval below it."""
+    before, now, change = found.held_out.before, found.held_out.now, found.held_out.change
+    if now and change:
+        number = change.from_to
+        detail = f"{change.difference_text}, {change.noise_text}"
+    else:
+        known = now or before
+        number, detail = (percent(known.tally.passes / known.tally.evaluations), "") if known else ("–", "not measured")
+    counts = [f"{e.label} {counts_text(e.tally)}" for e in (before, now) if e]
+    end = f"iteration {now.iteration}" if now and not found.held_out.after else "after training"
+    title = f"Held-out pass rate without skills, before → {end}"
+    return {"title": title, "number": number, "detail": detail, "counts": "; ".join(counts)}
+
+
+def _still_wrong(asked: Asked, found: RunFacts) -> Table:
+    """The weakest behaviours without guidance, with what is under way."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Link(b.rubric.id, asked.links.rubric(b.rubric.id)),
+            b.rubric.criteria_text,
+            OneLine(counted_rate(*b.unguided)),
+            b.source,
+            OneLine(counted_rate(*b.guided)),
+            found.under_way[b.rubric.id],
+        )
+        for b in found.still_wrong[:WEAKEST]
+    ]
+    columns = ("rubric", "behaviour", "unguided", "measured", "with its skill, training", "under way")
+    return Table(columns, rows)
+
+
+def _moved(asked: Asked, moved: Sequence[Moved]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Link(item.rubric, asked.links.rubric(item.rubric)) if item.rubric else "",
+            item.name,
+            OneLine(item.change.from_to),
+            item.change.difference_text,
+            item.change.noise_text,
+            OneLine(f"{item.change.first.evaluations}, {item.change.last.evaluations}"),
+            item.source,
+        )
+        for item in moved
+    ]
+    columns = (
+        "rubric",
+        "behaviour or task type",
+        "unguided",
+        "difference",
+        "is it noise?",
+        "n before, after",
+        "measured",
+    )
+    return Table(columns, rows)
 
 
 def _facts(
@@ -62,9 +129,9 @@ def _facts(
     now = iterations[-1].metrics if iterations else {}
     change = ""
     if len(success) > 1 and success[0].rate is not None and success[-1].rate is not None:
-        change = f"{100 * (success[-1].rate - success[0].rate):+z.1f} points since the first window"
+        change = f"{difference(success[-1].rate - success[0].rate)} points since the first window"
     return [
-        Fact(percent(success[-1].rate if success else None), "tasks passed, last window", change),
+        Fact(percent(success[-1].rate if success else None), "training tasks passed, last window", change),
         Fact(
             percent(rubrics[-1].rate if rubrics else None),
             "rubrics passed, last window",
@@ -72,7 +139,7 @@ def _facts(
         ),
         Fact(str(len(in_pool)), "rubrics in the pool", f"{sum(p.status == 'shown' for p in in_pool)} skills shown"),
         Fact(str(len(pairs) - len(in_pool)), "rubrics mastered and retired", f"of {len(pairs)} ever born"),
-        Fact(percent(now.get("coverage"), 0), "coverage", "of the pool over the tasks"),
+        Fact(percent(now.get("coverage")), "coverage", "of the pool over the tasks"),
         Fact(amount(sum(g.rollouts for g in groups)), "rollouts", f"in {amount(sum(g.groups for g in groups))} groups"),
     ]
 
@@ -86,11 +153,11 @@ def _rates(success: Sequence[Window], rubrics: Sequence[Window]) -> Figure:
         ("iterations", "tasks passed", "attempts", "low 95 %", "high 95 %", "rubrics passed", "verdicts"),
         [
             (
-                f"{s.first + 1}-{s.last + 1}",
-                s.rate,
+                s.span,
+                share(s.rate),
                 s.evaluations,
                 *(interval(s.passes, s.evaluations) or (None, None)),
-                r.rate,
+                share(r.rate),
                 r.evaluations,
             )
             for s, r in zip(success, rubrics, strict=True)
@@ -108,8 +175,8 @@ def _rates(success: Sequence[Window], rubrics: Sequence[Window]) -> Figure:
 
 
 def _with_band(name: str, colour: str, windows: Sequence[Window]) -> Line:
-    band = [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
-    return Line(name, colour, [(w.last + 1.0, w.rate) for w in windows], band)
+    band = [(w.end, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+    return Line(name, colour, [(w.end, w.rate) for w in windows], band)
 
 
 def _outcomes(groups: Sequence[GroupSums]) -> Figure:
@@ -119,7 +186,7 @@ def _outcomes(groups: Sequence[GroupSums]) -> Figure:
         "all-pass": [float(g.all_pass) for g in groups],
         "incomplete": [float(g.incomplete) for g in groups],
     }
-    numbers = [g.k + 1 for g in groups]
+    numbers = [g.iteration for g in groups]
     rows = list(zip(numbers, *values.values(), strict=True))
     return Figure(
         "groups",
@@ -150,7 +217,7 @@ def _signal(iterations: Sequence[Iteration]) -> Figure:
 
 
 def _pace(iterations: Sequence[Iteration]) -> Figure:
-    """Seconds from commit to commit: what a run without priced calls spends."""
+    """Seconds from commit to commit, shown for a run without priced calls."""
     seconds = [(b.number, b.at - a.at) for a, b in pairwise(iterations)]
     line = Line("seconds", BLUE, [(number, max(0.0, spent)) for number, spent in seconds])
     return Figure(
@@ -160,46 +227,3 @@ def _pace(iterations: Sequence[Iteration]) -> Figure:
         Table(("iteration", "seconds"), seconds),
         "This run makes no priced calls.",
     )
-
-
-def _movers(
-    pairs: Sequence[PairLife], counts: Sequence[VerdictCount], size: int, committed: int, asked: Asked
-) -> Table:
-    """Behaviours by how far they rose: on held-out tasks, where no skill helps, or in training where none was held.
-
-    A behaviour that was born again has one row.
-    """
-    by_rubric = counts_by_rubric(counts)
-    found: list[Rise] = []
-    before, after = (score(label, asked.run.query).behaviours for label in ("before", "after"))
-    for pair in pairs:
-        name = pair.rubric.id
-        windows = [w for w in pair_windows(pair, by_rubric[name], size, committed) if w.evaluations]
-        trained = (windows[0].rate, windows[-1].rate) if len(windows) > 1 else (None, None)
-        alone = pass_rate(before.get(name, Tally())), pass_rate(after.get(name, Tally()))
-        rises = [last - first for first, last in (alone, trained) if first is not None and last is not None]
-        if rises:
-            unguided = [w.unguided_rate for w in windows if w.unguided.evaluations] or [None]
-            found.append((rises[0], pair, alone, trained, (unguided[0], unguided[-1])))
-    found.sort(key=lambda item: -item[0])
-    farthest: dict[str, Rise] = {}
-    for rise in found:
-        farthest.setdefault(rise[1].rubric.criteria_text, rise)
-    rows = [
-        (
-            Link(pair.rubric.id, asked.links.rubric(pair.rubric.id)),
-            pair.rubric.criteria_text,
-            _from_to(*alone),
-            _from_to(*trained),
-            _from_to(*unguided),
-            pair.rubric.capability.value,
-            str(pair.standing),
-        )
-        for _, pair, alone, trained, unguided in list(farthest.values())[:MOVERS]
-    ]
-    columns = ("rubric", "behaviour", "held out, no skill", "in training", "there unguided", "capability", "skill now")
-    return Table(columns, rows)
-
-
-def _from_to(first: float | None, last: float | None) -> str:
-    return "–" if first is None or last is None else f"{100 * first:.0f} % → {100 * last:.0f} %"

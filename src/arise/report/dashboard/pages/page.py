@@ -1,11 +1,11 @@
-"""What a page is made of, and the small words pages share."""
+"""What a page is made of, and rates and intervals as table cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from arise.evaluation.metrics import wilson_interval
-from arise.report.dashboard.charts import Figure
+from arise.method.intervals import wilson_interval
+from arise.report.dashboard.charts import Figure, Share
 from arise.report.dashboard.links import Links
 from arise.run.reader import RunReader
 
@@ -46,29 +46,27 @@ class Asked:
 
     @property
     def update_every(self) -> int:
-        """Iterations in a window: the pool changes at its end."""
+        """Iterations per window; the pool is updated at the end of each window."""
         return self.run.update_every
 
 
 class NotFound(LookupError):  # noqa: N818 - it is an answer
-    """Nothing of this name in the run; the message says what was looked for."""
+    """The run holds nothing of this name; the message says what was asked for."""
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share as people read it; a dash where there is none."""
-    return "–" if share is None else f"{100 * share:.{digits}f} %"
+def rate(passes: float, evaluations: float) -> Share | None:
+    """Return a pass rate, None without evaluations."""
+    return Share(passes / evaluations) if evaluations else None
 
 
-def rate(passes: float, evaluations: float) -> float | None:
-    """A pass rate, None without evaluations."""
-    return passes / evaluations if evaluations else None
+def share(value: float | None) -> Share | None:
+    """Mark a number as a share, which a table writes in percent."""
+    return None if value is None else Share(value)
 
 
-def interval(passes: int, evaluations: int) -> tuple[float, float] | None:
-    """95 % Wilson interval, None without evaluations."""
-    return wilson_interval(passes, evaluations) if evaluations else None
-
-
-def amount(value: float) -> str:
-    """A count as people read it."""
-    return f"{value:,.0f}".replace(",", " ")
+def interval(passes: int, evaluations: int) -> tuple[Share, Share] | None:
+    """Return the 95 % Wilson interval, None without evaluations."""
+    if not evaluations:
+        return None
+    low, high = wilson_interval(passes, evaluations)
+    return Share(low), Share(high)

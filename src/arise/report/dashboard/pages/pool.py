@@ -1,16 +1,19 @@
-"""Pool: how many rubrics come and go, and the life of each on one clock."""
+"""Pool: rubrics added and retired, and the life of each on one time axis."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.axes import Axes
-from arise.report.dashboard.charts.lanes import BIRTHS, Lane, legend_sign, scale_bar, swimlanes
+from arise.report.dashboard.charts.lanes import BIRTHS, Lane, Stretch, legend_sign, scale_bar, swimlanes
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.report.dashboard.charts.svg import drawing, element, polyline
-from arise.report.dashboard.pages.page import Asked, Fact, Page, percent
-from arise.report.dashboard.windows import Window, counts_by_rubric, pair_windows
-from arise.run.rows import EVENTS, Event, PairLife, ProposalRow
+from arise.report.dashboard.pages.page import Asked, Fact, Page, share
+from arise.run.facts.verdicts import counts_by_rubric
+from arise.run.facts.windows import Window, pair_windows
+from arise.run.numbering import iteration_of
+from arise.run.pool_rows import EVENTS, Event, PairLife, ProposalRow
+from arise.text.numbers import percent
 from arise.types import Capability, Status
 
 LANES_ON_PAGE = 80
@@ -35,7 +38,7 @@ STATUSES = ("", *(status.value for status in Status), STUCK)
 
 
 def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -> Page:
-    """The pool so far, perhaps only one capability or one status of it."""
+    """Build the page, optionally for one capability or one status."""
     run = asked.run
     committed, pairs, events = run.committed(), run.pairs(), run.events()
     counts = counts_by_rubric(run.verdict_counts())
@@ -62,12 +65,12 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
 
 
 def _has(pair: PairLife, status: str) -> bool:
-    """Whether a pair stands where the filter asks; without a filter it does."""
+    """Whether a pair passes the status filter."""
     return status in ("", pair.status) or (status == STUCK and pair.standing.stuck)
 
 
 def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
-    """Each behaviour once an update, and none that was taken in another round of it."""
+    """Rejected proposals, each once per update, without those accepted in another round of it."""
     known = {(proposal.k, proposal.text) for proposal in proposals if proposal.accepted}
     found = {(p.k, p.text): p for p in proposals if (p.k, p.text) not in known}
     return list(found.values())
@@ -85,12 +88,12 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
         Fact(str(status[Status.RETIRED]), "retired", returned),
         Fact(str(status[Status.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
         Fact(str(kinds["refine"]), "skills rewritten"),
-        Fact(percent(coverage, 0), "coverage C"),
+        Fact(percent(coverage), "coverage C"),
     ]
 
 
 def _timeline(events: Sequence[Event], committed: int) -> Figure:
-    born, retired = (Counter(e.k + 1 for e in events if e.kind in kinds) for kinds in (JOINS, ("retire",)))
+    born, retired = (Counter(e.iteration for e in events if e.kind in kinds) for kinds in (JOINS, ("retire",)))
     rows, size = [], 0
     for number in sorted(born.keys() | retired.keys()):
         size += born[number] - retired[number]
@@ -132,8 +135,8 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
                 label(rubric.criteria_text),
                 href,
                 CAPABILITY[rubric.capability],
-                tuple(window.stretch() for window in windows[rubric.id]),
-                tuple((event.k + 1, event.kind) for event in pair.events),
+                tuple(_stretch(window) for window in windows[rubric.id]),
+                tuple((event.iteration, event.kind) for event in pair.events),
             )
         )
         judged = [window for window in windows[rubric.id] if window.evaluations]
@@ -143,11 +146,11 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
                 rubric.criteria_text,
                 rubric.capability.value,
                 str(pair.standing),
-                pair.born_at + 1,
-                None if pair.retired_at is None else pair.retired_at + 1,
-                judged[0].rate if judged else None,
-                judged[-1].rate if judged else None,
-                judged[-1].unguided_rate if judged else None,
+                pair.born,
+                pair.retired,
+                share(judged[0].rate) if judged else None,
+                share(judged[-1].rate) if judged else None,
+                share(judged[-1].unguided_rate) if judged else None,
                 sum(window.evaluations for window in judged),
                 pair.skills[-1].revision if pair.skills else 0,
             )
@@ -162,7 +165,12 @@ def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committe
     )
 
 
+def _stretch(window: Window) -> Stretch:
+    first = iteration_of(window.first)
+    return Stretch(first, window.end, window.passes, window.evaluations, window.shown)
+
+
 def label(criteria_text: str) -> str:
-    """A criterion short enough for a lane: without the words that all of them begin with."""
+    """Shorten a criterion for a lane: drop the words that all criteria begin with."""
     text = criteria_text.removeprefix("The agent ").rstrip(".")
     return text[:1].lower() + text[1:]

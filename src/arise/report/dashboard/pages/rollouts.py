@@ -5,8 +5,10 @@ from arise.report.dashboard.charts.bars import share_rows
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.palette import GREY
 from arise.report.dashboard.links import Links
-from arise.report.dashboard.pages.page import Asked, Fact, Page, amount
+from arise.report.dashboard.pages.page import Asked, Fact, Page
+from arise.run.numbering import k_of, rollout_name
 from arise.run.rows import RolloutRow
+from arise.text.numbers import amount
 
 ROLLOUTS_ON_PAGE = 60
 COLUMNS = (
@@ -27,18 +29,18 @@ OUTCOMES = ("", "pass", "fail", "fault")
 
 
 def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: str = "", page: int = 1) -> Page:
-    """A page of rollouts, newest first."""
+    """Build one page of rollouts, newest first."""
     run = asked.run
     found = run.rollouts(
         outcome=outcome,
-        k=None if iteration is None else iteration - 1,
+        k=None if iteration is None else k_of(iteration),
         task_id=task,
         limit=ROLLOUTS_ON_PAGE + 1,
         offset=(page - 1) * ROLLOUTS_ON_PAGE,
     )
     more, found = len(found) > ROLLOUTS_ON_PAGE, found[:ROLLOUTS_ON_PAGE]
     links = asked.links
-    stops = run.query("SELECT stop, COUNT(*) FROM rollouts GROUP BY stop ORDER BY 2 DESC")
+    stops = run.stops()
     total = sum(count for _, count in stops)
     figure = Figure(
         "stops",
@@ -64,8 +66,8 @@ def build(asked: Asked, outcome: str = "", iteration: int | None = None, task: s
 
 def _row(links: Links, row: RolloutRow) -> tuple[Cell, ...]:
     return (
-        Link(row.id, links.trajectory(row.id)),
-        row.k + 1,
+        Link(rollout_name(row.id), links.trajectory(row.id)),
+        row.iteration,
         Link(row.task_id, links.task(row.task_id)),
         {None: "no reward", 0: "fail", 1: "pass"}[row.success],
         row.reward,

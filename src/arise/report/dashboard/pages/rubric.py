@@ -1,4 +1,4 @@
-"""Rubric: what it asks, where it comes from, how it went, what its skill said, and whether it stayed."""
+"""Rubric: its rule, its evidence, its pass rates, its skill's revisions, and its retention."""
 
 import difflib
 import re
@@ -6,15 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arise.report.dashboard.charts import Figure, Link, Table
+from arise.method.pass_rate import pass_rate
+from arise.report.dashboard.charts import Figure, Table
+from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
-from arise.report.dashboard.held_out import held_out
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, percent
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, rate, share
 from arise.report.dashboard.pages.pool import label
-from arise.report.dashboard.windows import Window, pair_windows
-from arise.run.rows import PairLife, VerdictCount
-from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Verdict
+from arise.run.facts.held_out import held_out
+from arise.run.facts.score import share_interval
+from arise.run.facts.windows import Window, pair_windows
+from arise.run.pool_rows import PairLife, VerdictCount
+from arise.text import numbers
+from arise.text.numbers import counted_rate, percent
+from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Tally
 
 VERDICTS_ON_PAGE, SOURCES = 40, 6
 STUCK = "three refinements in a row did not raise the rate of the rollouts that saw it"
@@ -36,7 +41,7 @@ VERDICT_KINDS = ("", "pass", "fail", "not_applicable", "absent")
 
 @dataclass(frozen=True)
 class Revision:
-    """A skill's text with what changed from the one before, and the pass rates around its coming."""
+    """A skill's text with its changes, and the pass rates before and after the revision."""
 
     revision: int
     number: int
@@ -47,7 +52,7 @@ class Revision:
 
 
 def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
-    """One pair's whole story."""
+    """Build the page of one pair."""
     run = asked.run
     pair = run.pair(rubric_id)
     if pair is None:
@@ -79,41 +84,40 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
 
 def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
     judged = [window for window in windows if window.evaluations]
-    gone = pair.retired_at
-    when = "" if gone is None else f"after iteration {gone + 1}"
+    when = "" if pair.retired is None else f"after iteration {pair.retired}"
     return [
         Fact(str(pair.standing), "now", STUCK if pair.standing.stuck else when),
-        _passed(judged[:1], "passed, first window"),
-        _passed(judged[-1:], "passed, last window"),
+        _passed(judged[:1], "passed unguided, first window"),
+        _passed(judged[-1:], "passed unguided, last window"),
         Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
         Fact(str(len(pair.skills)), "skill revisions"),
     ]
 
 
 def _passed(windows: Sequence[Window], name: str) -> Fact:
-    """The pass rate of one window, with that of its unguided rollouts."""
-    every, alone = (windows[0].rate, windows[0].unguided_rate) if windows else (None, None)
-    return Fact(percent(every, 0), name, f"unguided {percent(alone, 0)}")
+    """The unguided pass rate of one window, with that of all its rollouts."""
+    alone, every = (windows[0].unguided, windows[0].tally) if windows else (Tally(), Tally())
+    return Fact(percent(pass_rate(alone)), name, f"n = {alone.evaluations}; all rollouts {counted_rate(*every)}")
 
 
 def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
-    points = [(w.last + 1.0, w.rate) for w in windows]
-    alone = [(w.last + 1.0, w.unguided_rate) for w in windows]
+    points = [(w.end, w.rate) for w in windows]
+    alone = [(w.end, w.unguided_rate) for w in windows]
     lines = [Line("all rollouts", BLUE, points, _band(windows)), Line("unguided rollouts", GREEN, alone)]
     decides = "all its rollouts" if limits.get("rate", "all") == "all" else "its rollouts without the skill"
     thresholds = [
-        (f"retires at {percent(limits.get('retire_at', 0.9), 0)}", limits.get("retire_at", 0.9)),
-        (f"skill shown at {percent(limits.get('activate_at', 0.3), 0)}", limits.get("activate_at", 0.3)),
+        (f"retires at {percent(limits.get('retire_at', 0.9))}", limits.get("retire_at", 0.9)),
+        (f"skill shown at {percent(limits.get('activate_at', 0.3))}", limits.get("activate_at", 0.3)),
     ]
     rows = [
         (
-            f"{w.first + 1}-{w.last + 1}",
+            w.span,
             w.passes,
             w.evaluations,
-            w.rate,
+            share(w.rate),
             *(interval(w.passes, w.evaluations) or (None, None)),
             *w.unguided,
-            w.unguided_rate,
+            share(w.unguided_rate),
             "shown" if w.shown else "hidden",
             w.absent,
         )
@@ -136,15 +140,17 @@ def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
 
 
 def _band(windows: Sequence[Window]) -> list[tuple[float, float, float]]:
-    return [(w.last + 1.0, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+    return [(w.end, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
 
 
 def _shown(counts: Sequence[VerdictCount]) -> Figure:
     lines = []
     for shown, name, colour in ((False, "skill hidden", BLUE), (True, "skill shown", RED)):
         chosen = [c for c in counts if bool(c.shown) == shown and c.evaluations]
-        lines.append(Line(name, colour, [(c.k + 1.0, c.passes / c.evaluations) for c in chosen]))
-    rows = [(c.k + 1, "shown" if c.shown else "hidden", c.passes, c.fails, c.not_applicable, c.absent) for c in counts]
+        lines.append(Line(name, colour, [(c.iteration, c.passes / c.evaluations) for c in chosen]))
+    rows = [
+        (c.iteration, "shown" if c.shown else "hidden", c.passes, c.fails, c.not_applicable, c.absent) for c in counts
+    ]
     return Figure(
         "skill-shown",
         "With and without its skill",
@@ -161,13 +167,13 @@ def _revisions(pair: PairLife, windows: Sequence[Window]) -> list[Revision]:
         before = next((w for w in reversed(windows) if w.last <= skill.k and w.evaluations), None)
         after = next((w for w in windows if w.first > skill.k and w.evaluations), None)
         words = tuple(_changes(old, skill.text)) if skill.revision else (("same", skill.text),)
-        found.append(Revision(skill.revision, skill.k + 1, words, before, after))
+        found.append(Revision(skill.revision, skill.iteration, words, before, after))
         old = skill.text
     return found
 
 
 def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Word by word what stayed, went and came."""
+    """Yield the word-level differences of two texts."""
     a, b = (re.findall(r"\s+|\S+", text) for text in (old, new))
     for kind, a1, a2, b1, b2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -180,7 +186,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _about(rubric: Rubric, items: Sequence[DiagnosticItem]) -> Sequence[DiagnosticItem]:
-    """What a record says of this behaviour: a rollout shows several, and a rubric comes from one."""
+    """The items of a record that concern this behaviour."""
     return [item for item in items if item.issue_tag == rubric.issue_tag] or items
 
 
@@ -195,13 +201,11 @@ def _source(asked: Asked, record: EvidenceRecord, items: Sequence[DiagnosticItem
 
 
 def _retention(asked: Asked, rubric_id: str) -> Table:
-    """Held-out attempts judged by this rubric: no skill is ever shown there."""
-    rows: list[tuple[str | Link | int | float | None, ...]] = []
-    for name, attempts in held_out(asked.run).items():
-        given = [a.verdicts[rubric_id] for a in attempts if rubric_id in a.verdicts]
-        judged = [v for v in given if v != Verdict.NOT_APPLICABLE]
-        passes = sum(v == Verdict.PASS for v in judged)
-        if judged:
-            low, high = interval(passes, len(judged)) or (0.0, 0.0)
-            rows.append((name, percent(passes / len(judged)), f"{percent(low)} – {percent(high)}", passes, len(judged)))
-    return Table(("evaluation", "pass rate", "95 % interval", "passes", "verdicts where it applied"), rows)
+    """Held-out attempts judged by this rubric; these never see a skill."""
+    rows: list[tuple[Cell, ...]] = []
+    found = held_out(asked.run)
+    for evaluation in (*found.own, *found.others):
+        tally = evaluation.behaviours.get(rubric_id, Tally())
+        if tally.evaluations:
+            rows.append((evaluation.label, rate(*tally), numbers.interval(*share_interval(tally)), *tally))
+    return Table(("evaluation", "pass rate", "interval", "passes", "verdicts where it applied"), rows)

@@ -1,4 +1,4 @@
-"""Sampler: where tasks are drawn, what the ledger believes, and why each slot holds its task."""
+"""Sampler: draws by cell, the ledger's estimates, and why each slot holds its task."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,11 @@ from arise.report.dashboard.charts.bars import Dot, dot_chart, stacked_bars
 from arise.report.dashboard.charts.heatmap import heatmaps
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREY, ORANGE, PATH
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, percent
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page
+from arise.run.numbering import iteration_of, k_of
 from arise.run.rows import CellRow, Iteration
 from arise.run.why import why
+from arise.text.numbers import decimal, interval, percent
 from arise.types import Capability
 
 COLUMNS = tuple(capability.value for capability in Capability)
@@ -19,32 +21,32 @@ WEAKEST = 20
 
 
 def build(asked: Asked, iteration: int | None = None) -> Page:
-    """The sampler as it stands, and the batch of one iteration."""
+    """Build the page of the sampler and the batch of one iteration."""
     run = asked.run
     committed = run.committed()
     if iteration is not None and not 1 <= iteration <= committed:
         raise NotFound(f"iteration {iteration} is not committed: this run has 1 to {committed}")
     number = iteration or committed
     iterations = run.iterations()
-    cells = run.cells(number - 1) if committed else []
+    cells = run.cells(k_of(number)) if committed else []
     figures = [*_stages(asked, committed), *_live(cells, number), *_curves(asked, iterations)]
-    slots = [(slot, asked.links.task(slot.draw.task_id), why(slot.draw, slot.mass)) for slot in run.slots(number - 1)]
-    outcomes = {group.slot: group for group in run.groups(k=number - 1)}
+    slots = [(slot, asked.links.task(slot.draw.task_id), why(slot.draw, slot.mass)) for slot in run.slots(k_of(number))]
+    outcomes = {group.slot: group for group in run.groups(k=k_of(number))}
     content = {"number": number, "committed": committed, "slots": slots, "outcomes": outcomes, "colours": PATH}
     return Page("sampler.html", "Sampler", "sampler", _facts(asked, number, iterations, cells), figures, content)
 
 
 def _facts(asked: Asked, number: int, iterations: Sequence[Iteration], cells: Sequence[CellRow]) -> list[Fact]:
-    rho = dict(asked.run.discovery()).get(number - 1)
+    rho = dict(asked.run.discovery()).get(k_of(number))
     coverage = iterations[number - 1].metrics.get("coverage") if number else None
     facts = [
-        Fact(percent(rho, 0), "chance of discovery ρ", f"iteration {number}"),
-        Fact(percent(coverage, 0), "coverage C", "rubrics already judged on tasks"),
+        Fact(percent(rho), "chance of discovery ρ", f"iteration {number}"),
+        Fact(percent(coverage), "coverage C", "rubrics already judged on tasks"),
         Fact(str(len(cells)), "cells with evidence", "task type × capability"),
     ]
     if cells:
         weakest = min(cells, key=_mean)
-        facts.append(Fact(percent(_mean(weakest), 0), "weakest cell", f"{weakest.capability}, {weakest.task_type}"))
+        facts.append(Fact(percent(_mean(weakest)), "weakest cell", f"{weakest.capability}, {weakest.task_type}"))
     return facts
 
 
@@ -78,8 +80,8 @@ def _stages(asked: Asked, committed: int) -> list[Figure]:
             total = sum(draw.draws for draw in draws) or 1
             shares = dict.fromkeys(known, 0.0)
             shares |= {(draw.task_type, draw.capability): draw.draws / total for draw in draws}
-            panels.append((f"{name}, iterations {first + 1}–{end}", shares))
-            table += [(name, first + 1, end, *draw, draw.draws / total) for draw in draws]
+            panels.append((f"{name}, iterations {iteration_of(first)}–{end}", shares))
+            table += [(name, iteration_of(first), end, *draw, draw.draws / total) for draw in draws]
     rows = sorted({task_type for _, shares in panels for task_type, _ in shares})
     if not rows:
         return []
@@ -130,8 +132,8 @@ def _weakest(cells: Sequence[CellRow], table: Table) -> Figure:
     weakest, lines = sorted(cells, key=_mean)[:WEAKEST], []
     for cell in weakest:
         low, high = beta_interval(cell.passes, cell.fails)
-        mean, mass = _mean(cell), f"S {cell.passes:.1f}, F {cell.fails:.1f}"
-        said = f"{100 * mean:.0f} %, 95 % {100 * low:.0f}-{100 * high:.0f}, {mass}"
+        mean, mass = _mean(cell), f"S {decimal(cell.passes, 1)}, F {decimal(cell.fails, 1)}"
+        said = f"{percent(mean)}, {interval(low, high)}, {mass}"
         name = f"{cell.task_type.replace('-', ' ')}, {cell.capability}"
         lines.append((name, [Dot(cell.capability, mean, low, high, said)]))
     colours = {capability.value: colour for capability, colour in CAPABILITY.items()}
@@ -151,7 +153,7 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
     coverage = [(float(i.number), i.metrics.get("coverage")) for i in iterations]
     lines = [
         Line("coverage C", BLUE, coverage),
-        Line("discovery ρ", ORANGE, [(float(n), rho.get(n - 1)) for n in numbers]),
+        Line("discovery ρ", ORANGE, [(float(n), rho.get(k_of(n))) for n in numbers]),
     ]
     counts: dict[str, list[float]] = {}
     for k, path, slots in asked.run.paths():
@@ -164,7 +166,7 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
             line_chart("coverage and discovery probability", lines, percent=True, y_range=(0.0, 1.0)),
             Table(
                 ("iteration", "coverage", "rho"),
-                [(n, c, rho.get(n - 1)) for n, (_, c) in zip(numbers, coverage, strict=True)],
+                [(n, c, rho.get(k_of(n))) for n, (_, c) in zip(numbers, coverage, strict=True)],
             ),
             "ρ = 1 − C, at least its floor: new rubrics push coverage down and discovery up.",
             tuple((line.name, line.colour) for line in lines),
@@ -181,5 +183,6 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
 
 
 def slot_link(asked: Asked, k: int, slot: int) -> Link:
-    """A slot's place on this page."""
-    return Link(f"{k + 1}:{slot + 1}", asked.links.sampler(k + 1, slot))
+    """Link to a slot on this page."""
+    iteration = iteration_of(k)
+    return Link(f"{iteration}:{slot + 1}", asked.links.sampler(iteration, slot))

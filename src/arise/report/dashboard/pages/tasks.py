@@ -1,4 +1,4 @@
-"""Tasks: what was drawn how often, and whether it is being solved."""
+"""Tasks: how often each was drawn and solved."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,17 +7,18 @@ from arise.report.dashboard.charts import Figure, Table
 from arise.report.dashboard.charts.bars import share_rows
 from arise.report.dashboard.charts.lines import Line, line_chart, sparkline
 from arise.report.dashboard.charts.palette import BLUE, OUTCOME
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, amount, percent, rate
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, rate
 from arise.report.dashboard.pages.sampler import slot_link
 from arise.run.rows import TaskRow
 from arise.run.why import why
+from arise.text.numbers import amount, percent
 
 TASKS_ON_PAGE = 60
 ORDERS = ("name", "groups", "rate")
 
 
 def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1) -> Page:
-    """Every task that was drawn."""
+    """Build the list of tasks."""
     found = asked.run.tasks()
     types = sorted({kind for task in found for kind in task.task_types})
     chosen = [task for task in found if not task_type or task_type in task.task_types]
@@ -76,7 +77,7 @@ def _by_type(tasks: Sequence[TaskRow]) -> Figure:
 
 
 def build_one(asked: Asked, task_id: str) -> Page:
-    """One task: its text, its groups, and why each was drawn."""
+    """Build the page of one task: its text, its groups, and why each was drawn."""
     task = asked.run.task(task_id)
     if task is None:
         raise NotFound(f"no task {task_id!r} was drawn in this run")
@@ -87,7 +88,7 @@ def build_one(asked: Asked, task_id: str) -> Page:
         (slot_link(asked, g.k, g.slot), g.outcome, g.successes, g.rewarded, g.size, g.reward, reasons.get(g.k))
         for g in groups
     ]
-    points = [(g.k + 1.0, rate(g.successes, g.rewarded)) for g in groups]
+    points = [(g.iteration, rate(g.successes, g.rewarded)) for g in groups]
     figures = [
         Figure(
             "history",

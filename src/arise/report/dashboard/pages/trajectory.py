@@ -1,4 +1,4 @@
-"""Trajectory: one attempt turn by turn, a page at a time however long it is, with all that was said about it."""
+"""Trajectory: one rollout turn by turn, in pages, with its verdicts and diagnostics."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,12 @@ from typing import Any
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, amount
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page
 from arise.run.chunks import StoredRollout
-from arise.run.rows import RolloutRow, VerdictRow
+from arise.run.numbering import rollout_name
+from arise.run.pool_rows import VerdictRow
+from arise.run.rows import RolloutRow
+from arise.text.numbers import amount, signed
 from arise.types import Judgment, Turn
 
 TURNS_ON_PAGE = 40
@@ -20,7 +23,7 @@ _NAMED_TURN = re.compile(r"\bturns? (\d+)")
 
 @dataclass(frozen=True)
 class Text:
-    """A text as far as a page shows it."""
+    """The part of a text that a page shows."""
 
     kind: str
     text: str
@@ -34,7 +37,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Shown:
-    """A turn as a page shows it: its texts, the tokens that train, and what was pinned to it."""
+    """A turn on the page: its texts, its trained tokens, and the notes attached to it."""
 
     number: int
     texts: list[Text]
@@ -43,7 +46,7 @@ class Shown:
 
 
 def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None) -> Page:
-    """Turns from `turn` on; `part` shows one long turn alone, that many pieces into its texts."""
+    """Build the page from `turn` on; `part` selects a piece of one long turn."""
     row, stored = asked.run.rollout(rollout_id), asked.run.trajectory(rollout_id)
     if row is None or stored is None:
         raise NotFound(f"no rollout {rollout_id!r} in this run")
@@ -75,7 +78,9 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
         "slot": _slot(asked, row),
     }
     figures = [_advantages(asked, row, siblings)]
-    return Page("trajectory.html", f"Rollout {rollout_id}", "rollouts", _facts(row, stored), figures, content)
+    return Page(
+        "trajectory.html", f"Rollout {rollout_name(rollout_id)}", "rollouts", _facts(row, stored), figures, content
+    )
 
 
 def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
@@ -87,12 +92,12 @@ def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
         Fact(row.stop.replace("_", " "), "ended by"),
         Fact(amount(stored.turn_count), "turns"),
         Fact(amount(row.generated_tokens), "tokens trained on", f"of {amount(tokens)}; the rest is masked"),
-        Fact("–" if row.advantage is None else f"{row.advantage:+.2f}", "advantage"),
+        Fact(signed(row.advantage), "advantage"),
     ]
 
 
 def _page(stored: StoredRollout, first: int, judgment: Judgment | None) -> list[Shown]:
-    """As many turns as fit a page; a long text is cut, with a way to the rest of it."""
+    """Return as many turns as fit on a page; a long text is cut and links to the rest."""
     spans = [length for mask in stored.masks for _, length in mask.spans]
     trained = spans if len(spans) == stored.turn_count else []
     found: list[Shown] = []
@@ -130,7 +135,7 @@ def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
 
 
 def _pins(number: int, turn: Turn, judgment: Judgment | None) -> list[str]:
-    """What the judge said that names this turn, or whose signal stands in it word for word."""
+    """The judge's remarks that name this turn or quote it."""
     if judgment is None:
         return []
     pins = [note for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
@@ -171,7 +176,9 @@ def _skills(asked: Asked, stored: StoredRollout) -> list[dict[str, Any]]:
 
 def _slot(asked: Asked, row: RolloutRow) -> Link | None:
     for group in asked.run.groups(k=row.k, task_id=row.task_id):
-        return Link(f"slot {group.slot + 1} of iteration {row.k + 1}", asked.links.sampler(row.k + 1, group.slot))
+        return Link(
+            f"slot {group.slot + 1} of iteration {row.iteration}", asked.links.sampler(row.iteration, group.slot)
+        )
     return None
 
 
@@ -185,7 +192,7 @@ def _advantages(asked: Asked, row: RolloutRow, siblings: Sequence[RolloutRow]) -
         parts.append(Part(name, href, sibling.id == row.id, task, rubric))
     rows = [
         (
-            Link(s.id, asked.links.trajectory(s.id)),
+            Link(rollout_name(s.id), asked.links.trajectory(s.id)),
             s.success,
             s.reward,
             s.advantage,

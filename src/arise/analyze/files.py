@@ -1,0 +1,136 @@
+"""Reading files that nobody prepared: JSON, JSON Lines and text, with Git LFS pointers and cut-off lines told apart."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+HEAD = 65_536
+"""Bytes of a file that detection looks at."""
+LONGEST_LINE = 512 * 1024 * 1024
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+class Unreadable(ValueError):  # noqa: N818 - data in place of a value, too
+    """A file or line that cannot be used; the message is the reason that the coverage line counts."""
+
+
+@lru_cache(maxsize=64)
+def head(path: Path) -> bytes:
+    """The beginning of a file, empty where it cannot be read; decompressed for `.zst`."""
+    try:
+        if path.suffix == ".zst":
+            import zstandard
+
+            with path.open("rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
+                return bytes(stream.read(HEAD))
+        with path.open("rb") as stream:
+            return stream.read(HEAD)
+    except (OSError, ValueError, ImportError):
+        return b""
+
+
+def is_pointer(path: Path) -> bool:
+    """Whether a file is a Git LFS pointer instead of its content."""
+    return head(path).startswith(_POINTER)
+
+
+def load(path: Path) -> Any:
+    """The JSON document of a file."""
+    if is_pointer(path):
+        raise Unreadable("Git LFS pointer: the content was not downloaded (git lfs pull)")
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig", "replace"))
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise Unreadable("invalid JSON") from None
+
+
+def load_optional(path: Path) -> Any:
+    """The JSON document of a side file; None where it is absent or unusable."""
+    try:
+        return load(path) if path.is_file() else None
+    except Unreadable:
+        return None
+
+
+def text_of(path: Path, longest: int = 200_000) -> str | None:
+    """The text of a side file, its beginning and end where it is long; None where it is absent or a pointer."""
+    try:
+        if not path.is_file() or is_pointer(path):
+            return None
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            if size <= longest:
+                return stream.read().decode("utf-8", "replace")
+            first = stream.read(longest // 2)
+            stream.seek(size - longest // 2)
+            return (first + b"\n" + stream.read()).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Number and value of every line of a JSON Lines file; an `Unreadable` in place of a value that cannot be read."""
+    if is_pointer(path):
+        yield 0, Unreadable("Git LFS pointer: the content was not downloaded (git lfs pull)")
+        return
+    try:
+        with _stream(path) as stream:
+            for number, raw in enumerate(stream, start=1):
+                if raw.strip():
+                    yield number, _value(raw)
+    except (OSError, ValueError, EOFError) as error:
+        yield 0, Unreadable(f"cannot be read: {error}")
+
+
+def _stream(path: Path) -> Any:
+    if path.suffix == ".zst":
+        import io
+
+        import zstandard
+
+        return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(path.open("rb"), closefd=True))
+    return path.open("rb")
+
+
+def _value(raw: bytes) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return Unreadable("invalid JSON" if raw.endswith(b"\n") else "truncated line")
+
+
+@lru_cache(maxsize=64)
+def first_value(path: Path) -> Any:
+    """The first JSON line of a file, or None; enough to tell JSON Lines formats apart."""
+    for raw in head(path).splitlines()[:1]:
+        try:
+            return json.loads(raw.decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            return None
+    return None
+
+
+def opening_values(path: Path, count: int = 8) -> list[Any]:
+    """The JSON values of the first lines that lie whole within the head of a file."""
+    found = []
+    for raw in head(path).splitlines()[:count]:
+        try:
+            found.append(json.loads(raw.decode("utf-8-sig", "replace")))
+        except (ValueError, RecursionError):
+            continue
+    return found
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """The value if it is an object of JSON, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mentions(path: Path, *words: str) -> bool:
+    """Whether the head of a file holds all these words: a cheap test before anything is parsed."""
+    start = head(path)
+    return all(word.encode() in start for word in words)

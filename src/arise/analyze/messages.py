@@ -1,0 +1,164 @@
+"""Chat messages of OpenAI's shape, and the many shapes near it, into a conversation."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from arise.analyze.conversation import Conversation
+
+SYSTEM, PERSON = {"system", "developer"}, {"user", "human"}
+TOOL = {"tool", "function", "ipython", "tool_result", "tool-response", "tool_response"}
+ECHO = {"tool-call", "tool_call"}
+"""Messages that repeat the call of the message before."""
+AGENT = {"assistant", "ai", "agent", "model", "gpt", "bot"}
+_FENCE = re.compile(r"```(?:mswea_bash_command|bash|sh|shell)\s*\n(.*?)\n?```", re.DOTALL)
+_CODE = re.compile(r"\bCode:\s*\n```(?:py|python)\s*\n(.*?)\n?```", re.DOTALL)
+"""How a code agent writes its action: `Code:` and a block of Python."""
+_OBSERVED = re.compile(r"\s*(?:Call id: \S+\s*)?(?:Observation:|\[OUTPUT OF STEP|Error:|Error in code parsing)")
+_EXECUTOR = re.compile(r"terminal|executor|interpreter|tool", re.IGNORECASE)
+_RETURNED = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
+
+
+def role_of(message: Mapping[str, Any]) -> str:
+    """The role of a message under any of its usual names, in lower case."""
+    return str(message.get("role") or message.get("from") or message.get("type") or "").lower()
+
+
+def content_of(message: Mapping[str, Any]) -> object:
+    """The content of a message under any of its usual names."""
+    for key in ("content", "value", "text", "parts"):
+        if message.get(key) is not None:
+            return message[key]
+    return ""
+
+
+def is_conversation(value: object) -> bool:
+    """Whether a value is a list of messages with roles."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) for item in value[:20])
+        and all(role_of(item) and ("content" in item or "value" in item or "tool_calls" in item) for item in value[:20])
+    )
+
+
+def add_messages(into: Conversation, messages: Iterable[object]) -> None:
+    """Add messages in order; commands in fenced text count as calls where their results are in user messages."""
+    found = [message for message in messages if isinstance(message, Mapping)]
+    fenced = any(
+        role_of(m) in PERSON and isinstance(m.get("content"), str) and _RETURNED.search(m["content"][:200])
+        for m in found
+    )
+    for message in found:
+        if message.get("is_demo"):
+            into.note("demonstration messages")
+            continue
+        add_message(into, message, fenced=fenced)
+
+
+def add_message(into: Conversation, message: Mapping[str, Any], *, fenced: bool = False) -> None:
+    """One message by its role; a role that nobody knows is one of several agents and speaks under its name."""
+    role, content = role_of(message), content_of(message)
+    if role in SYSTEM:
+        into.add_system(content)
+    elif role in ECHO:
+        return
+    elif role in TOOL:
+        _add_result(into, message, content)
+    elif role in PERSON:
+        _add_person(into, message, content, fenced=fenced)
+    else:
+        name = "" if role in AGENT else str(message.get("role") or message.get("from") or "")
+        _add_agent(into, message, content, name, fenced=fenced)
+
+
+def _add_result(into: Conversation, message: Mapping[str, Any], content: object) -> None:
+    if message.get("requestor") == "user":  # the simulated user calls tools of its own
+        into.note("tool results of the user")
+        return
+    error = bool(message.get("error") or message.get("is_error") or _code(message))
+    into.add_result(content, message.get("tool_call_id") or message.get("id") or "", error=error)
+
+
+def _code(message: Mapping[str, Any]) -> int | None:
+    """The exit code that mini-swe-agent notes beside a result."""
+    extra = message.get("extra")
+    code = extra.get("returncode") if isinstance(extra, Mapping) else None
+    return code if isinstance(code, int) else None
+
+
+def _add_person(into: Conversation, message: Mapping[str, Any], content: object, *, fenced: bool) -> None:
+    name = str(message.get("name") or "")
+    if name and name.lower() not in PERSON:  # several agents that address each other as users
+        if _EXECUTOR.search(name) and into.drafts:
+            into.add_result(content)
+        else:
+            _add_agent(into, message, content, name, fenced=fenced)
+        return
+    if message.get("tool_calls"):
+        into.note("tool calls of the user")
+    if fenced and isinstance(content, str) and (returned := _RETURNED.search(content[:200])):
+        into.add_result(content, error=returned.group(1) != "0")
+        return
+    if _code(message) is not None and into.drafts:  # a result in a wording of one's own
+        into.add_result(content, error=_code(message) != 0)
+        return
+    if into.drafts and into.drafts[-1].calls and _OBSERVED.match(said := into.text(content)):
+        into.add_result(said, error="Error" in said[:200])
+        return
+    if isinstance(content, list):
+        results = [part for part in content if isinstance(part, Mapping) and part.get("type") == "tool_result"]
+        for part in results:
+            into.add_result(part.get("content"), part.get("tool_use_id"), error=bool(part.get("is_error")))
+        content = [part for part in content if part not in results] if results else content
+    into.add_user(content)
+
+
+def _add_agent(into: Conversation, message: Mapping[str, Any], content: object, name: str, *, fenced: bool) -> None:
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+    calls: list[tuple[object, object, object]] = []
+    if isinstance(content, list):
+        reasoning, content, calls = _blocks(content, reasoning)
+    into.add_agent(f"{name}: {into.text(content)}" if name else content, reasoning)
+    calls += [_call(call) for call in _listed(message.get("tool_calls"))]
+    if isinstance(message.get("function_call"), Mapping):
+        calls.append(_call(message["function_call"]))
+    extra = message.get("extra")
+    actions = _listed(extra.get("actions")) if isinstance(extra, Mapping) and not calls else []
+    calls += [("bash", {"command": a.get("command", "")}, a.get("tool_call_id")) for a in actions]
+    if not calls and (code := _CODE.search(into.text(content))):
+        calls.append(("python", {"code": code.group(1)}, ""))
+    if fenced and not calls and isinstance(content, str):
+        calls += [("bash", {"command": command}, "") for command in _FENCE.findall(content)[:1]]
+    for call in calls:
+        into.add_call(*call)
+
+
+def _blocks(content: Sequence[object], reasoning: object) -> tuple[object, list[object], list[Any]]:
+    """Anthropic's and Inspect's content blocks: thinking, text and calls taken apart."""
+    thoughts, rest, calls = [reasoning] if reasoning else [], [], []
+    for part in content:
+        kind = part.get("type") if isinstance(part, Mapping) else ""
+        if kind in ("thinking", "reasoning", "redacted_thinking"):
+            assert isinstance(part, Mapping)
+            thoughts.append(part.get("thinking") or part.get("reasoning") or part.get("text") or "")
+        elif kind in ("tool_use", "tool_call", "server_tool_use"):
+            assert isinstance(part, Mapping)
+            calls.append((part.get("name"), part.get("input", part.get("arguments")), part.get("id")))
+        else:
+            rest.append(part)
+    return thoughts, rest, calls
+
+
+def _call(call: Mapping[str, Any]) -> tuple[object, object, object]:
+    """Name, arguments and id of a call: OpenAI's nested shape, Inspect's, tau2's, or Anthropic's."""
+    function = call.get("function")
+    if isinstance(function, Mapping):
+        return function.get("name"), function.get("arguments"), call.get("id")
+    name = function or call.get("name") or call.get("function_name")
+    arguments = next((call[key] for key in ("arguments", "args", "input") if key in call), None)
+    return name, arguments, call.get("id") or call.get("tool_call_id")
+
+
+def _listed(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

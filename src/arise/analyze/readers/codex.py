@@ -1,0 +1,118 @@
+"""Codex CLI rollouts: `rollout-*.jsonl`, also compressed, with and without the envelope of later versions."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arise.analyze.conversation import Conversation
+from arise.analyze.files import Unreadable, as_mapping, lines, opening_values
+from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
+
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<permissions",
+    "<turn_aborted>",
+)
+_ITEMS = {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+          "custom_tool_call_output", "local_shell_call"}  # fmt: skip
+
+
+class CodexReader:
+    """One attempt per rollout file. Results come from `function_call_output`; their copies in events are ignored."""
+
+    name = "codex"
+
+    def detect(self, path: Path) -> bool:
+        if not path.is_file() or not path.name.endswith((".jsonl", ".jsonl.zst")):
+            return False
+        rows = [row for row in opening_values(path) if isinstance(row, Mapping)]
+        envelope = any(
+            row.get("type") in ("session_meta", "response_item", "turn_context") and "payload" in row for row in rows
+        )
+        bare = (
+            bool(rows) and {"id", "timestamp"} <= rows[0].keys() and any(row.get("type") in _ITEMS for row in rows[1:])
+        )
+        return envelope or bare
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        mirrored = any(_event(row) == "user_message" for _, row in lines(path))
+        into, model, name, calls = Conversation(), "", path.name.partition(".")[0], False
+        for number, row in lines(path):
+            if isinstance(row, Unreadable):
+                yield Skipped(f"{path}:{number}", str(row))
+                continue
+            if not isinstance(row, Mapping):
+                continue
+            payload = as_mapping(row.get("payload")) or row
+            kind = row.get("type")
+            if kind == "turn_context":
+                model = str(payload.get("model") or model)
+            elif kind == "session_meta":
+                name = str(payload.get("id") or name)
+                if "history_base" in payload:
+                    into.note("forked sessions")
+            elif kind == "compacted":
+                into.note("context compactions")
+            elif _event(row) == "user_message":
+                into.add_user(payload.get("message"))
+                calls = False
+            elif payload.get("type") in _ITEMS:
+                calls = _add(into, payload, mirrored=mirrored, after_call=calls)
+        if not into.drafts:
+            yield Skipped(str(path), "a session without a message of the agent")
+            return
+        yield Found(
+            into.trajectory(name, name), into.task(name, options.instructions),
+            Outcome(Triage.MISSING, reason="a session has no verdict"), str(path), self.name,
+            model=model, agent="codex", notes=into.notes,
+        )  # fmt: skip
+
+
+def _event(row: object) -> str:
+    if not isinstance(row, Mapping) or row.get("type") != "event_msg":
+        return ""
+    payload = row.get("payload")
+    return str(payload.get("type")) if isinstance(payload, Mapping) else ""
+
+
+def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_call: bool) -> bool:
+    """Add one item; gives whether the turn is still open, so that reasoning, text and calls of one reply stay one."""
+    kind = item["type"]
+    if kind == "message":
+        if item.get("role") == "assistant":
+            into.add_agent(item.get("content"), merge=after_call)
+            return True
+        text = into.text(item.get("content"))
+        if item.get("role") in ("system", "developer"):
+            into.add_system(text)
+        elif not mirrored and not text.lstrip().startswith(_INJECTED):
+            into.add_user(text)
+        return False
+    if kind == "reasoning":
+        into.add_agent("", item.get("summary") or item.get("content"), merge=after_call)
+        return True
+    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
+        into.add_agent("", merge=after_call)
+        arguments = item.get("arguments", item.get("input", item.get("action")))
+        into.add_call(item.get("name") or "shell", arguments, item.get("call_id") or item.get("id"))
+        return True
+    output, error = _output(item.get("output"))
+    into.add_result(output, item.get("call_id"), error=error)
+    return False
+
+
+def _output(value: Any) -> tuple[object, bool]:
+    """What a call returned; some versions wrap it in JSON with the exit code."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return value, False
+    if isinstance(value, Mapping):
+        facts = value.get("metadata")
+        code = facts.get("exit_code") if isinstance(facts, Mapping) else None
+        return value.get("output", value.get("content", "")), bool(code) or value.get("success") is False
+    return value, False

@@ -1,0 +1,81 @@
+"""opencode: exported sessions (JSON) and the store, `opencode.db`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arise.analyze.conversation import Conversation
+from arise.analyze.files import Unreadable, head, load, mentions
+from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
+from arise.run.opencode_store import StoreUnreadable, sessions
+
+Message = tuple[Mapping[str, Any], list[Mapping[str, Any]]]
+
+
+class OpencodeReader:
+    """One attempt per session; sessions that another one started are counted, not read as attempts."""
+
+    name = "opencode"
+
+    def detect(self, path: Path) -> bool:
+        if not path.is_file():
+            return False
+        if path.suffix == ".db":
+            return head(path).startswith(b"SQLite format 3") and mentions(path, "session_id", "message_id")
+        return path.suffix == ".json" and mentions(path, '"info"', '"messages"', '"parts"')
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        try:
+            if path.suffix == ".db":
+                yield from self._store(path, options)
+                return
+            value = load(path)
+            messages = [(m["info"], m["parts"]) for m in value["messages"] if "info" in m and "parts" in m]
+            info = value.get("info") or {}
+            yield self._session(
+                str(info.get("id") or path.stem), messages, str(path), options, bool(info.get("parentID"))
+            )
+        except (Unreadable, KeyError, TypeError) as error:
+            yield Skipped(str(path), str(error) if isinstance(error, Unreadable) else "not an opencode session")
+        except StoreUnreadable as error:
+            yield Skipped(str(path), str(error))
+
+    def _store(self, path: Path, options: Options) -> Iterator[Item]:
+        for found in sessions(path):
+            yield self._session(found.id, found.messages, f"{path}#{found.id}", options, bool(found.parent))
+
+    def _session(self, name: str, messages: Iterable[Message], place: str, options: Options, child: bool) -> Item:
+        if child:
+            return Skipped(place, "sub-agent session, part of its parent")
+        into, model = Conversation(), ""
+        for info, parts in messages:
+            if info.get("role") == "user":
+                into.add_user([p for p in parts if p.get("type") == "text" and not p.get("synthetic")])
+                continue
+            model = str(info.get("modelID") or model)
+            into.add_agent("")
+            for part in parts:
+                _add(into, part)
+        if not into.drafts:
+            return Skipped(place, "a session without a message of the agent")
+        return Found(
+            into.trajectory(name, name), into.task(name, options.instructions),
+            Outcome(Triage.MISSING, reason="a session has no verdict"), place, self.name,
+            model=model, agent="opencode", notes=into.notes,
+        )  # fmt: skip
+
+
+def _add(into: Conversation, part: Mapping[str, Any]) -> None:
+    kind = part.get("type")
+    if kind == "text":
+        into.add_agent(part.get("text"), merge=True)
+    elif kind == "reasoning":
+        into.add_agent("", part.get("text"), merge=True)
+    elif kind == "compaction":
+        into.note("context compactions")
+    elif kind == "tool":
+        state = part.get("state") or {}
+        into.add_call(part.get("tool"), state.get("input"), part.get("callID"))
+        failed = state.get("status") == "error"
+        if failed or "output" in state:
+            into.add_result(state.get("error") if failed else state.get("output"), part.get("callID"), error=failed)

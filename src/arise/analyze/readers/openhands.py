@@ -1,0 +1,119 @@
+"""OpenHands: event lists of version 0, alone or in `output.jsonl`, and event logs of version 1."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arise.analyze.conversation import Conversation
+from arise.analyze.files import Unreadable, lines, load, mentions
+from arise.analyze.found import Found, Item, Options, Skipped
+from arise.analyze.readers.openai_messages import outcome_of as stated_outcome
+from arise.analyze.readers.swe_outcomes import outcome_of
+
+_SILENT = {"system", "change_agent_state", "recall", "null", "condensation"}
+
+
+class OpenHandsReader:
+    """Version 0 events name an action or an observation; version 1 events have a kind."""
+
+    name = "openhands"
+
+    def detect(self, path: Path) -> bool:
+        if not path.is_file() or path.suffix not in (".json", ".jsonl"):
+            return False
+        older = mentions(path, '"source"', '"action"', '"observation"') and mentions(path, '"args"')
+        return older or mentions(path, '"ActionEvent"') or mentions(path, '"kind"', '"MessageEvent"')
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        try:
+            rows = _rows(path)
+        except Unreadable as error:
+            yield Skipped(str(path), str(error))
+            return
+        for place, row in rows:
+            if isinstance(row, Unreadable):
+                yield Skipped(place, str(row))
+                continue
+            events, facts = (row, {}) if isinstance(row, list) else (row.get("history") or [], row)
+            into = Conversation()
+            for event in events:
+                if isinstance(event, Mapping):
+                    _add_kind(into, event) if "kind" in event else _add(into, event)
+            if not into.drafts:
+                yield Skipped(place, "no event of the agent")
+                continue
+            name = str(facts.get("instance_id") or path.stem)
+            outcome = stated_outcome(facts, options) if facts else outcome_of(name, path, "")
+            if outcome.passed is None and facts:
+                outcome = outcome_of(name, path, "")
+            model = ((facts.get("metadata") or {}).get("llm_config") or {}).get("model", "") if facts else ""
+            yield Found(
+                into.trajectory(place, name), into.task(name, options.instructions), outcome, place, self.name,
+                model=str(model), agent="openhands", notes=into.notes,
+            )  # fmt: skip
+
+
+def _rows(path: Path) -> list[tuple[str, Any]]:
+    if path.suffix == ".json":
+        value = load(path)
+        return [(str(path), value if isinstance(value, list | Mapping) else [])]
+    found = [(f"{path}:{number}", row) for number, row in lines(path)]
+    if any(isinstance(row, Mapping) and "history" in row for _, row in found):
+        return found
+    return [(str(path), [row for _, row in found if isinstance(row, Mapping)])]
+
+
+def _add(into: Conversation, event: Mapping[str, Any]) -> None:
+    """An event of version 0; an observation answers the call that its metadata or its cause names."""
+    about = event.get("tool_call_metadata") or {}
+    call_id = about.get("tool_call_id") or ""
+    if "observation" in event:
+        if event["observation"] in _SILENT:
+            return
+        extras = event.get("extras") or {}
+        code = (extras.get("metadata") or {}).get("exit_code", extras.get("exit_code"))
+        failed = event["observation"] == "error" or (isinstance(code, int) and code > 0)
+        into.add_result(event.get("content"), call_id, error=failed)
+        return
+    action, arguments = event.get("action"), event.get("args") or {}
+    if action in _SILENT or action is None:
+        if action == "system":
+            into.add_system(arguments.get("content"))
+        return
+    if event.get("source") == "user":
+        into.add_user(arguments.get("content"))
+        return
+    into.add_agent(arguments.get("thought") or (arguments.get("content") if action == "message" else ""))
+    if action == "message":
+        return
+    name = about.get("function_name") or {"run": "bash", "run_ipython": "python"}.get(str(action), action)
+    hidden = ("thought", "blocking", "hidden", "confirmation_state", "is_confirmed", "security_risk")
+    into.add_call(name, {key: value for key, value in arguments.items() if key not in hidden}, call_id)
+
+
+def _add_kind(into: Conversation, event: Mapping[str, Any]) -> None:
+    """An event of version 1."""
+    kind = event.get("kind")
+    if kind == "SystemPromptEvent":
+        into.add_system(event.get("system_prompt"))
+    elif kind == "MessageEvent":
+        message = event.get("llm_message") or {}
+        if event.get("source") == "user":
+            into.add_user(message.get("content"))
+        else:
+            into.add_agent(message.get("content"), message.get("reasoning_content"))
+    elif kind == "ActionEvent":
+        into.add_agent(event.get("thought"), event.get("reasoning_content"))
+        call = event.get("tool_call") or {}
+        function = call.get("function") or call
+        into.add_call(
+            event.get("tool_name") or function.get("name"),
+            function.get("arguments") or event.get("action"), event.get("tool_call_id"),
+        )  # fmt: skip
+    elif kind in ("ObservationEvent", "AgentErrorEvent"):
+        seen = event.get("observation") or {}
+        text = seen.get("content", seen.get("output", "")) if isinstance(seen, Mapping) else seen
+        failed = kind == "AgentErrorEvent" or (isinstance(seen, Mapping) and bool(seen.get("is_error")))
+        into.add_result(text or event.get("error"), event.get("tool_call_id"), error=failed)
+    elif kind == "Condensation":
+        into.note("context compactions")

@@ -1,0 +1,87 @@
+"""terminal-bench 1 trial folders: `results.json` with the verdict, the terminal's log as what the agent did."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from arise.analyze.conversation import Conversation
+from arise.analyze.files import Unreadable, load, load_optional, mentions, text_of
+from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage, verdict
+from arise.analyze.readers.inner import inner_attempt
+from arise.types import Trajectory
+
+LONGEST_LOG = 2_000_000
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])|[\x00-\x08\x0b-\x1f]")
+_PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:[^\n#$]{0,200}[#$] ?(.*)$", re.MULTILINE)
+_HARNESS = ("asciinema", "clear", "tmux", "source /installed-agent")
+_UNVERIFIED = {"test_timeout", "parse_error", "unknown_harness_error"}
+
+
+class TerminalBenchReader:
+    """A trial folder of terminal-bench 1."""
+
+    name = "terminal-bench-1"
+
+    def detect(self, path: Path) -> bool:
+        file = path / "results.json"
+        if not path.is_dir() or not file.is_file() or not mentions(file, '"is_resolved"', '"task_id"'):
+            return False
+        result = load_optional(file)  # the summary of a job repeats the results of its trials
+        return isinstance(result, Mapping) and "is_resolved" in result
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        file = path / "results.json"
+        try:
+            result = load(file)
+        except Unreadable as error:
+            yield Skipped(str(file), str(error))
+            return
+        task_id = str(result.get("task_id"))
+        name = str(result.get("trial_name") or path.name)
+        inner = inner_attempt(path / "agent-logs", options) or inner_attempt(path / "sessions", options)
+        into = Conversation()
+        into.add_user(result.get("instruction"))
+        if inner is None:
+            _terminal(into, path)
+        trajectory = inner.trajectory if inner else into.trajectory(name, task_id)
+        yield Found(
+            Trajectory(name, task_id, trajectory.turns, trajectory.stop, trajectory.system_prompt),
+            into.task(task_id, options.instructions), triage(result), str(path), self.name,
+            model=inner.model if inner else "", attempt=name, notes=inner.notes if inner else into.notes,
+        )  # fmt: skip
+
+
+def triage(result: Mapping[str, object]) -> Outcome:
+    """A trial that timed out and passed its tests has passed; null is no verdict."""
+    resolved, mode = result.get("is_resolved"), str(result.get("failure_mode") or "")
+    if not isinstance(resolved, bool):
+        kind = Triage.UNVERIFIED if mode in _UNVERIFIED else Triage.MISSING
+        return Outcome(kind, reason=mode or "is_resolved is null")
+    if not resolved and mode in _UNVERIFIED:
+        return Outcome(Triage.UNVERIFIED, reward=0.0, reason=mode)
+    if not resolved and mode == "agent_timeout":
+        return Outcome(Triage.TIME_LIMIT, False, 0.0, mode)
+    if not resolved and mode in ("agent_installation_failed", "fatal_llm_parse_error", "unknown"):
+        return Outcome(Triage.INFRASTRUCTURE, reward=0.0, reason=mode)
+    return verdict(float(resolved), mode if mode not in ("unset", "none") else "")
+
+
+def _terminal(into: Conversation, path: Path) -> None:
+    """Commands and their output by the shell's prompt; what an installed agent prints is the output of its command."""
+    raw = text_of(path / "sessions" / "agent.log", LONGEST_LOG) or text_of(path / "panes" / "post-agent.txt")
+    if not raw:
+        into.note("no trajectory")
+        return
+    log = _ESCAPE.sub("", raw.replace("\r\n", "\n").replace("\r", "\n"))
+    prompts = list(_PROMPT.finditer(log))
+    for place, prompt in enumerate(prompts):
+        end = prompts[place + 1].start() if place + 1 < len(prompts) else len(log)
+        command = prompt.group(1).strip()
+        if not command or command.startswith(_HARNESS):
+            continue
+        into.add_agent("")
+        into.add_call("bash", {"command": command})
+        into.add_result(log[prompt.end() : end].strip("\n"))
+    if len(into.drafts) < 2:  # an installed agent is one command: what it did is not in the terminal's log
+        into.drafts.clear()
+        into.note("no trajectory")

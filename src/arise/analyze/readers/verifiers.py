@@ -1,0 +1,95 @@
+"""Traces of verifiers and prime-rl: one episode per line, messages as a graph of nodes, rewards by name."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arise.analyze.conversation import Conversation
+from arise.analyze.files import Unreadable, as_mapping, lines, opening_values
+from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage, verdict
+from arise.analyze.messages import add_messages
+from arise.types import StopReason
+
+
+class VerifiersReader:
+    """Every trace of an episode is an attempt; the legacy `results.jsonl` is read as messages."""
+
+    name = "verifiers"
+
+    def detect(self, path: Path) -> bool:
+        if not path.is_file() or path.suffix != ".jsonl":
+            return False
+        return any(_traces(row) for row in opening_values(path, 2))
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        for number, row in lines(path):
+            if isinstance(row, Unreadable):
+                yield Skipped(f"{path}:{number}", str(row))
+                continue
+            found = _traces(row)
+            if not found:
+                yield Skipped(f"{path}:{number}", "no trace in this episode")
+            for place, trace in enumerate(found):
+                yield self._trace(trace, f"{path}:{number}" + (f"#{place}" if len(found) > 1 else ""), options)
+
+    def _trace(self, trace: Mapping[str, Any], place: str, options: Options) -> Item:
+        into = Conversation()
+        add_messages(into, _path(trace["nodes"]))
+        if not into.drafts:
+            return Skipped(place, "a trace without a message of the agent")
+        task = as_mapping(trace.get("task")) or {"key": trace.get("task")}
+        task_id = str(task.get("key") or task.get("id") or place)
+        calls = [call for call in trace.get("calls") or () if isinstance(call, Mapping)]
+        stop = str(trace.get("stop_condition") or "")
+        reason = StopReason.TURN_LIMIT if "max_turns" in stop else StopReason.FINISHED
+        return Found(
+            into.trajectory(str(trace.get("id") or place), task_id, reason),
+            into.task(task_id, options.instructions),
+            _outcome(trace, options),
+            place,
+            self.name,
+            model=str(calls[0].get("model", "")) if calls else "",
+            notes=into.notes,
+        )
+
+
+def _traces(row: object) -> list[Mapping[str, Any]]:
+    """The traces of an episode: under `traces`, or the line itself."""
+    if not isinstance(row, Mapping):
+        return []
+    inner = row.get("traces")
+    rows = inner if isinstance(inner, list) else [row]
+    return [trace for trace in rows if isinstance(trace, Mapping) and isinstance(trace.get("nodes"), list)]
+
+
+def _path(nodes: list[Any]) -> list[Mapping[str, Any]]:
+    """The messages from the root to the last node; branches that were left are not part of the attempt."""
+    known = [node for node in nodes if isinstance(node, Mapping)]
+    by_id = {node.get("id", place): node for place, node in enumerate(known)}
+    chain: list[Mapping[str, Any]] = []
+    node = known[-1] if known else None
+    while node is not None and len(chain) <= len(known):
+        chain.append(node)
+        parent = node.get("parent")
+        node = by_id.get(parent) if parent is not None else None
+    return [message if isinstance(message := node.get("message"), Mapping) else node for node in reversed(chain)]
+
+
+def _outcome(trace: Mapping[str, Any], options: Options) -> Outcome:
+    """The weighted sum of rewards; a reward that could not be had makes the verdict missing."""
+    if errors := trace.get("errors") or (trace.get("ok") is False and "the trace is not ok"):
+        return Outcome(Triage.INFRASTRUCTURE, reason=str(errors)[:160])
+    rewards = trace.get("rewards")
+    if not isinstance(rewards, Mapping) or not rewards:
+        value = trace.get("reward")
+        return verdict(float(value) if isinstance(value, int | float) else None)
+    wanted = options.fields.get("outcome")
+    chosen = {wanted: rewards[wanted]} if wanted in rewards else rewards
+    total = 0.0
+    for name, value in chosen.items():
+        score = value.get("score") if isinstance(value, Mapping) else value
+        weight = value.get("weight", 1.0) if isinstance(value, Mapping) else 1.0
+        if not isinstance(score, int | float):
+            return Outcome(Triage.UNVERIFIED, reason=f"reward {name} is null")
+        total += float(score) * float(weight if isinstance(weight, int | float) else 1.0)
+    return verdict(total)

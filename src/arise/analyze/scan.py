@@ -1,0 +1,150 @@
+"""From paths to attempts: walk folders and archives, ask the readers, count what was skipped and why."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+
+from arise.analyze.archives import is_archive, unpacked
+from arise.analyze.files import Unreadable, is_pointer
+from arise.analyze.found import Found, Item, Options, Reader, Skipped
+from arise.analyze.readers import FILE_READERS, FOLDER_READERS
+from arise.types import Trajectory
+
+CANDIDATES = {".json", ".jsonl", ".ndjson", ".eval", ".traj", ".zst", ".db"}
+"""Suffixes of files that may hold trajectories; others are looked at only where a reader asks for them."""
+IGNORED_FOLDERS = {".git", "node_modules", "__pycache__", ".venv"}
+DEEPEST_ARCHIVE = 3
+_PLACE = re.compile(r"(?::\d+)?(?:#[^/]*)?$")
+
+
+@dataclass
+class Coverage:
+    """What a scan met, for the first line of every report."""
+
+    read: int = 0
+    duplicates: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    """One source for each reason."""
+    forms: Counter[str] = field(default_factory=Counter)
+    unrecognised: Counter[str] = field(default_factory=Counter)
+    """Candidate files that no reader knows, by suffix."""
+
+    @property
+    def found(self) -> int:
+        return self.read + self.duplicates + sum(self.skipped.values())
+
+    def skip(self, source: str, reason: str) -> None:
+        self.skipped[reason] += 1
+        self.examples.setdefault(reason, source)
+
+
+class Scan:
+    """Iterate over it to get every attempt once, in a fixed order; `coverage` fills up on the way."""
+
+    def __init__(self, paths: Sequence[Path], options: Options | None = None) -> None:
+        self.paths, self.options, self.coverage = paths, options or Options(), Coverage()
+        self._seen: dict[bytes, str] = {}
+
+    def __iter__(self) -> Iterator[Found]:
+        for path in self.paths:
+            for item in map(partial(_shown_from, path, len(self.paths) > 1), self._walk(path, 0)):
+                if isinstance(item, Skipped):
+                    self.coverage.skip(item.source, item.reason)
+                elif self._repeated(item):
+                    self.coverage.duplicates += 1
+                else:
+                    self.coverage.read += 1
+                    self.coverage.forms[item.form] += 1
+                    yield item
+
+    def _repeated(self, found: Found) -> bool:
+        """Whether an attempt was read before from another file: the same words under the same name.
+
+        Equal attempts within one file are several attempts that happened to be equal.
+        """
+        file = _PLACE.sub("", found.source)
+        return self._seen.setdefault(attempt_digest(found), file) != file
+
+    def _walk(self, path: Path, depth: int) -> Iterator[Item]:
+        if path.is_dir():
+            reader = next((reader for reader in FOLDER_READERS if reader.detect(path)), None)
+            if reader is not None:
+                yield from self._read(reader, path)
+                return
+            for child in sorted(path.iterdir()):
+                if child.name not in IGNORED_FOLDERS and not (child.is_symlink() and child.is_dir()):
+                    yield from self._walk(child, depth)
+        elif path.is_file():
+            yield from self._file(path, depth)
+
+    def _file(self, path: Path, depth: int) -> Iterator[Item]:
+        if path.suffix in CANDIDATES and is_pointer(path):
+            yield Skipped(str(path), "Git LFS pointer: the content was not downloaded (git lfs pull)")
+            return
+        reader = next((reader for reader in FILE_READERS if reader.detect(path)), None)
+        if reader is not None:
+            yield from self._read(reader, path)
+        elif is_archive(path) and depth < DEEPEST_ARCHIVE:
+            yield from self._archive(path, depth)
+        elif path.suffix in CANDIDATES:
+            self.coverage.unrecognised[path.suffix] += 1
+
+    def _read(self, reader: Reader, path: Path) -> Iterator[Item]:
+        """What a reader yields, until it meets something that nobody foresaw."""
+        try:
+            yield from reader.read(path, self.options)
+        except Exception as fault:  # the boundary to files that nobody prepared: one of them must not end the scan
+            yield Skipped(str(path), f"{reader.name} reader failed: {type(fault).__name__}: {fault}"[:200])
+
+    def _archive(self, path: Path, depth: int) -> Iterator[Item]:
+        try:
+            with unpacked(path) as folder:
+                for item in self._walk(folder, depth + 1):
+                    yield _renamed(item, str(folder), f"{path}!")
+        except Unreadable as error:
+            yield Skipped(str(path), str(error))
+
+
+def _shown_from(root: Path, several: bool, item: Item) -> Item:
+    """An item with its source relative to the folder that the user named, led by its name if there are several."""
+    start = f"{root}/" if root.is_dir() else f"{root.parent}/"
+    if not item.source.startswith(start):
+        return item
+    shown = item.source[len(start) :]
+    return replace(item, source=f"{root.name}/{shown}" if several and root.is_dir() else shown)
+
+
+def _renamed(item: Item, folder: str, archive: str) -> Item:
+    """An item of an archive under the archive's name: the temporary folder must show nowhere."""
+
+    def shown(text: str) -> str:
+        return text.replace(f"{folder}/", archive).replace(folder, archive)
+
+    if isinstance(item, Skipped):
+        return Skipped(shown(item.source), item.reason)
+    trajectory, task = item.trajectory, item.task
+    named = replace(trajectory, id=shown(trajectory.id), task_id=shown(trajectory.task_id))
+    return replace(item, source=shown(item.source), trajectory=named, task=replace(task, id=shown(task.id)))
+
+
+def attempt_digest(found: Found) -> bytes:
+    """A digest of what was said and done in an attempt; without any turn, of where it was found."""
+    state = blake2b(digest_size=16)
+    trajectory: Trajectory = found.trajectory
+    state.update(
+        f"{trajectory.task_id}\0{found.attempt}\0{found.task.instruction[:2000]}\0".encode("utf-8", "surrogatepass")
+    )
+    if not trajectory.turns:
+        state.update(found.source.encode("utf-8", "surrogatepass"))
+    for turn in trajectory.turns:
+        state.update(turn.text.encode("utf-8", "surrogatepass"))
+        for call in turn.calls:
+            state.update(f"{call.name}\0{call.arguments}\0{call.id}".encode("utf-8", "surrogatepass"))
+        for seen in turn.observations:
+            state.update(seen.text.encode("utf-8", "surrogatepass"))
+    return state.digest()

@@ -1,0 +1,192 @@
+"""`arise analyze`: what an agent keeps getting wrong. Heavy imports live inside the command."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from arise.cli.output import AsJson, one_message, say, say_json
+from arise.cli.session import OPENAI, BaseUrl, KeyEnv, PriceOption, price_of, session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from arise.analyze.analysis import Analysis
+    from arise.compose.analyze import Inputs
+    from arise.compose.confirm import Plan
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(help="Files, folders or archives with trajectories, in any mix of formats.", metavar="PATH..."),
+]
+Against = Annotated[
+    list[Path] | None,
+    typer.Option(help="Compare with these attempts. Exit code: 0 better or equal, 1 worse, 2 cannot tell."),
+]
+Judge = Annotated[str, typer.Option("--judge", help="A model that confirms what the offline detectors flag.")]
+Cap = Annotated[float | None, typer.Option("--max-usd", min=0.0, help="Hard cap for the judge; 0 for none.")]
+AskAll = Annotated[bool, typer.Option("--ask-all", help="Ask about every behaviour, not only flagged ones.")]
+Repeat = Annotated[int, typer.Option(min=1, help="Judge a sample of attempts this often, for agreement.")]
+Tasks = Annotated[Path | None, typer.Option("--tasks", help="Task folders, for instructions by task id.")]
+Map = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="FIELD=NAME,...", help="Where fields stand: outcome=reward,task=id."),
+]
+LabelsFile = Annotated[
+    Path | None,
+    typer.Option("--labels", help="CSV of human labels (source,behaviour,present): kappa, precision, recall."),
+]
+Out = Annotated[Path | None, typer.Option("--out", help="A folder for reports, pool and skills.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the `arise` command."""
+    app.command(epilog="Example: arise analyze jobs/2026-05-01 --out analysis")(analyze)
+
+
+def analyze(
+    paths: Paths,
+    against: Against = None,
+    judge: Judge = "",
+    base_url: BaseUrl = OPENAI,
+    api_key_env: KeyEnv = "OPENAI_API_KEY",
+    price: PriceOption = "",
+    max_usd: Cap = None,
+    ask_all: AskAll = False,
+    repeat: Repeat = 1,
+    tasks: Tasks = None,
+    fields: Map = None,
+    labels: LabelsFile = None,
+    out: Out = None,
+    seed: Annotated[int, typer.Option(help="Chooses among quotes that are equally good.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Find what an agent keeps getting wrong: behaviours in failures and in passes, with quotes. No model needed."""
+    with one_message():
+        from arise.compose.analyze import Inputs, analyze, field_map, instructions_of
+
+        inputs = Inputs(field_map(fields or []), instructions_of(tasks), seed, _progress)
+        if against:
+            raise typer.Exit(_compare(paths, against, inputs, as_json))
+        if judge:
+            asked = _Asked(judge, base_url, api_key_env, price, max_usd, ask_all, repeat)
+            found = _judged(paths, inputs, asked, out, as_json)
+        else:
+            found = analyze(paths, inputs)
+        _report(found, paths, out, labels, as_json)
+
+
+def _progress(count: int) -> None:
+    if count % 1000 == 0:
+        say(f"read {count:,} attempts", err=True)
+
+
+def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None, as_json: bool) -> None:
+    from arise.errors import Exit
+    from arise.report.analysis.facts import facts_of
+    from arise.report.analysis.screen import screen
+
+    facts = facts_of(found, [str(path) for path in paths])
+    agreed = _agreement(found, labels) if labels else {}
+    if agreed:
+        facts["labels"] = agreed
+    if out is not None:
+        from arise.report.analysis.outputs import write
+
+        write(found, facts, out)
+    if as_json:
+        say_json(facts)
+    else:
+        say(screen(facts, f"{out}/report.html, report.md, analysis.json" if out else ""))
+        for line in _label_lines(agreed):
+            say(line)
+        if out is None and facts["gaps"]:
+            say("\nadd --out FOLDER for the report with every quote in its context, the rubrics and the skills")
+    if not found.attempts:
+        raise typer.Exit(Exit.CONFIG)
+
+
+def _agreement(found: "Analysis", labels: Path) -> dict[str, Any]:
+    from arise.analyze.labels import agreement, read_labels
+
+    return {
+        name: {
+            "both": row.both, "only_ours": row.ours, "only_labels": row.theirs, "neither": row.neither,
+            "kappa": row.kappa, "precision": row.precision, "recall": row.recall,
+        }
+        for name, row in agreement(found.attempts, read_labels(labels)).items()
+    }  # fmt: skip
+
+
+def _label_lines(agreed: dict[str, Any]) -> list[str]:
+    def shown(value: float | None) -> str:
+        return "--" if value is None else f"{value:.2f}"
+
+    head = ["", "labels     behaviour  kappa  precision  recall"] if agreed else []
+    return head + [
+        f"           {name:<9}  {shown(row['kappa']):>5}  {shown(row['precision']):>9}  {shown(row['recall']):>6}"
+        for name, row in agreed.items()
+    ]
+
+
+def _compare(paths: "Sequence[Path]", against: "Sequence[Path]", inputs: "Inputs", as_json: bool) -> int:
+    from arise.compose.analyze import compare_sets
+    from arise.report.analysis.versus import versus_facts, versus_screen
+
+    found = compare_sets(paths, against, inputs)
+    names = [", ".join(map(str, side)) for side in (paths, against)]
+    say_json(versus_facts(found)) if as_json else say(versus_screen(found, *names))
+    return found.finding.exit_code
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of a judge as they were given."""
+
+    model: str
+    base_url: str
+    api_key_env: str
+    price: str
+    max_usd: float | None
+    everything: bool
+    repeat: int
+
+    def plan(self) -> "Plan":
+        from arise.compose.confirm import Plan
+        from arise.config.llm import EndpointConfig
+
+        if self.max_usd is None:
+            raise typer.BadParameter("--judge needs --max-usd: say what it may cost at most, or 0 for no cap")
+        endpoint = EndpointConfig(
+            model=self.model, base_url=self.base_url, api_key_env=self.api_key_env, price=price_of(self.price),
+            max_tokens=4096,
+        )  # fmt: skip
+        return Plan(endpoint, self.max_usd, self.everything, self.repeat)
+
+
+def _judged(paths: "Sequence[Path]", inputs: "Inputs", asked: _Asked, out: Path | None, as_json: bool) -> "Analysis":
+    """Estimate, say so, then ask; replies are kept beside the reports, so that a second run asks only what is new."""
+    import asyncio
+
+    from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate
+    from arise.config.llm import CallsConfig
+
+    plan = asked.plan()
+    expected = estimate(paths, inputs, plan)
+    cap = f"cap ${plan.cap:.2f}" if plan.cap else "no cap"
+    say(f"judge {plan.endpoint.model}: {expected} expected, {cap}", err=as_json)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    record = out / "judge-calls.db" if out is not None else ":memory:"
+    calls = CallsConfig(when_down="task_only", breaker_after=20, concurrency=FLIGHTS, transport_attempts=ATTEMPTS)
+
+    async def run() -> "Analysis":
+        async with session(plan.endpoint, calls, "judge", record, plan.cap) as opened:
+
+            def spent() -> int:
+                return sum(total.nano_usd for total in opened.store.totals())
+
+            return await confirm(paths, inputs, plan, opened.client, spent, expected)
+
+    return asyncio.run(run())

@@ -1,0 +1,114 @@
+"""The parts of `arise analyze`: offline detectors as a port, task instructions, and the way from paths to result."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arise.analyst.catalogue import wordings
+from arise.analyst.detectors import find_all
+from arise.analyst.reflector import first_skill
+from arise.analyst.trace import read_trace
+from arise.analyze.against import Comparison, compare
+from arise.analyze.analysis import Analysis, analysis_of, collect
+from arise.analyze.behaviours import Behaviour, Sighting
+from arise.analyze.found import Found, Options
+from arise.analyze.scan import Scan
+from arise.errors import AriseError, Exit
+
+FIELDS = ("messages", "outcome", "task", "instruction", "model", "error", "checksum", "group", "attempt", "stop")
+
+
+def detect(found: Found) -> Sequence[Sighting]:
+    """The applicable patterns of the catalogue in one attempt; reward and system prompt are never read."""
+    findings = find_all(read_trace(found.task, found.trajectory))
+    return [
+        Sighting(pattern_id, not finding.passed, finding.miss, finding.detail, finding.turn)
+        for pattern_id, finding in findings.items()
+    ]
+
+
+def behaviours() -> tuple[Behaviour, ...]:
+    """The catalogue as behaviours to count."""
+    return tuple(
+        Behaviour(
+            id=w.pattern.id,
+            name=w.pattern.name.replace("_", " "),
+            capability=w.pattern.capability,
+            issue_tag=w.pattern.issue_tag,
+            criterion=w.criterion,
+            condition=w.applies,
+            rule=w.rule,
+            misses={key: miss.signal for key, miss in w.misses.items()},
+            skill=w.skill,
+            advice={key: first_skill(w, key) for key in w.misses},
+        )
+        for w in wordings().values()
+    )
+
+
+def instructions_of(folder: Path | None) -> dict[str, str]:
+    """Instructions by task id from a folder of tasks; a trajectory that records only an id is read with them."""
+    if folder is None:
+        return {}
+    found: dict[str, str] = {}
+    for file in sorted([*folder.rglob("instruction.md"), *folder.rglob("task.md")]):
+        if file.parent.name not in ("environment", "solution", "tests"):
+            found.setdefault(file.parent.name, file.read_text(encoding="utf-8", errors="replace"))
+    if not found:
+        raise AriseError(
+            "tasks", Exit.TASKS, f"{folder} holds no instruction.md and no task.md", "nothing was read",
+            "name a folder of task folders, or leave --tasks out",
+        )  # fmt: skip
+    return found
+
+
+def field_map(entries: Sequence[str]) -> dict[str, str]:
+    """`--map outcome=reward,task=id` as a mapping; a field that no reader has is refused by name."""
+    found: dict[str, str] = {}
+    for entry in (part for text in entries for part in text.split(",") if part.strip()):
+        name, given, value = entry.strip().partition("=")
+        if not given or not value or name not in FIELDS:
+            raise AriseError(
+                "config", Exit.CONFIG, f"--map {entry.strip()}: expected FIELD=NAME", "nothing was read",
+                f"fields are {', '.join(FIELDS)}; for example --map outcome=reward,task=id",
+            )  # fmt: skip
+        found[name] = value
+    return found
+
+
+def require_paths(paths: Sequence[Path]) -> None:
+    """Refuse paths that do not exist before anything is read."""
+    for path in paths:
+        if not path.exists():
+            raise AriseError(
+                "config", Exit.CONFIG, f"{path} does not exist", "nothing was read", "name a file or folder"
+            )
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What every analysis of one command shares."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    instructions: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    progress: Callable[[int], None] | None = None
+
+    def scan(self, paths: Sequence[Path]) -> Scan:
+        """A scan of paths that exist."""
+        require_paths(paths)
+        return Scan(paths, Options(self.fields, self.instructions))
+
+
+def analyze(paths: Sequence[Path], inputs: Inputs | None = None) -> Analysis:
+    """Read paths and count behaviours with the offline detectors."""
+    inputs = inputs or Inputs()
+    scan = inputs.scan(paths)
+    collected = collect(scan, detect, inputs.seed, inputs.progress)
+    return analysis_of(scan, collected, behaviours(), inputs.seed)
+
+
+def compare_sets(ours: Sequence[Path], theirs: Sequence[Path], inputs: Inputs) -> Comparison:
+    """Both sides read alike, then compared task by task."""
+    first, second = analyze(ours, inputs), analyze(theirs, inputs)
+    return compare(first.attempts, second.attempts, behaviours())

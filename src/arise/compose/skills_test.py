@@ -1,0 +1,163 @@
+"""`arise skills test`: the same tasks without skills, with each one alone and with all of them, paired by task."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from arise.analyze.against import Comparison, compare
+from arise.analyze.behaviours import Attempt
+from arise.analyze.found import Triage
+from arise.compose.build import redacting
+from arise.compose.judges import observer
+from arise.compose.sandboxes import open_sandboxes
+from arise.config import AgentConfig, Config, HarborTasks, NoJudging
+from arise.config.agent import ShellAgentConfig
+from arise.config.llm import BudgetConfig, EndpointConfig
+from arise.errors import AriseError, Exit
+from arise.evaluation.attempts import Evaluator, raw_file, read_raw
+from arise.llm.agent import endpoint_agent
+from arise.observe.messages import shown_by
+from arise.rollouts.collect import Collector
+from arise.rollouts.guidance import SkillLimit, guessed_tokens
+from arise.run.calls import Store
+from arise.run.folder import claim
+from arise.run.store import RunStore
+from arise.tasks import CorpusError, load_corpus
+from arise.types import Attempt as HeldOut
+from arise.types import Capability, Pair, Pool, Rubric, Skill, TaskSpec
+
+log = logging.getLogger(__name__)
+
+NONE, ALL = "without", "all"
+CALLS_FILE = "policy-calls.db"
+
+
+@dataclass(frozen=True)
+class SkillsTest:
+    """What is tried: skills, tasks, a model, and what it may cost."""
+
+    skills: Path
+    tasks: Path
+    endpoint: EndpointConfig
+    out: Path
+    attempts: int
+    max_usd: float
+    limits: AgentConfig
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Attempts under the same skills, and what their calls cost."""
+
+    name: str
+    attempts: tuple[Attempt, ...]
+    usd: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One arm against the arm without skills."""
+
+    name: str
+    found: Comparison
+    usd: float
+
+    @property
+    def verdict(self) -> str:
+        """Helps and harms need a difference beyond chance; anything else cannot be told from no effect."""
+        difference = self.found.passes.difference
+        if difference is None or self.found.passes.p >= 0.05 or difference == 0:
+            return "cannot tell"
+        return "helps" if difference > 0 else "harms"
+
+
+def read_skills(folder: Path) -> tuple[Pair, ...]:
+    """The SKILL.md packages of a folder, by name; the text below the front matter is what an agent is shown."""
+    files = sorted([*folder.glob("*/SKILL.md"), *folder.glob("SKILL.md")])
+    if not files:
+        raise _refused(f"{folder} holds no SKILL.md", "name a folder of packages, as `arise analyze --out` writes")
+    return tuple(_skill(file) for file in files)
+
+
+def _skill(file: Path) -> Pair:
+    text = file.read_text(encoding="utf-8")
+    _, front, body = text.split("---\n", 2) if text.startswith("---\n") and text.count("---\n") > 1 else ("", "", text)
+    head = yaml.safe_load(front) or {}
+    name = str(head.get("name") or file.parent.name)
+    if not body.strip():
+        raise _refused(f"{file} has no text below its front matter", "write what an agent should do")
+    rubric = Rubric(name, str(head.get("description") or name), "", Capability.EXECUTION, "", "")
+    return Pair(rubric, Skill(body.strip(), active=True))
+
+
+def run_test(test: SkillsTest, write: Callable[[str], None]) -> list[Effect]:
+    """Try every arm and compare; arms that are on record with all their attempts are not tried again."""
+    pairs, tasks = read_skills(test.skills), _tasks(test.tasks)
+    shown = {NONE: (), **({pair.rubric.id: (pair,) for pair in pairs} if len(pairs) > 1 else {}), ALL: pairs}
+    with shown_by(write), closing(RunStore.open(test.out, claim(test.out))) as store:
+        arms = asyncio.run(_arms(test, store, tasks, shown))
+    base = arms[0]
+    return [Effect(arm.name, compare(arm.attempts, base.attempts, ()), arm.usd) for arm in arms]
+
+
+def _tasks(folder: Path) -> list[TaskSpec]:
+    try:
+        return list(load_corpus(folder))
+    except CorpusError as error:
+        raise AriseError("tasks", Exit.TASKS, str(error), "nothing was tried", "mend or remove these tasks") from None
+
+
+async def _arms(
+    test: SkillsTest,
+    store: RunStore,
+    tasks: Sequence[TaskSpec],
+    shown: dict[str, tuple[Pair, ...]],
+) -> list[Arm]:
+    own = HarborTasks(train=str(test.tasks), evaluation=str(test.tasks))
+    limits = ShellAgentConfig(**test.limits.model_dump(exclude={"kind"}))
+    config = Config(judge=NoJudging(), tasks=own, agent=limits, budget=BudgetConfig(max_usd=test.max_usd))
+    record, observe = test.out / CALLS_FILE, observer(test.out)
+    limit = SkillLimit.of(config.guidance.max_tokens, test.endpoint.context_tokens, guessed_tokens)
+    by_id = {task.task.id: task for task in tasks}
+    async with (
+        endpoint_agent(test.endpoint, config.agent, config.budget, record, observe, again=True) as agent,
+        open_sandboxes(config, test.out) as (sandboxes, verifier),
+    ):
+        known = redacting(config, agent)
+        collector = Collector(known, sandboxes, verifier, by_id, store, 0, limit)
+        evaluator = Evaluator(collector, tasks, test.attempts, store, None, Pool())
+        return [await _arm(evaluator, name, pairs, record) for name, pairs in shown.items()]
+
+
+async def _arm(evaluator: Evaluator, name: str, pairs: Sequence[Pair], record: Path) -> Arm:
+    label = f"skills/{name}"
+    wanted = len(evaluator.tasks) * evaluator.attempts
+    file, before = raw_file(evaluator.store.folder, label), _spent(record)
+    records = read_raw(evaluator.store.folder, label) if file.exists() else []
+    if len(records) != wanted:
+        log.info("skills shown: %s (%d attempts)", name, wanted)
+        records = await evaluator.take_guided(label, 0, pairs)
+    return Arm(name, tuple(_attempt(row) for row in records), _spent(record) - before)
+
+
+def _spent(record: Path) -> float:
+    with closing(Store(record)) as store:
+        return sum(total.nano_usd for total in store.totals()) / 1e9
+
+
+def _attempt(tried: HeldOut) -> Attempt:
+    """An attempt for the comparison; what infrastructure ended has no verdict."""
+    triage = Triage.INFRASTRUCTURE if tried.success is None else Triage.VALID
+    return Attempt(
+        f"{tried.task_id}/{tried.attempt}", "arise", tried.task_id, "", "", "", triage, tried.success, tried.reward,
+        tried.fault, len(tried.rollout.trajectory.turns), {},
+    )  # fmt: skip
+
+
+def _refused(what: str, remedy: str) -> AriseError:
+    return AriseError("skills", Exit.CONFIG, what, "nothing was tried", remedy)

@@ -1,0 +1,30 @@
+"""Settings of the engine, section `[policy]`. A new kind is one class here and one line in `compose/policies.py`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from arise.config.base import Count, Positive, Section
+from arise.config.imported import Imported
+
+
+class PolicyConfig(Section):
+    """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
+
+    An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
+    `cache_gib` for the turns that wait.
+    """
+
+    kind: Literal["embedded"] = "embedded"
+    device: str = "cpu"
+    token_budget: Count = 16_384
+    batch_rows: Count = 64
+    cache_gib: Positive = 2.0
+    gradient_checkpointing: bool = False
+
+
+class ImportedEngine(Imported):
+    """An engine of your own that samples and trains the policy of `[model]`."""
+
+
+EngineChoice = Annotated[PolicyConfig | ImportedEngine, Field(discriminator="kind")]

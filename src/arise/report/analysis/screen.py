@@ -1,0 +1,119 @@
+"""The first screen of `arise analyze`, made from its JSON document."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from arise.analyze.gaps import Kind
+from arise.text import numbers
+
+SHOWN = 5
+"""Behaviours per class on the screen; all of them are in the reports."""
+TITLES = {
+    Kind.ASSOCIATED: "Gaps: associated with failure",
+    Kind.SUSPECTED: "Suspected: more frequent in failures, not beyond chance",
+    Kind.NOT_ASSOCIATED: "Present, but not associated with failure",
+    Kind.NO_CONTRAST: "Present; no contrast, because outcomes are unknown or all alike",
+    Kind.ANECDOTE: "Anecdotes: seen in fewer than three tasks",
+}
+
+
+def percent(rate: Mapping[str, Any]) -> str:
+    """`42.0 % (35.4 to 48.9) of 200`."""
+    if rate["rate"] is None:
+        return "undefined (of 0)"
+    low, high = rate["interval"]
+    return f"{numbers.percent(rate['rate'])} ({numbers.span(low, high)}) of {rate['total']:,}"
+
+
+def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
+    """The denominator of everything below."""
+    coverage = facts["coverage"]
+    skipped = sum(entry["count"] for entry in coverage["skipped"]) + coverage["duplicates"]
+    judge = coverage["judge"]
+    judged = (
+        f"{judge['judged']:,} by {judge['identity']}" if judge else f"{coverage['analysed']:,} by offline detectors"
+    )
+    lines = [
+        f"coverage   found {coverage['found']:,} · parsed {coverage['parsed']:,} · outcome known "
+        f"{coverage['outcome_known']:,} · judged {judged} · skipped {skipped:,}"
+    ]
+    if coverage["formats"]:
+        forms = ", ".join(f"{name} {count:,}" for name, count in coverage["formats"].items())
+        lines.append(f"formats    {forms}")
+    triage = ", ".join(f"{name} {count:,}" for name, count in coverage["triage"].items() if count)
+    lines.append(f"outcomes   {triage or 'none'}")
+    reasons = [f"{e['count']:,} x {e['reason']} (e.g. {e['example']})" for e in coverage["skipped"]]
+    reasons += [f"{coverage['duplicates']:,} x the same attempt again"] if coverage["duplicates"] else []
+    lines += [f"skipped    {reason}" for reason in reasons[:6]]
+    others = ", ".join(f"{count:,} {suffix}" for suffix, count in coverage["unrecognised_files"].items())
+    lines += [f"ignored    files in no known format: {others}"] if others else []
+    if coverage["without_turns"]:
+        lines.append(f"           {coverage['without_turns']:,} attempts have an outcome and no readable trajectory")
+    if judge:
+        lines += judge_lines(judge)
+    return lines
+
+
+def judge_lines(judge: Mapping[str, Any]) -> list[str]:
+    """What the judge was asked, what it cost, what is left."""
+    left = ", ".join(f"{count:,} {reason}" for reason, count in judge["unjudged"].items()) or "none"
+    cap = f" of ${judge['cap']:.2f}" if judge["cap"] else ""
+    lines = [
+        f"judge      {judge['confirmed']:,} findings confirmed, {judge['refuted']:,} refuted, "
+        f"{judge['dropped_quotes']:,} dropped for a quote that is not there; unjudged: {left}",
+        f"cost       ${judge['usd']:.4f}{cap} (estimate {judge['estimate']})",
+    ]
+    return [*lines, f"agreement  {judge['agreement']}"] if judge["agreement"] else lines
+
+
+def pass_line(facts: Mapping[str, Any]) -> str:
+    """Valid verdicts beside what a table of rewards would say."""
+    return f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
+
+
+def screen(facts: Mapping[str, Any], folder: str = "") -> str:
+    """Everything a first look needs, in one screen."""
+    lines = [*coverage_lines(facts), pass_line(facts)]
+    if not facts["coverage"]["parsed"]:
+        lines += ["", "Nothing was read. If your files hold chat messages under other names, map them:",
+                  "  arise analyze PATH --map messages=FIELD,outcome=FIELD,task=FIELD"]  # fmt: skip
+        return "\n".join(lines)
+    number = 0
+    for kind, title in TITLES.items():
+        gaps = [gap for gap in facts["gaps"] if gap["kind"] == kind.value]
+        if not gaps:
+            continue
+        lines += ["", title]
+        full = kind in (Kind.ASSOCIATED, Kind.SUSPECTED, Kind.NO_CONTRAST)
+        for gap in gaps[: SHOWN if full else 2 * SHOWN]:
+            number += 1
+            lines += _gap(gap, number, kind) if full else [_short(gap, number)]
+        if len(gaps) > SHOWN and full:
+            lines.append(f"    and {len(gaps) - SHOWN} more in the report")
+    if not facts["gaps"]:
+        lines += ["", "No behaviour of the catalogue was missed in any attempt that gave an opportunity for it."]
+    return "\n".join([*lines, *(["", f"report     {folder}"] if folder else [])])
+
+
+def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:
+    gain = f" · mending it could bring up to {gap['gain_points']:+.1f} points" if gap["gain_points"] >= 0.05 else ""
+    lines = [f"{number:>3} {gap['habit']}", f"    {gap['name']} · {gap['capability']} · {gap['tasks']:,} tasks{gain}"]
+    if kind is Kind.NO_CONTRAST:
+        lines.append(f"    in {percent(gap['overall'])} attempts that gave the opportunity")
+    else:
+        lines.append(f"    failures {percent(gap['in_failures'])} · passes {percent(gap['in_passes'])} · {tested(gap)}")
+    for quote in gap["quotes"]:
+        shown = quote["quote"] if len(quote["quote"]) <= 100 else quote["quote"][:97] + "..."
+        lines += [f'      "{shown}"', f"        turn {quote['turn']} of {quote['source']}: {quote['why']}"]
+    return lines
+
+
+def _short(gap: Mapping[str, Any], number: int) -> str:
+    rates = f"failures {percent(gap['in_failures'])}, passes {percent(gap['in_passes'])}"
+    return f"{number:>3} {gap['habit']}: {rates}, {gap['tasks']:,} tasks"
+
+
+def tested(gap: Mapping[str, Any]) -> str:
+    """How the difference was tested, with its adjusted p-value."""
+    within = {"task": "within tasks", "group": "within groups", "none": "between tasks"}[gap["strata"]]
+    return f"{within}, q {gap['q']:.2g}" if gap["q"] is not None else f"{within}, no test possible"

@@ -1,0 +1,137 @@
+"""Every behaviour of a run: how often it is shown with and without its skill, in training and on held-out tasks."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arise.method.pass_rate import pass_rate
+from arise.method.standing import Standing
+from arise.run.facts.held_out import AFTER, BEFORE, Change, HeldOut, held_out
+from arise.run.facts.verdicts import Guided, counts_by_rubric, guided_counts
+from arise.run.facts.windows import pair_windows
+from arise.run.pool_rows import PairLife, VerdictCount
+from arise.run.queries import RunQueries
+from arise.types import Rubric, Tally
+
+HELD_OUT, TRAINING = "held out", "training"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """One criterion, over all pairs that state it in the same words, oldest pair first.
+
+    Training verdicts: of rollouts that saw its skill (`guided`), of others in the same iterations (`beside`), and of
+    iterations that did not show it (`alone`). `first` and `last` are the unguided verdicts of its first and last
+    window. `before` and `after` are held-out attempts, which never see a skill.
+    """
+
+    pairs: tuple[PairLife, ...]
+    guided: Tally
+    beside: Tally
+    alone: Tally
+    recent: Guided
+    first: Tally
+    last: Tally
+    before: Tally
+    after: Tally
+
+    @property
+    def pair(self) -> PairLife:
+        return self.pairs[-1]
+
+    @property
+    def rubric(self) -> Rubric:
+        return self.pair.rubric
+
+    @property
+    def standing(self) -> Standing:
+        return self.pair.standing
+
+    @property
+    def unguided(self) -> Tally:
+        """What the policy does on its own now: on held-out tasks, or in training where these were not judged."""
+        return self.after if self.after.evaluations else self.last
+
+    @property
+    def source(self) -> str:
+        return HELD_OUT if self.after.evaluations else TRAINING
+
+    @property
+    def change(self) -> Change | None:
+        """Unguided, before and after training on held-out tasks, or first and last window of training."""
+        first, last = (self.before, self.after) if self.after.evaluations else (self.first, self.last)
+        return Change(first, last) if first.evaluations and last.evaluations else None
+
+
+def behaviours(run: RunQueries, evaluated: HeldOut | None = None) -> list[Behaviour]:
+    """Return every behaviour of a run, in the order of birth; identical criteria are one behaviour."""
+    evaluated = evaluated or held_out(run)
+    counts, size, committed = counts_by_rubric(run.verdict_counts()), run.update_every, run.committed()
+    same: dict[str, list[PairLife]] = defaultdict(list)
+    for pair in run.pairs():
+        same[same_words(pair.rubric.criteria_text)].append(pair)
+    return [_behaviour(pairs, counts, evaluated, size, committed) for pairs in same.values()]
+
+
+def same_words(text: str) -> str:
+    """Return the key under which identical criteria meet."""
+    return " ".join(text.casefold().split())
+
+
+def _behaviour(
+    pairs: Sequence[PairLife], counts: Mapping[str, list[VerdictCount]], evaluated: HeldOut, size: int, committed: int
+) -> Behaviour:
+    rows = [row for pair in pairs for row in counts.get(pair.rubric.id, ())]
+    shown_in = {(row.rubric_id, row.k) for row in rows if row.shown}
+    beside = [row for row in rows if not row.shown and (row.rubric_id, row.k) in shown_in]
+    alone = [row for row in rows if (row.rubric_id, row.k) not in shown_in]
+    split = guided_counts(rows)
+    windows = [w for pair in pairs for w in pair_windows(pair, counts.get(pair.rubric.id, ()), size, committed)]
+    judged = [window for window in windows if window.evaluations]
+    on_its_own = [window.unguided for window in judged if window.unguided.evaluations]
+    recent = [row for row in rows if judged and row.k >= judged[-1].first]
+    before, after = (_newest(pairs, evaluated, label) for label in (BEFORE, AFTER))
+    return Behaviour(
+        tuple(pairs),
+        split.guided,
+        guided_counts(beside).unguided,
+        guided_counts(alone).unguided,
+        guided_counts(recent),
+        on_its_own[0] if on_its_own else Tally(),
+        on_its_own[-1] if on_its_own else Tally(),
+        before,
+        after,
+    )
+
+
+def _newest(pairs: Sequence[PairLife], evaluated: HeldOut, label: str) -> Tally:
+    """The verdicts of the newest pair that has any: identical criteria judge the same attempts, so they do not add."""
+    evaluation = evaluated.before if label == BEFORE else evaluated.after
+    found = [evaluation.behaviours.get(pair.rubric.id, Tally()) for pair in pairs] if evaluation else []
+    return next((tally for tally in reversed(found) if tally.evaluations), Tally())
+
+
+def weakest(found: Iterable[Behaviour], below: float = 1.0) -> list[Behaviour]:
+    """Return the behaviours whose unguided rate is below a bound, weakest first."""
+    judged = [behaviour for behaviour in found if behaviour.unguided.evaluations]
+    weak = [behaviour for behaviour in judged if (pass_rate(behaviour.unguided) or 0.0) < below]
+    return sorted(weak, key=lambda b: (pass_rate(b.unguided) or 0.0, -b.unguided.evaluations, b.rubric.id))
+
+
+def contrasts(run: RunQueries) -> dict[int, Guided]:
+    """Return, by k, the verdicts on rubrics whose skill was shown then: of rollouts that saw it, and of others."""
+    counts = run.verdict_counts()
+    shown_in = {(count.rubric_id, count.k) for count in counts if count.shown}
+    by_k: dict[int, list[VerdictCount]] = defaultdict(list)
+    for count in counts:
+        if (count.rubric_id, count.k) in shown_in:
+            by_k[count.k].append(count)
+    return {k: guided_counts(rows) for k, rows in by_k.items()}
+
+
+def as_json(behaviour: Behaviour) -> dict[str, Any]:
+    """Return a behaviour as JSON values: each rate with the number of verdicts behind it."""
+    tallies = {name: getattr(behaviour, name) for name in ("guided", "beside", "alone", "before", "after")}
+    rates = {name: [pass_rate(tally), tally.evaluations] for name, tally in tallies.items()}
+    return {"rubric": behaviour.rubric.id, "criterion": behaviour.rubric.criteria_text} | rates

@@ -1,0 +1,77 @@
+"""`arise skills test` with a scripted model that only succeeds when it is told how."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from arise.cli.app import app
+from arise.llm.first_call import FIRST_CALL
+from arise.testing import Ask, FakeLLM, Say, in_thread
+from tests.task_folders import write_task
+
+GOOD, IDLE = "Write the number 42 and nothing else into the file.", "Breathe slowly before every command you type."
+
+
+def skill(folder: Path, name: str, text: str) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\n\n# {name}\n\n{text}\n")
+
+
+def model(ask: Ask) -> Say:
+    """Answers right only where the prompt holds the good skill; finishes with the second turn."""
+    messages = ask.body["messages"]
+    if FIRST_CALL in str(messages[-1]["content"]):
+        return Say("ok", prompt_tokens=20, completion_tokens=1)
+    done = any(message["role"] == "assistant" for message in messages)
+    number = 42 if GOOD in str(messages[0]["content"]) else 7
+    return Say("$ submit" if done else f"$ echo {number} > answer.txt", prompt_tokens=100, completion_tokens=10)
+
+
+def run(tmp_path: Path, *words: object) -> tuple[Result, int]:
+    with in_thread(FakeLLM(model)) as fake:
+        done = CliRunner().invoke(
+            app,
+            [
+                "skills", "test", str(tmp_path / "skills"), "--tasks", str(tmp_path / "tasks"), "--model", "m",
+                "--base-url", fake.base_url, "--price", "1,1", "--out", str(tmp_path / "out"), "--json",
+                *map(str, words),
+            ],
+        )  # fmt: skip
+        return done, len(fake.asks)
+
+
+def facts(done: Result) -> dict[str, Any]:
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return found
+
+
+def test_a_skill_that_helps_is_told_from_one_that_does_not(tmp_path: Path) -> None:
+    for number in range(6):
+        write_task(tmp_path / "tasks" / f"task-{number}")
+    skill(tmp_path / "skills", "write-number", GOOD)
+    skill(tmp_path / "skills", "breathe", IDLE)
+    done, _ = run(tmp_path)
+    found = facts(done)
+    assert found["without_skills"]["count"] == 0
+    assert {arm["skills"]: arm["verdict"] for arm in found["arms"]} == {
+        "breathe": "cannot tell",
+        "write-number": "helps",
+        "all": "helps",
+    }
+    assert all(arm["usd"] > 0 for arm in found["arms"])
+    again, asked = run(tmp_path)
+    assert [arm["passes"] for arm in facts(again)["arms"]] == [arm["passes"] for arm in found["arms"]]
+    assert asked == 1  # only the first call of the endpoint
+
+
+def test_an_empty_folder_and_another_agent_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    write_task(tmp_path / "tasks" / "one")
+    done, asked = run(tmp_path)
+    assert (done.exit_code, asked) == (2, 0)
+    assert "holds no SKILL.md" in done.output
+    other, _ = run(tmp_path, "--agent", "other")
+    assert "only arise" in other.output
