@@ -14,6 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, "/run/arise")
+from arise.sandbox.inside.users import become, connect, spawn_as
 from arise.sandbox.usage import Allowance, Usage, private_memory
 
 TYPE_CHECKING = False
@@ -27,7 +28,6 @@ MAX_THREADS, MAX_MEMORY = (int(value) for value in sys.argv[2:4]) if len(sys.arg
 SETTINGS = sys.argv[5] if len(sys.argv) > 5 else ""
 """What the guard is told, "" where no command is to be guarded."""
 SIGINT, SIGKILL = 2, 9
-PR_SET_DUMPABLE = 4
 NOT_STARTED = 126
 LINGER_SECONDS = 0.3
 IDLE_SECONDS = 0.1
@@ -116,30 +116,6 @@ def any_left(source: int, output: bytearray, cap: int, guard: Guard | None) -> b
         if allowance.left <= 0:
             return True
         time.sleep(0.002)
-
-
-def become(user: bytes) -> None:
-    """Takes on a user's numbers for good: its own, that of its group, and those of its other groups."""
-    uid, gid, others = user.split(b" ")
-    os.setgroups([int(group) for group in others.split(b",") if group])
-    os.setgid(int(gid))
-    os.setuid(int(uid))
-
-
-def spawn_as(user: bytes, command: bytes, output: int) -> int:
-    """The same for a command that runs as a user of the image."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setsid()
-            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-            os.dup2(output, 1)
-            os.dup2(output, 2)
-            become(user)
-            os.execv("/bin/bash", [b"bash", b"-c", command])  # noqa: S606 - the sandbox's command
-        finally:
-            os._exit(NOT_STARTED)
-    return pid
 
 
 def spawn(command: bytes, output: int) -> int:
@@ -278,17 +254,6 @@ def new_guard() -> Guard:
     from arise.sandbox.inside.guard import Guard
 
     return Guard(SETTINGS)
-
-
-def connect(path: str) -> int:
-    """Connects to the host, and keeps the other processes of a container from this one's memory."""
-    import _socket
-    import ctypes
-
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    here = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    here.connect(path)
-    return here.detach()
 
 
 def serve() -> None:
