@@ -34,7 +34,9 @@ class SuiteScore:
             each = "  ".join(f"Run {at} {rate:.1f}" for at, rate in enumerate(rates, 1))
             lines.append(f"stability: {each}  Mean {mean:.1f} ± {deviation:.1f}")
         counted = self.overall.evaluations - self.faults
-        beside = f"{100.0 * self.overall.passes / counted:.1f} % of the other {counted}" if counted else "no others"
+        beside = (
+            f"{pooled_pass_rate(self.overall.passes, counted):.1f} % of the other {counted}" if counted else "no others"
+        )
         lines.append(f"infrastructure faults: {self.faults}, counted as failed above ({beside} without them)")
         return "\n".join(lines)
 
