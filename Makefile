@@ -7,7 +7,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
 PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 
-.PHONY: help setup lock train check lint browser test test-all coverage docs mutation benchmarks screenshots clean
+.PHONY: help setup lock train check lint browser containers test test-all coverage docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
@@ -52,18 +52,25 @@ browser:
 	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
+# podman, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
+CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap
+containers:
+	command -v podman >/dev/null && command -v debootstrap >/dev/null \
+	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
+	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
+
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.
-test: lint browser
+test: lint browser containers
 	$(BIN)/mypy > .mypy.log 2>&1 & types=$$!; $(PYTEST) -m "not slow"; tests=$$?; \
 	  wait $$types; types=$$?; cat .mypy.log; rm -f .mypy.log; exit $$((tests + types))
 
-test-all: check browser
+test-all: check browser containers
 	$(PYTEST)
 
-coverage: $(STAMP) browser
+coverage: $(STAMP) browser containers
 	rm -f .coverage .coverage.*
 	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(PYTEST) -m "not slow"
 	$(BIN)/coverage combine --quiet

@@ -1,17 +1,25 @@
-"""What sandboxes cost: `python benchmarks/sandbox.py` prints median and 95th percentile in milliseconds."""
+"""What sandboxes cost: `python benchmarks/sandbox.py` prints median and 95th percentile in milliseconds.
+
+`python benchmarks/sandbox.py IMAGE` compares the start of an attempt by kind, on an image of this machine.
+"""
 
 import asyncio
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.verifiers import bubblewrap_verifier
 
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import BubblewrapPool
+from arise.sandbox.bubblewrap import BubblewrapSandbox
+from arise.sandbox.containers import ContainerPool
+from arise.sandbox.image_sandbox import ImageSandbox
 from arise.sandbox.launch import start
+from arise.sandbox.overlay_pool import OverlayPool
 from arise.types import Place, Task, TaskSpec, VerifierSpec
 
 ROUNDS = 40
@@ -83,6 +91,31 @@ async def all_at_once(count: int, files: Path, tests: TaskSpec) -> list[str]:
     ]
 
 
+async def starts(image: Path) -> list[str]:
+    """The start of an attempt by kind, one of each in turn, so that all meet the same load."""
+    place = Place(dockerfile=image, storage_mb=128, memory_mb=256)
+    found: dict[str, list[float]] = {"bubblewrap": [], "overlay": [], "podman": []}
+    plain = BubblewrapPool(1)
+    async with OverlayPool() as overlay, ContainerPool() as podman:
+        pools: dict[str, Callable[[], Awaitable[ImageSandbox | BubblewrapSandbox]]] = {
+            "bubblewrap": lambda: start(plain.layout, plain.cgroups),
+            "overlay": lambda: overlay.open(place),
+            "podman": lambda: podman.open(place),
+        }
+        for open_one in pools.values():
+            await (await open_one()).close()
+        for _ in range(ROUNDS // 2):
+            for name, open_one in pools.items():
+                await asyncio.sleep(SETTLE)
+                begun = time.perf_counter()
+                box = await open_one()
+                found[name].append((time.perf_counter() - begun) * 1000)
+                await box.close()
+    ratio = statistics.median(found["overlay"]) / statistics.median(found["bubblewrap"])
+    rows = [row(f"start of an attempt, {name}", taken) for name, taken in found.items()]
+    return [*rows, f"{'  overlay over bubblewrap':<44}{ratio:>9.2f}"]
+
+
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         files, tests = Path(folder, "files"), Path(folder, "tests")
@@ -93,7 +126,12 @@ async def main() -> None:
         (tests / "test.sh").write_text(TEST)
         print(f"{'milliseconds':<44}{'median':>9}{'p95':>9}")
         task = TaskSpec(Task("t", ""), tests, VerifierSpec(tests))
-        for line in [*await one_at_a_time(files, task), *await all_at_once(64, files, task)]:
+        if sys.argv[1:]:
+            Path(folder, "Dockerfile").write_text(f"FROM {sys.argv[1]}\n")
+            lines = await starts(Path(folder, "Dockerfile"))
+        else:
+            lines = [*await one_at_a_time(files, task), *await all_at_once(64, files, task)]
+        for line in lines:
             print(line)
 
 

@@ -74,8 +74,9 @@ def test_two_kinds_of_tasks() -> None:
     assert kinds(TasksChoice) == {"world", "harbor"}
 
 
-def test_one_kind_of_sandbox() -> None:
-    assert classes("open", "close", "__aenter__") == {"BubblewrapPool"}
+def test_kinds_of_sandboxes() -> None:
+    found = classes("open", "close", "__aenter__")
+    assert found == {"BubblewrapPool", "ChosenPool", "ContainerPool", "OverlayPool"}
 
 
 def test_shipped_configurations_guide_half_of_a_group() -> None:

@@ -20,7 +20,7 @@ from arise.config.file import load_config
 from arise.run.store import RunStore
 from arise.text.escape import visible
 from tests.stored_runs import write_run
-from tests.task_folders import write_task
+from tests.task_folders import DIFF_TEST, write_task
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "\x1b[31mred\x1b[0m \u202ertl \u200bzero \x07bell \r\nnext \ud800 \x9b2J"
@@ -67,6 +67,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("first", "second"):
         write_run(folder / "runs" / name, 60)
     write_task(folder / "corpus" / "answer")
+    other = write_task(folder / "held-out" / "other", test=f"# another task\n{DIFF_TEST}")
+    (other / "instruction.md").write_text("Sort the names in people.csv by age and put them into sorted.csv.\n")
     return folder
 
 

@@ -18,7 +18,8 @@ from arise.errors import AriseError
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.run.store import RunStore
-from arise.sandbox import BubblewrapPool, BubblewrapVerifierPool, pool
+from arise.sandbox import pool
+from arise.sandbox.choose import ChosenPool
 from tests.stored_runs import write_run
 
 MISSING = "no writable control groups with memory and pids"
@@ -35,7 +36,7 @@ def no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened(config: Config, folder: Path) -> tuple[str, ...]:
     async def body() -> tuple[str, ...]:
         async with open_sandboxes(config, folder) as (sandboxes, _):
-            assert isinstance(sandboxes, BubblewrapPool)
+            assert isinstance(sandboxes, ChosenPool)
             return sandboxes.notes
 
     return asyncio.run(body())
@@ -143,10 +144,9 @@ def test_a_run_hides_itself_the_runs_beside_it_and_its_tasks(tmp_path: Path) -> 
 def test_every_pool_of_a_run_hides_them(tmp_path: Path) -> None:
     async def body() -> list[set[str]]:
         async with open_sandboxes(Config(), tmp_path / "run") as (sandboxes, verifier):
-            tests = verifier.pool
-            assert isinstance(sandboxes, BubblewrapPool)
-            assert isinstance(tests, BubblewrapVerifierPool)
-            return [set(each.layout.hidden) for each in (sandboxes, tests.pool)]
+            assert isinstance(sandboxes, ChosenPool)
+            assert isinstance(verifier.pool, ChosenPool)
+            return [set(each.layout.hidden) for each in sandboxes.plain_pools]
 
     (tmp_path / "run").mkdir()
     expected = {str(tmp_path / "run"), str(tmp_path)}

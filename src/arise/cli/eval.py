@@ -11,6 +11,7 @@ from arise.text.numbers import MISSING, decimal, signed
 
 if TYPE_CHECKING:
     from arise.compose.evaluations import PolicyChoice
+    from arise.run.folder import RunLock
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
 Base = Annotated[bool, typer.Option("--base", help="The model that the run started from.")]
@@ -42,9 +43,19 @@ def evaluate(
     tasks: Tasks = None,
     attempts: Attempts = None,
     label: Label = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", help="With --suite: what tasks may ask for in vain.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try the held-out tasks, no evolved skill shown, with a checkpoint, the base model, or a model at an endpoint."""
+    """Try the held-out tasks, no evolved skill shown, with a checkpoint, the base model, or a model at an endpoint.
+
+    With --suite, try a benchmark instead: every attempt is kept in a job folder of Harbor's shape below the run, and
+    the same command goes on where it was stopped.
+    """
     _require_one(at, base, model)
     if tools and model is None:
         raise typer.BadParameter("--tools is for a model behind an endpoint: give --model too")
@@ -56,9 +67,33 @@ def evaluate(
         from arise.compose import evaluations
 
         policy = _policy(run, at, base, model, base_url, key_env, price, tools)
+        if suite is not None:
+            _suite(run, lock, policy, suite, label, attempts, tasks, tuple(ignore or ()), as_json)
+            return
         wanted = evaluations.Wanted(label or policy.label, tasks, attempts)
         found = evaluations.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
         say_json(found.facts()) if as_json else say(found.table())
+
+
+def _suite(
+    run: Path,
+    lock: "RunLock",
+    policy: "PolicyChoice",
+    suite: str,
+    label: str | None,
+    attempts: int | None,
+    tasks: int | None,
+    ignore: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    from arise.compose.suites import ATTEMPTS, SuiteWanted, evaluate_suite
+    from arise.evaluation.attempts import require_label
+
+    name = label or f"{Path(suite).name}-{policy.label}"
+    require_label(name)
+    wanted = SuiteWanted(suite, name, attempts or ATTEMPTS, tasks, ignore)
+    found = evaluate_suite(run, lock, policy, wanted, lambda message: say(message, err=as_json))
+    say_json(found.facts()) if as_json else say(found.table())
 
 
 def guidance(

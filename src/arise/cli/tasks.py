@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from arise.cli import corpus
 from arise.cli.output import AsJson, one_message, say, say_json
 from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from arise.llm.annotation_report import Agreement, AnnotationReport
     from arise.llm.annotator import Annotated as AnnotatedTasks
     from arise.llm.annotator import TaskCard
+    from arise.rollouts.oracle import Trials
+    from arise.sandbox.choose import Kind
     from arise.tasks import TaskProblem
     from arise.types import TaskSpec
 
@@ -31,24 +34,49 @@ def _root() -> None:
     pass
 
 
+app.command("list", epilog="Example: arise tasks list corpus")(corpus.list_tasks)
+app.command(epilog="Example: arise tasks show corpus/answer")(corpus.show)
+app.command(epilog="Example: arise tasks split corpus --out lists --share 0.1 --domain Finance")(corpus.split)
+app.command(epilog="Example: arise tasks overlap corpus held-out")(corpus.overlap)
+
+
 @app.command(epilog="Example: arise tasks check corpus --cheat --ignore dockerfile")
 def check(
     folder: Folder,
+    lint_only: Annotated[bool, typer.Option("--lint", help="Look at the files only, build and run nothing.")] = False,
+    oracle: Annotated[bool, typer.Option("--oracle", help="Run the solution only: it must earn 1.")] = False,
+    null: Annotated[bool, typer.Option("--null", help="Run an agent that does nothing only: it must earn 0.")] = False,
     cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, help="Verify so often, to find verifiers that waver.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 4,
+    kind: Annotated[str, typer.Option(help="auto, bubblewrap, overlay, podman or docker, as sandbox.kind.")] = "auto",
     ignore: Annotated[
         list[str] | None, typer.Option("--ignore", help="What tasks may ask for in vain, as in tasks.ignore.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run every task's solution and an agent that does nothing; the first must earn 1, the second 0."""
-    import asyncio
+    """Lint every task, build its image, and run its solution and an agent that does nothing.
 
-    from arise.tasks import read_corpus
+    The first must earn 1, the second 0, every time.
+    """
+    import asyncio
+    from dataclasses import replace
+
+    from arise.rollouts.oracle import Trials
+    from arise.tasks import read_corpus, without
+    from arise.tasks.lint import lint
 
     with one_message():
-        corpus, ignored = read_corpus(folder), _known_needs(ignore or [])
-        found = asyncio.run(_check(corpus.tasks, ignored, cheat))
-    problems = [*corpus.problems, *(problem for _, each in found for problem in each)]
+        read, ignored = read_corpus(folder), _known_needs(ignore or [])
+        read = replace(read, tasks=tuple(without(task, ignored) for task in read.tasks))
+        trials = Trials(oracle or not null, null or not oracle, cheat, repeat)
+        found = [(task, tuple(lint(task))) for task in read.tasks]
+        if not lint_only:
+            clean = tuple(task for task, problems in found if not problems)
+            tried = asyncio.run(_check(clean, ignored, trials, jobs, _kind(kind)))
+            by_folder = dict(zip((task.directory for task in clean), tried, strict=True))
+            found = [(task, by_folder.get(task.directory, problems)) for task, problems in found]
+    problems = [*read.problems, *(problem for _, each in found for problem in each)]
     sound = [task.task.id for task, each in found if not each]
     if as_json:
         listed = [{"path": str(p.path), "problem": p.what, "remedy": p.remedy} for p in problems]
@@ -74,29 +102,41 @@ def _known_needs(names: list[str]) -> list[str]:
     return names
 
 
+def _kind(name: str) -> "Kind":
+    from typing import get_args
+
+    from arise.errors import AriseError
+    from arise.sandbox.choose import Kind
+
+    if name not in get_args(Kind):
+        what, known = f"--kind {name!r} is no kind of sandbox", ", ".join(get_args(Kind))
+        raise AriseError("config", Exit.CONFIG, what, "nothing was checked", f"use one of: {known}")
+    return name  # type: ignore[return-value]
+
+
 async def _check(
-    tasks: "tuple[TaskSpec, ...]", ignore: list[str], cheat: bool
-) -> "list[tuple[TaskSpec, tuple[TaskProblem, ...]]]":
+    tasks: "tuple[TaskSpec, ...]", ignore: list[str], trials: "Trials", jobs: int, kind: "Kind"
+) -> "list[tuple[TaskProblem, ...]]":
     """The problems of each task; one that asks for what it does not get is not run."""
     import asyncio
 
-    from arise.compose.sandboxes import trial_pools
+    from arise.compose.sandboxes import offers, trial_pools
     from arise.errors import AriseError
-    from arise.rollouts.cheats import AT_ONCE, forgeries
+    from arise.rollouts.cheats import forgeries
     from arise.rollouts.oracle import check_task
     from arise.sandbox import SandboxUnavailable
     from arise.tasks import refused
 
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots, offered = asyncio.Semaphore(jobs), offers(kind)
 
     async def problems(task: "TaskSpec") -> "tuple[TaskProblem, ...]":
         async with slots:
-            found = tuple(refused(task, pools.sandboxes.capabilities, ignore)) or await check_task(task, pools)
-            return found or (await forgeries(task, pools) if cheat else ())
+            found = tuple(refused(task, offered(task.environment), ignore)) or await check_task(task, pools, trials)
+            return found or (await forgeries(task, pools) if trials.cheat else ())
 
     try:
-        async with trial_pools(AT_ONCE) as pools:
-            return list(zip(tasks, await asyncio.gather(*map(problems, tasks)), strict=True))
+        async with trial_pools(jobs, kind, tell=lambda message: say(message, err=True)) as pools:
+            return await asyncio.gather(*map(problems, tasks))
     except SandboxUnavailable as error:
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was checked", error.remedy) from None
 

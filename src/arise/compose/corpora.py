@@ -1,6 +1,6 @@
 """The training and held-out tasks of a configuration. Part of the composition root."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -10,17 +10,21 @@ from arise.config import Config, HarborTasks
 from arise.errors import AriseError, Exit
 from arise.rollouts.cheats import require_unforgeable
 from arise.rollouts.oracle import TrialPools
-from arise.tasks import CorpusError, load_corpus, refused
-from arise.types import SandboxCapabilities, TaskSpec
+from arise.tasks import CorpusError, load_corpus, refused, without
+from arise.tasks.overlap import find_overlap, text_of
+from arise.types import Place, SandboxCapabilities, TaskSpec
 from arise.world.generator import instances, write_task
 
 Corpus = dict[str, TaskSpec]
+MIN_FOR_WORDS = 50
+"""With fewer tasks no word is rare, and paraphrases cannot be told from tasks of one kind."""
+Offers = Callable[[Place], SandboxCapabilities]
 
 
 def require_tasks(config: Config) -> None:
     """Refuse tasks that cannot be loaded, or that the world cannot make."""
     if isinstance(config.tasks, HarborTasks):
-        _own_tasks(config.tasks, capabilities_of(config))
+        require_no_overlap(config.tasks, *_own_tasks(config.tasks, capabilities_of(config)))
         return
     try:
         for split in ("train", "eval"):
@@ -44,7 +48,7 @@ def instructions(config: Config) -> dict[str, str]:
 async def unforgeable(config: Config, pools: TrialPools) -> AsyncIterator[None]:
     """Refuse tasks of your own whose reward an attempt can write itself, if the configuration asks for it."""
     if isinstance(config.tasks, HarborTasks):
-        train, held_out = _own_tasks(config.tasks, pools.sandboxes.capabilities)
+        train, held_out = _own_tasks(config.tasks, capabilities_of(config))
         await require_unforgeable(config.tasks, (*train.values(), *held_out.values()), pools)
     yield
 
@@ -62,13 +66,27 @@ def tasks_of(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
     return _corpora(folder / "train", folder / "eval", capabilities_of(config))
 
 
-def _own_tasks(tasks: HarborTasks, offered: SandboxCapabilities) -> tuple[Corpus, Corpus]:
+def _own_tasks(tasks: HarborTasks, offered: Offers) -> tuple[Corpus, Corpus]:
     return _corpora(Path(tasks.train), Path(tasks.evaluation), offered, tasks.ignore)
 
 
-def _corpora(
-    train: Path, evaluation: Path, offered: SandboxCapabilities, ignore: Collection[str] = ()
-) -> tuple[Corpus, Corpus]:
+def require_no_overlap(tasks: HarborTasks, train: Corpus, held_out: Corpus) -> None:
+    """Refuse training tasks that repeat held-out ones, unless those are named in `tasks.allow_overlap`."""
+    ours, theirs = ([text_of(task) for task in corpus.values()] for corpus in (train, held_out))
+    found = [match for match in find_overlap(ours, theirs) if match.held_out not in tasks.allow_overlap]
+    found = [match for match in found if match.kind != "paraphrased" or len(train) + len(held_out) >= MIN_FOR_WORDS]
+    if found:
+        listed = "\n".join(f"{m.train} repeats {m.held_out} ({m.kind}, {m.score:.2f})" for m in found[:20])
+        raise AriseError(
+            "tasks",
+            Exit.TASKS,
+            f"{len(found)} training tasks repeat held-out ones:\n{listed}",
+            "nothing was started: the evaluation would measure what was trained on",
+            "remove them (`arise tasks overlap TRAIN EVAL` lists all), or name the held-out ids in tasks.allow_overlap",
+        )
+
+
+def _corpora(train: Path, evaluation: Path, offered: Offers, ignore: Collection[str] = ()) -> tuple[Corpus, Corpus]:
     try:
         trained, held_out = (_corpus(source, offered, ignore) for source in (train, evaluation))
     except CorpusError as error:
@@ -85,9 +103,9 @@ def _corpora(
     return trained, held_out
 
 
-def _corpus(source: Path, offered: SandboxCapabilities, ignore: Collection[str]) -> Corpus:
+def _corpus(source: Path, offered: Offers, ignore: Collection[str]) -> Corpus:
     """The tasks of a folder by id; one that asks for what the sandboxes do not offer is refused."""
-    tasks = load_corpus(source)
-    if problems := [problem for task in tasks for problem in refused(task, offered, ignore)]:
+    tasks = [without(task, ignore) for task in load_corpus(source)]
+    if problems := [problem for task in tasks for problem in refused(task, offered(task.environment), ignore)]:
         raise CorpusError(problems)
     return {task.task.id: task for task in tasks}

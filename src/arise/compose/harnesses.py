@@ -49,7 +49,7 @@ def require_harness(config: Config) -> None:
     chosen = config.agent
     if not isinstance(chosen, HarnessConfig):
         return
-    if config.sandbox.kind != "bubblewrap":
+    if config.sandbox.kind not in ("auto", "bubblewrap"):
         what = f"agent.kind = {chosen.kind!r} needs sandbox.kind = 'bubblewrap', not {config.sandbox.kind!r}"
         raise AriseError("config", Exit.CONFIG, what, "nothing was started", "set sandbox.kind = 'bubblewrap'")
     if isinstance(chosen, CommandAgentConfig):

@@ -9,8 +9,9 @@ from typing import Any
 from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
+from arise.config.records import ImportedSandbox, SandboxConfig
 from arise.errors import AriseError, Exit
-from arise.ports import SandboxPool
+from arise.ports import SandboxPool, VerifierPool
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import (
@@ -21,7 +22,8 @@ from arise.sandbox import (
     missing_limits,
 )
 from arise.sandbox.cgroup import find_cgroups
-from arise.types import SandboxCapabilities
+from arise.sandbox.choose import ChosenPool, Kind, capabilities
+from arise.types import Place, SandboxCapabilities
 
 ENFORCE = (
     "run as root, in a container with --privileged, or as a user with: systemd-run --user --scope arise ... "
@@ -30,12 +32,6 @@ ENFORCE = (
 
 
 log = logging.getLogger(__name__)
-
-SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], SandboxPool]] = {
-    "bubblewrap": lambda _, size, hidden: BubblewrapPool(size, hidden=hidden),
-    "import": lambda chosen, size, hidden: imported("sandbox", chosen, size=size, hidden=hidden),
-}
-"""By `sandbox.kind`; each is given its section, how many sandboxes are open at a time, and the paths to hide."""
 
 
 @asynccontextmanager
@@ -51,6 +47,32 @@ async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
         await pool.close()
 
 
+Pools = tuple[SandboxPool, VerifierPool]
+"""Sandboxes of agents, and of tests."""
+
+
+@asynccontextmanager
+async def _on_this_machine(chosen: SandboxConfig, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:
+    tests = min(8, size)
+    async with ChosenPool(chosen.kind, size, tests, hidden, chosen.pull, log.info, chosen.network) as both:
+        yield both, both
+
+
+@asynccontextmanager
+async def _of_your_own(chosen: ImportedSandbox, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:
+    """What sandboxes of your own leave is tested in bubblewrap."""
+    own: SandboxPool = imported("sandbox", chosen, size=size, hidden=hidden)
+    async with _started(own) as pool, BubblewrapVerifierPool(min(8, size), hidden=hidden) as tests:
+        yield pool, tests
+
+
+SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], AbstractAsyncContextManager[Pools]]] = {
+    "auto": _on_this_machine,
+    "import": _of_your_own,
+}
+"""By the section's own kind; each is given its section, how many sandboxes are open at once, and the paths to hide."""
+
+
 @asynccontextmanager
 async def open_sandboxes(
     config: Config, folder: Path, harness: HarnessParts | None = None
@@ -64,10 +86,7 @@ async def open_sandboxes(
     ready = min(32, batches * config.train.tasks_per_iteration * config.train.group_size)
     hidden = tuple(map(str, private_paths(config, folder)))
     try:
-        async with (
-            _started(_pool(config, ready, hidden, harness)) as sandboxes,
-            BubblewrapVerifierPool(min(8, ready), hidden=hidden) as tests,
-        ):
+        async with _opened(config, ready, hidden, harness) as (sandboxes, tests):
             verifier = Verifier(tests)
             require_limits(config, verifier.notes)
             for note in verifier.notes:
@@ -77,22 +96,41 @@ async def open_sandboxes(
         raise AriseError("sandbox", Exit.ENGINE, error.what, "nothing was run", error.remedy) from None
 
 
-def _pool(config: Config, size: int, hidden: tuple[str, ...], harness: HarnessParts | None) -> SandboxPool:
+@asynccontextmanager
+async def _opened(
+    config: Config, size: int, hidden: tuple[str, ...], harness: HarnessParts | None
+) -> AsyncIterator[Pools]:
     if harness is None:
-        return SANDBOXES[config.sandbox.kind](config.sandbox, size, hidden)
-    return BubblewrapPool(size, harness.limits, read_only=harness.seen, hidden=hidden)
+        section = type(config.sandbox).model_fields["kind"].default
+        async with SANDBOXES[section](config.sandbox, size, hidden) as pools:
+            yield pools
+        return
+    async with (
+        BubblewrapPool(size, harness.limits, read_only=harness.seen, hidden=hidden) as pool,
+        BubblewrapVerifierPool(min(8, size), hidden=hidden) as tests,
+    ):
+        yield pool, tests
 
 
-def capabilities_of(config: Config) -> SandboxCapabilities:  # noqa: ARG001 - one kind of sandbox so far
-    """What the sandboxes of a run offer its tasks, known before any is opened."""
-    return bubblewrap_capabilities()
+def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
+    """What the sandboxes of a run offer a place, known before any is opened."""
+    chosen = config.sandbox
+    return offers("bubblewrap" if isinstance(chosen, ImportedSandbox) else chosen.kind)
+
+
+def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
+    """The same for a kind: a task without any image gets what bubblewrap offers, whatever else there is."""
+    plain, images = bubblewrap_capabilities(), capabilities(kind)
+    return lambda place: images if place.image or place.dockerfile is not None else plain
 
 
 @asynccontextmanager
-async def trial_pools(size: int) -> AsyncIterator[TrialPools]:
+async def trial_pools(
+    size: int, kind: Kind = "auto", network: str = "none", tell: Callable[[str], None] | None = None
+) -> AsyncIterator[TrialPools]:
     """Open sandboxes to try tasks out in, without any run."""
-    async with BubblewrapPool(size) as sandboxes, BubblewrapVerifierPool(size) as tests:
-        yield TrialPools(sandboxes, Verifier(tests))
+    async with ChosenPool(kind, size, size, tell=tell, network=network) as pool:
+        yield TrialPools(pool, Verifier(pool))
 
 
 def require_limits(config: Config, missing: Sequence[str] | None = None) -> None:

@@ -54,9 +54,15 @@ class SandboxLimits(Section):
 
 
 class SandboxConfig(SandboxLimits):
-    """Bubblewrap sandboxes on this machine."""
+    """Sandboxes on this machine."""
 
-    kind: Literal["bubblewrap"] = "bubblewrap"
+    kind: Literal["auto", "bubblewrap", "overlay", "podman", "docker"] = "auto"
+    """`auto` takes the lightest that gives a task all it asks for: bubblewrap, else `overlay` (its image built by a
+    container engine and run by bubblewrap), else the container engine itself."""
+    pull: Literal["missing", "never", "always"] = "missing"
+    """When images that tasks name are fetched from a registry."""
+    network: Literal["none", "public"] = "none"
+    """The network of tasks with an image that do not say which they need; Harbor itself gives them the public one."""
 
 
 class ImportedSandbox(SandboxLimits, Imported):

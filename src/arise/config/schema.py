@@ -110,6 +110,8 @@ class HarborTasks(Section):
     kind: Literal["harbor"] = "harbor"
     train: str
     evaluation: str
+    allow_overlap: list[str] = Field(default_factory=list)
+    """Held-out tasks, by id, that training tasks may repeat; any other repetition is refused before the run starts."""
     ignore: list[TaskNeed] = Field(default_factory=list)
     """What tasks may ask for in vain; a task that asks for anything else that it does not get is refused."""
     refuse_forgeable: bool = False

@@ -8,11 +8,14 @@ from typing import Protocol
 
 from arise.ports import Agent, PolicyLost, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
+from arise.rollouts.stages import run_stages
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
 from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, TaskSpec, Trajectory
 
 MAX_OUTPUT_CHARS = 2000
+AGENT_SECONDS = 10_000.0
+"""The time limit of an agent whose task gives none, as in the paper."""
 
 InFlight = dict[int, list[asyncio.Task[Group]]]
 """The groups that are being rolled out, by iteration."""
@@ -81,6 +84,8 @@ class Collector:
         except SandboxLost as fault:
             return _lost(task.task, key, f"sandbox: {fault}")
         try:
+            if task.skills is not None and task.skills_dir:
+                await sandbox.put(task.skills, task.skills_dir)
             return await self._run(task, shown, key, sandbox)
         except SandboxLost as fault:
             return _lost(task.task, key, f"sandbox: {fault}")
@@ -91,14 +96,30 @@ class Collector:
 
     async def _run(self, task: TaskSpec, shown: Sequence[Pair], key: str, sandbox: Sandbox) -> Rollout:
         seen, left_out = self.skill_limit.fit(shown) if self.skill_limit else (shown, ())
-        system, timed = system_prompt(self.system, seen), WithinTime(sandbox, task.agent.timeout)
-        trajectory = await self.agent.attempt(task.task, timed, system, shown_skills(seen), key, self.seed)
-        trajectory = replace(trajectory, left_out=shown_skills(left_out))
-        result = await self.verifier.verify(sandbox, task)
+        system, parts = system_prompt(self.system, seen), list[Trajectory]()
+
+        async def act(stage: TaskSpec) -> str:
+            timed = WithinTime(sandbox, stage.agent.timeout or AGENT_SECONDS)
+            name = f"{key}/{len(parts)}" if parts else key
+            parts.append(await self.agent.attempt(stage.task, timed, system, shown_skills(seen), name, self.seed))
+            return ""
+
+        result = await run_stages(task, sandbox, self.verifier, act)
+        trajectory = replace(_joined(parts), left_out=shown_skills(left_out))
         if result.reward is None:
             return Rollout(trajectory, None, None, fault=f"verifier: {result.fault}")
-        said = result.stdout[-MAX_OUTPUT_CHARS:] if result.reason else ""
+        said = result.stdout[-MAX_OUTPUT_CHARS:]
         return Rollout(trajectory, result.reward, result.success, reason=result.reason, verifier_output=said)
+
+
+def _joined(parts: Sequence[Trajectory]) -> Trajectory:
+    """The trajectories of the stages of one attempt as one."""
+    return replace(
+        parts[0],
+        turns=tuple(turn for part in parts for turn in part.turns),
+        rows=tuple(row for part in parts for row in part.rows),
+        stop=parts[-1].stop,
+    )
 
 
 def _lost(task: Task, key: str, fault: str) -> Rollout:

@@ -1,8 +1,10 @@
 """Whether a task is sound: its own solution must pass its verifier, and doing nothing must not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from arise.ports import Sandbox, SandboxLost, SandboxPool, TreeRefused
+from arise.rollouts.stages import run_stages, stages
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.tasks import TaskProblem
 from arise.types import CommandResult, TaskSpec
@@ -23,9 +25,13 @@ class TrialPools:
 
 async def run_null(task: TaskSpec, pools: TrialPools) -> VerifierResult:
     """What an agent that does nothing earns."""
+
+    async def nothing(_: TaskSpec) -> str:
+        return ""
+
     sandbox = await pools.open(task)
     try:
-        return await pools.verifier.verify(sandbox, task)
+        return await run_stages(task, sandbox, pools.verifier, nothing)
     finally:
         await sandbox.close()
 
@@ -40,32 +46,54 @@ async def solve(task: TaskSpec, sandbox: Sandbox) -> CommandResult:
 async def run_oracle(task: TaskSpec, pools: TrialPools) -> VerifierResult:
     """What the task's own solution earns."""
     sandbox = await pools.open(task)
+
+    async def answer(stage: TaskSpec) -> str:
+        done = await solve(stage, sandbox)
+        return "" if done.ended == "exit" else f"solve.sh was ended by its {done.ended} limit: {done.output[-300:]}"
+
     try:
-        done = await solve(task, sandbox)
-        if done.ended != "exit":
-            return VerifierResult(None, None, f"solve.sh was ended by its {done.ended} limit", done.output)
-        return await pools.verifier.verify(sandbox, task)
+        return await run_stages(task, sandbox, pools.verifier, answer)
     finally:
         await sandbox.close()
 
 
-async def check_task(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...]:
-    """Run the oracle and the null agent; no problem means the first earned 1 and the second 0."""
-    if task.solution is None:
-        return (TaskProblem(task.directory / "solution" / "solve.sh", "is missing", "add a solution that passes"),)
+@dataclass(frozen=True)
+class Trials:
+    """What a check tries — `Trials(repeat=3)`; `repeat` times each, to find verifiers that waver."""
+
+    oracle: bool = True
+    null: bool = True
+    cheat: bool = False
+    repeat: int = 1
+
+
+async def check_task(task: TaskSpec, pools: TrialPools, trials: Trials = Trials()) -> tuple[TaskProblem, ...]:
+    """Run the oracle and the null agent; no problem means the first earned 1 and the second 0, every time."""
+    for stage in stages(task):
+        if stage.solution is None and trials.oracle:
+            path = stage.verifier.tests.parent / "solution" / "solve.sh"
+            return (TaskProblem(path, "is missing", "add a solution that passes"),)
+    wanted = (("solution", run_oracle, 1.0, trials.oracle), ("null agent", run_null, 0.0, trials.null))
+    problems: list[TaskProblem] = []
     try:
-        oracle, null = await run_oracle(task, pools), await run_null(task, pools)
+        for name, run, reward, asked in wanted:
+            if asked:
+                results = [await run(task, pools) for _ in range(trials.repeat)]
+                problems += _judged(task, name, results, reward)
     except (SandboxLost, TreeRefused) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
-    problems = []
-    for name, result, wanted in (("solution", oracle, 1.0), ("null agent", null, 0.0)):
-        if result.reward != wanted or result.reason:
-            missing = result.reason or result.fault
-            got = f"no reward ({missing})" if missing else f"reward {result.reward:g}"
-            said = f"; it said: {result.stdout.strip()[-300:]!r}" if result.stdout.strip() else ""
-            problems.append(
-                TaskProblem(
-                    task.verifier.tests / "test.sh", f"gives the {name} {got}{said}", f"the {name} must get {wanted:g}"
-                )
-            )
     return tuple(problems)
+
+
+def _judged(task: TaskSpec, name: str, results: Sequence[VerifierResult], wanted: float) -> list[TaskProblem]:
+    path = stages(task)[0].verifier.tests / "test.sh"
+    wrong = [result for result in results if result.reward != wanted or result.reason]
+    if not wrong:
+        return []
+    if len(wrong) < len(results):
+        what = f"wavers: it gives the {name} {wanted:g} in {len(results) - len(wrong)} of {len(results)} runs"
+        return [TaskProblem(path, what, "remove what depends on chance or time")]
+    missing = wrong[0].reason or wrong[0].fault
+    got = f"no reward ({missing})" if missing else f"reward {wrong[0].reward:g}"
+    said = f"; it said: {wrong[0].stdout.strip()[-300:]!r}" if wrong[0].stdout.strip() else ""
+    return [TaskProblem(path, f"gives the {name} {got}{said}", f"the {name} must get {wanted:g}")]

@@ -12,6 +12,7 @@ from arise.rollouts.reward import RewardError, final_reward
 from arise.types import TaskSpec, VerifierRun
 
 SUCCESS = 1.0
+COLLECT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,15 @@ class Verifier:
         """Limits that this machine does not enforce, for the record of the run."""
         return self.pool.notes
 
-    async def verify(self, attempt: Sandbox, task: TaskSpec) -> VerifierResult:
-        """End the attempt's processes and grade the files it left; closing the attempt is left to its owner."""
+    async def verify(self, attempt: Sandbox, task: TaskSpec, last: bool = True) -> VerifierResult:
+        """End the attempt's processes and grade the files it left; closing the attempt is left to its owner.
+
+        Before the `last` stage of a task the sandbox itself stays, for the next.
+        """
         try:
-            await attempt.end()
+            await _collect(attempt, task)
+            if last:
+                await attempt.end()
             run = await self.pool.verify(attempt, task.verifier_job)
         except SandboxLost as fault:
             return VerifierResult(None, None, f"sandbox: {fault}")
@@ -56,6 +62,18 @@ class Verifier:
         except RewardError as error:
             return _zero("; ".join((str(error), *run.notes)), said)
         return VerifierResult(reward, reward >= SUCCESS, "", said, numbers)
+
+
+async def _collect(attempt: Sandbox, task: TaskSpec) -> None:
+    """Run the commands that bring files of the attempt to where its tests look for them."""
+    for asked in task.verifier.collect:
+        seconds = asked.get("timeout_sec", COLLECT_SECONDS)
+        user = asked.get("user")
+        await attempt.run(
+            str(asked.get("command", "")),
+            float(seconds) if isinstance(seconds, int | float) else COLLECT_SECONDS,
+            user=str(user) if user is not None else None,
+        )
 
 
 def _zero(reason: str, said: str = "") -> VerifierResult:

@@ -182,18 +182,22 @@ class BubblewrapSandbox:
         return await self.run_command(with_env(command, {**self.env, **(env or {})}), timeout)
 
     async def run_command(
-        self, command: str, timeout: float, alone: bool = False, guarded: bool = False
+        self, command: str, timeout: float, alone: bool = False, guarded: bool = False, user: bytes = b""
     ) -> CommandResult:
         """Run one command; with `alone`, end whatever it left running before its result is given.
 
-        With `guarded`, `report` then says who wrote what into the reward files.
+        With `guarded`, `report` then says who wrote what into the reward files. `user` are the numbers of a user of an
+        image, as `User.mark` writes them.
         """
         data = command.encode("utf-8", "replace")
         if b"\0" in data or len(data) > MAX_COMMAND_BYTES:
             return CommandResult(f"a command must have no NUL and at most {MAX_COMMAND_BYTES} bytes\n", NOT_STARTED)
+        if user:
+            data = user + b"\0" + data
         cap = self.layout.limits.output_bytes
         header = (len(data), max(1, int(timeout * 1000)), cap)
-        frame = b"".join(value.to_bytes(4, "big") for value in header) + bytes((alone | guarded << 1,)) + data
+        flags = bytes((alone | guarded << 1 | bool(user) << 2,))
+        frame = b"".join(value.to_bytes(4, "big") for value in header) + flags + data
         async with self._running:
             if self._limit_reached:
                 return self._ended_by(self._limit_reached)

@@ -11,6 +11,7 @@ ROOT = Path("/sys/fs/cgroup")
 NEEDED = ("memory", "pids")
 WEIGHT = {1: ("cpu.shares", "1024"), 2: ("cpu.weight", "100")}
 """By version, the file and value that give every sandbox the same processor share, however many processes it runs."""
+CPU_PERIOD = 100_000  # microseconds
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Cgroups:
             if self.shares:
                 file, weight = WEIGHT[self.version]
                 (cpu / file).write_text(weight)
+                _limit_cpus(cpu, self.version, limits.cpus)
             if self.version == 2:
                 with contextlib.suppress(OSError):  # absent where the kernel has no swap accounting
                     (memory / "memory.swap.max").write_text("0")
@@ -79,6 +81,17 @@ class Cgroups:
                 folder.rmdir()
                 removed += 1
         return removed
+
+
+def _limit_cpus(group: Path, version: int, cpus: float | None) -> None:
+    if cpus is None:
+        return
+    quota = int(cpus * CPU_PERIOD)
+    if version == 2:
+        (group / "cpu.max").write_text(f"{quota} {CPU_PERIOD}")
+    else:
+        (group / "cpu.cfs_period_us").write_text(str(CPU_PERIOD))
+        (group / "cpu.cfs_quota_us").write_text(str(quota))
 
 
 def _of(version: int, first: str, second: str) -> str:

@@ -14,13 +14,14 @@ from pathlib import Path
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, Group
-from arise.sandbox.layout import SERVER, TEMPORARY, Layout, SandboxUnavailable, inner_python
+from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.seccomp import open_filter
 from arise.sandbox.tree import FOLDER
 from arise.sandbox.watches import cap_watches
 
+Make = type[BubblewrapSandbox]
 START_SECONDS = 60.0
 _NOT_PERMITTED = ("namespace", "uid map", "Operation not permitted", "Permission denied", "No permissions")
 # The settings of Debian, of Ubuntu and of every kernel: (the value that forbids user namespaces, one that allows them).
@@ -57,20 +58,21 @@ def _spawn(
     layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int, grouped: bool
 ) -> "subprocess.Popen[bytes]":
     """Starts bwrap in a session of its own, so that an interrupt typed at the terminal reaches ARISE only."""
-    line, passed = [*layout.arguments, "--info-fd", str(info)], [control.fileno(), info]
+    line = [*layout.prefix, *layout.arguments, "--info-fd", str(info)]
+    passed = [control.fileno(), info, *layout.passed]
     for place, path in shown.items():
         line += ["--ro-bind", str(path), place]
-    line += ["--remount-ro", "/"]
+    line += layout.closing
     rules = open_filter(guarded=bool(layout.guard_settings))
     if rules is not None:
         line += ["--seccomp", str(rules)]
         passed.append(rules)
     # What no control group enforces is left to the server.
     caps = (0, 0) if grouped else (layout.limits.processes, layout.limits.memory_bytes)
-    server = [inner_python()[0], "-I", "-S", SERVER, str(control.fileno()), *map(str, caps)]
+    server = layout.server(str(control.fileno()), *map(str, caps), owner_mark(), layout.guard_settings)
     try:
         return subprocess.Popen(
-            [*line, *server, owner_mark(), layout.guard_settings],
+            [*line, *server],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
@@ -114,15 +116,15 @@ def _setting(settings: Path, name: str) -> str:
         return ""
 
 
-async def start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
+async def start(layout: Layout, cgroups: Cgroups | None, make: Make = BubblewrapSandbox) -> BubblewrapSandbox:
     """Starts one sandbox; must be called from a thread that outlives it, since the kernel ends it with that thread."""
     try:
-        return await _start(layout, cgroups)
+        return await _start(layout, cgroups, make)
     except OSError as error:  # out of descriptors, memory or disk
         raise SandboxLost(f"a sandbox could not be started: {error}") from error
 
 
-async def _start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
+async def _start(layout: Layout, cgroups: Cgroups | None, make: Make) -> BubblewrapSandbox:
     with contextlib.ExitStack() as here, contextlib.ExitStack() as on_failure:
         with contextlib.ExitStack() as handed_over:
             ours, theirs = socket.socketpair()
@@ -152,7 +154,7 @@ async def _start(layout: Layout, cgroups: Cgroups | None) -> BubblewrapSandbox:
             _take_hold(layout, shown, cgroups, pid, process.pid, on_failure), asyncio.to_thread(cap_watches, pid)
         )
         on_failure.pop_all()
-        return BubblewrapSandbox(layout, process, reader, writer, pidfds, folders, shown, group, capped)
+        return make(layout, process, reader, writer, pidfds, folders, shown, group, capped)
 
 
 async def _take_hold(

@@ -80,7 +80,7 @@ def _system() -> list[str]:
     return line
 
 
-def _proc() -> list[str]:
+def proc_arguments() -> list[str]:
     """A /proc in which nothing can be written, little read of the machine, and the server not opened."""
     # Started by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
     line = ["--proc", "/proc"]
@@ -132,6 +132,8 @@ class Layout:
     """Host paths that no command may see, such as runs and tasks, even where a shown path holds them."""
     guard: tuple[str, str] | None = None
     """The folder of the reward files and that of the tests, where commands can be run under `inside/guard.py`."""
+    passed: tuple[int, ...] = ()
+    """Descriptors that bwrap inherits."""
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -145,7 +147,26 @@ class Layout:
         if self.guard is None or settings is None:
             return ""
         logs, tests = self.guard
-        return json.dumps(settings | {"logs": logs, "tests": tests, "system": self.read_only})
+        return json.dumps(settings | {"logs": logs, "tests": tests, "system": self.read_only} | self.guard_extras)
+
+    @property
+    def guard_extras(self) -> dict[str, object]:
+        """What the guard is told beyond its usual settings."""
+        return {}
+
+    @property
+    def prefix(self) -> list[str]:
+        """The command that prepares the file system and becomes bwrap, empty where there is nothing to prepare."""
+        return []
+
+    @property
+    def closing(self) -> list[str]:
+        """The last arguments of bwrap, after every place is mounted."""
+        return ["--remount-ro", "/"]
+
+    def server(self, *arguments: str) -> list[str]:
+        """The command line of the server inside."""
+        return [inner_python()[0], "-I", "-S", SERVER, *arguments]
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -156,7 +177,7 @@ class Layout:
         for name, value in _ENVIRONMENT.items():
             line += ["--setenv", name, value]
         line += _system()
-        line += [*_proc(), "--dev", "/dev"]
+        line += [*proc_arguments(), "--dev", "/dev"]
         sizes = {TEMPORARY: self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
         for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]

@@ -33,14 +33,15 @@ def new_name() -> str:
     return f"{owner_mark()}-{next(_serial)}"
 
 
-def _orphaned(name: str) -> bool:
+def orphaned(name: str) -> bool:
+    """Whether a name was given by an owner that is dead."""
     match = _NAME.fullmatch(name)
     return match is not None and _start_time(int(match[1])) != match[2]
 
 
 def orphans(folder: Path) -> list[Path]:
     """What lies in a folder under the name of an owner that is dead."""
-    return [path for path in folder.glob("arise-*") if _orphaned(path.name)]
+    return [path for path in folder.glob("arise-*") if orphaned(path.name)]
 
 
 def orphan_processes() -> list[int]:
@@ -53,7 +54,7 @@ def orphan_processes() -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             last = (folder / "cmdline").read_bytes().rstrip(b"\0").rpartition(b"\0")[2].decode()
-            if _orphaned(last) and (folder / "stat").read_text().rpartition(")")[2].split()[1] == "1":
+            if orphaned(last) and (folder / "stat").read_text().rpartition(")")[2].split()[1] == "1":
                 found.append(int(folder.name))
         except (OSError, ValueError):  # gone, or not a name
             continue

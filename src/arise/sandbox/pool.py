@@ -34,6 +34,18 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def sweep(cgroups: Cgroups | None) -> None:
+    """Remove the processes, control groups and folders of owners that are dead."""
+    _raise_open_files()
+    for pid in orphan_processes():
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    if cgroups is not None:
+        cgroups.sweep()
+    for path in orphans(Path(tempfile.gettempdir())):
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
     """Every limit that the kernel does not enforce on this machine, and what stands in for it."""
     notes = []
@@ -100,14 +112,7 @@ class BubblewrapPool:
 
     async def start(self) -> None:
         """Removes what dead runs left behind and starts the pool, or raises SandboxUnavailable with the remedy."""
-        _raise_open_files()
-        for pid in orphan_processes():
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        if self.cgroups is not None:
-            self.cgroups.sweep()
-        for path in orphans(Path(tempfile.gettempdir())):
-            shutil.rmtree(path, ignore_errors=True)
+        sweep(self.cgroups)
         first = await start(self.layout, self.cgroups)
         self._watches_capped = first.watches_capped
         self._ready.put_nowait(first)

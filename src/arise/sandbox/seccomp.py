@@ -235,3 +235,17 @@ def guard_settings(machine: str) -> dict[str, object] | None:
         "notify": b"".join([*program, allow]).hex(),
         "calls": calls,
     }
+
+
+def engine_profile() -> dict[str, object]:
+    """The same refusals by name, as a seccomp profile that podman and docker take."""
+    bits = [1 << at for at in range(32) if _NEW_NAMESPACES >> at & 1]
+    flags = [{"index": 0, "value": bit, "valueTwo": bit, "op": "SCMP_CMP_MASKED_EQ"} for bit in bits]
+    return {
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [
+            {"names": [*_DENIED], "action": "SCMP_ACT_ERRNO", "errnoRet": EPERM},
+            {"names": [*_ABSENT], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS},
+            *({"names": ["clone"], "action": "SCMP_ACT_ERRNO", "errnoRet": EPERM, "args": [flag]} for flag in flags),
+        ],
+    }

@@ -73,7 +73,7 @@ def _locate(path: str, folders: Mapping[str, int]) -> tuple[str, tuple[str, ...]
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if not path.startswith("/") or ".." in parts:
         raise ValueError(f"{path!r} is not an absolute path without '..'")
-    for length in range(len(parts), 0, -1):
+    for length in range(len(parts), -1, -1):
         place = "/" + "/".join(parts[:length])
         if place in folders:
             return place, parts[length:]

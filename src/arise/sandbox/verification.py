@@ -62,28 +62,9 @@ class BubblewrapVerifierPool:
                 return VerifierRun(refused=str(error))
             command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **job.place.env, **job.env})
             done = await sandbox.run_command(command, job.timeout, alone=True, guarded=not self.unguarded)
-            return self._result(done, sandbox)
+            return result_of(done, sandbox, guarded=not self.unguarded)
         finally:
             await sandbox.close()
-
-    def _result(self, done: CommandResult, sandbox: BubblewrapSandbox) -> VerifierRun:
-        ended = "signal" if sandbox.signalled else "exit"
-        if done.ended in ("timeout", "output") or not sandbox.alive:
-            ended = done.ended
-        rewards, notes = self._rewards(sandbox) if ended == "exit" else ((), ())
-        return VerifierRun(
-            done.output,
-            ended,
-            done.exit_code - 128 if ended == "signal" else 0,
-            done.ended == "memory",
-            sandbox.left_running and bool(self.unguarded),
-            rewards,
-            notes,
-            sandbox.left_out,
-        )
-
-    def _rewards(self, sandbox: BubblewrapSandbox) -> tuple[tuple[RewardFile, ...], tuple[str, ...]]:
-        return (_found(sandbox), ()) if self.unguarded else _watched(sandbox)
 
     async def _why_unguarded(self) -> str:
         """Try the guard once, so that what is missing is known before the first attempt."""
@@ -124,6 +105,24 @@ async def _bring(attempt: Sandbox, sandbox: BubblewrapSandbox) -> None:
         with contextlib.suppress(FileNotFoundError):
             sandbox.left_out += await attempt.get(attempt.workdir, Path(folder))
         await sandbox.fill(sandbox.workdir, Path(folder), left_by_agent=True)
+
+
+def result_of(done: CommandResult, sandbox: BubblewrapSandbox, guarded: bool) -> VerifierRun:
+    """How a run of test.sh ended and what it left."""
+    ended = "signal" if sandbox.signalled else "exit"
+    if done.ended in ("timeout", "output") or not sandbox.alive:
+        ended = done.ended
+    rewards, notes = ((), ()) if ended != "exit" else _watched(sandbox) if guarded else (_found(sandbox), ())
+    return VerifierRun(
+        done.output,
+        ended,
+        done.exit_code - 128 if ended == "signal" else 0,
+        done.ended == "memory",
+        sandbox.left_running and not guarded,
+        rewards,
+        notes,
+        sandbox.left_out,
+    )
 
 
 def _watched(sandbox: BubblewrapSandbox) -> tuple[tuple[RewardFile, ...], tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from arise.tasks.assemble import BUILD_FILES
 from arise.tasks.corpus import Corpus, load_corpus, read_corpus
 from arise.tasks.directory import read_task
-from arise.tasks.needs import refused
+from arise.tasks.needs import refused, without
 from arise.tasks.problem import CorpusError, TaskProblem
 from arise.tasks.registry import TaskType, task_types
 
@@ -18,4 +18,5 @@ __all__ = [
     "read_task",
     "refused",
     "task_types",
+    "without",
 ]

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from arise.tasks.directory import BENCHFLOW_FILE, HARBOR_FILE, read_task
 from arise.tasks.problem import CorpusError, TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text
+from arise.tasks.sources import is_listing, listed_tasks
 from arise.types import TaskSpec
 
 TAGS_FILE = "tags.json"
@@ -33,12 +34,18 @@ def load_corpus(directory: Path) -> tuple[TaskSpec, ...]:
 
 
 def read_corpus(directory: Path) -> Corpus:
-    """The usable tasks of a folder, and every problem of the others."""
+    """The usable tasks of a folder or of a file that names them, and every problem of the others."""
+    if is_listing(directory):
+        source = listed_tasks(directory)
+        return _read(source.directories, list(source.problems), directory.parent)
     if not directory.is_dir():
         return Corpus((), (TaskProblem(directory, "is not a folder", "name a folder of task directories"),))
+    return _read(_task_directories(directory), [], directory)
+
+
+def _read(directories: Iterable[Path], problems: list[TaskProblem], directory: Path) -> Corpus:
     tasks: list[TaskSpec] = []
-    problems: list[TaskProblem] = []
-    for path in _task_directories(directory):
+    for path in directories:
         if path.is_symlink():
             problems.append(TaskProblem(path, "is a link", "put the task directory itself here"))
             continue

@@ -1,21 +1,22 @@
 """What a task asks for and a kind of sandbox does not offer, each by name: nothing is ignored silently."""
 
-import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from arise.config.tasks import TaskNeed
+from arise.sandbox.plain import beyond_plain
+from arise.sandbox.programs import INSTALL
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
 from arise.types import Place, SandboxCapabilities, TaskSpec
 
-# A Dockerfile that asks for no more than a sandbox without images is: a plain system with the task's files in /app.
-_PLAIN = re.compile(
-    r"FROM\s+(debian|ubuntu)(:[\w.-]+)?|WORKDIR\s+/app/?|COPY\s+\./?\s+(\.|\./|/app/?)|(LABEL|MAINTAINER)\s.*",
-    re.IGNORECASE,
+_BY_ENGINE = frozenset(
+    {"docker_image", "dockerfile", "healthcheck", "setup_commands", "user", "workdir", "memory", "storage", "network"}
+    | {"verifier_environment", "collect", "artifacts", "skills_dir", "steps"}
 )
+"""What sandboxes that run images offer."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,30 @@ class Unmet:
     """`steps` cannot be ignored: no task does without its steps."""
     path: Path
     what: str
+    needs_engine: bool = False
+    """Whether a container engine would meet it."""
 
     @property
     def problem(self) -> TaskProblem:
         """Why the task is refused, and how it need not be."""
+        engine = f"install a container engine ({INSTALL}), " if self.needs_engine else ""
         if self.need == "steps":
-            return TaskProblem(self.path, self.what, "make each step a task of its own")
-        remedy = f'change the task, or add "{self.need}" to tasks.ignore if it does without'
+            return TaskProblem(self.path, self.what, f"{engine}or make each step a task of its own".removeprefix("or "))
+        remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
         return TaskProblem(self.path, self.what, remedy)
 
 
 def refused(task: TaskSpec, offered: SandboxCapabilities, ignore: Collection[str] = ()) -> list[TaskProblem]:
     """One problem for each need that the sandboxes do not meet and that is not to be ignored."""
-    return [unmet.problem for unmet in unmet_needs(task, offered) if unmet.need not in ignore]
+    found = [unmet for unmet in unmet_needs(task, offered) if unmet.need not in ignore]
+    return [replace(unmet, needs_engine=not offered.images and unmet.need in _BY_ENGINE).problem for unmet in found]
+
+
+def without(task: TaskSpec, ignore: Collection[str]) -> TaskSpec:
+    """The task as it is run when it is to do without its image."""
+    image = "" if "docker_image" in ignore else task.environment.image
+    dockerfile = None if "dockerfile" in ignore else task.environment.dockerfile
+    return replace(task, environment=replace(task.environment, image=image, dockerfile=dockerfile))
 
 
 def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
@@ -71,14 +83,14 @@ def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tu
         "env": ("environment.env", place.env, offered.env),
         "healthcheck": ("environment.healthcheck", place.healthcheck, offered.healthcheck),
         "mcp_servers": ("environment.mcp_servers", task.mcp_servers, False),
-        "skills_dir": ("environment.skills_dir", task.skills_dir, False),
+        "skills_dir": ("environment.skills_dir", task.skills_dir, offered.images),
         "setup_commands": ("environment.setup_commands", place.setup, offered.setup),
         "prompt_prefix": ("agent.prompt_prefix", task.agent.prompt_prefix, False),
         "verifier_environment": ("verifier.environment", check.place, offered.separate_verifier),
-        "collect": ("verifier.collect", check.collect, False),
+        "collect": ("verifier.collect", check.collect, offered.separate_verifier),
         "service": ("verifier.service", check.service, offered.compose),
         "pytest_plugins": ("verifier.pytest_plugins", check.pytest_plugins, False),
-        "artifacts": ("artifacts", task.artifacts, False),
+        "artifacts": ("artifacts", task.artifacts, offered.separate_verifier),
     }
 
 
@@ -102,8 +114,6 @@ def _image(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
     text = read_text(path) if path is not None and not offered.images else ""
     if path is None or not isinstance(text, str):
         return
-    for line in (line.strip() for line in re.sub(r"\\\n", " ", text).splitlines()):
-        if line and not line.startswith("#") and not _PLAIN.fullmatch(line):
-            what = f"is not built, and the sandbox has the programs of this machine only: {line[:80]!r}"
-            yield Unmet("dockerfile", path, what)
-            return
+    if line := beyond_plain(text):
+        what = f"is not built, and the sandbox has the programs of this machine only: {line[:80]!r}"
+        yield Unmet("dockerfile", path, what)

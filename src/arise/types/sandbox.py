@@ -101,6 +101,10 @@ class VerifierJob:
     user: str = ""
     place: Place = BARE
     """The environment that the tests run in."""
+    separate: bool = False
+    """Whether the tests see nothing of the attempt but its artifacts."""
+    artifacts: tuple[str, ...] = ()
+    """Paths of the attempt that are brought to the same place of a separate environment."""
 
 
 @dataclass(frozen=True)

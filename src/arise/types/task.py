@@ -110,7 +110,8 @@ class TaskSpec:
         """How its tests are run."""
         own = self.verifier
         place = _as(own.place or self.environment, own.user, own.network)
-        return VerifierJob(own.tests, own.timeout, own.env, place.user, place)
+        kept = tuple(artifact.source for artifact in self.artifacts)
+        return VerifierJob(own.tests, own.timeout, own.env, own.user, place, own.place is not None, kept)
 
 
 def _as(place: Place, user: str, network: str) -> Place:

@@ -77,10 +77,11 @@ def test_without_cheats_all_are_sound(corpus: Path) -> None:
 
 def test_a_task_that_asks_for_more_is_not_run_unless_that_is_ignored(tmp_path: Path) -> None:
     (write_task(tmp_path / "t") / "environment/Dockerfile").write_text("FROM scratch\n")
-    done = CliRunner().invoke(app, ["check", str(tmp_path)])
+    done = CliRunner().invoke(app, ["check", str(tmp_path), "--kind", "bubblewrap"])
     assert done.exit_code == Exit.TASKS
     assert "FROM scratch" in done.stdout
     assert '"dockerfile" to tasks.ignore' in done.stdout
+    assert "apt-get install --no-install-recommends podman" in done.stdout
     assert CliRunner().invoke(app, ["check", str(tmp_path), "--ignore", "dockerfile"]).exit_code == 0
     assert CliRunner().invoke(app, ["check", str(tmp_path), "--ignore", "docker"]).exit_code == Exit.CONFIG
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,6 @@ def test_open_files_and_core_dumps_are_limited() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"processes": 0}, {"memory_bytes": MIB}, {"output_bytes": 2**31}])
-def test_limits_that_cannot_hold_are_refused(wrong: dict[str, int]) -> None:
+def test_limits_that_cannot_hold_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Limits"):
         Limits(**wrong)

@@ -48,7 +48,7 @@ CONTAINERS = SandboxCapabilities(
     compose=True,
     separate_verifier=True,
 )
-NEVER = {"mcp_servers", "skills_dir", "prompt_prefix", "collect", "pytest_plugins", "artifacts", "gpus"}
+NEVER = {"mcp_servers", "prompt_prefix", "pytest_plugins", "gpus"}
 MET = [
     "",
     "[environment]\ncpus = 1\nmemory_mb = 256\nstorage_mb = 64\ngpus = 0",
@@ -143,7 +143,7 @@ def test_every_need_can_be_met_with(tmp_path: Path) -> None:
 
 def config(tmp_path: Path, **more: object) -> Config:
     tasks = {"kind": "harbor", "train": str(tmp_path / "train"), "evaluation": str(tmp_path / "eval")}
-    return Config.model_validate({"tasks": tasks | more})
+    return Config.model_validate({"tasks": tasks | more, "sandbox": {"kind": "bubblewrap"}})
 
 
 def test_a_run_with_such_a_task_is_refused_with_its_name_before_anything_is_made(tmp_path: Path) -> None:

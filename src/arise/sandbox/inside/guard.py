@@ -21,6 +21,10 @@ from arise.sandbox.inside.asker import HERE, Asker
 from arise.sandbox.inside.rewards import Rewards
 from arise.sandbox.inside.writers import NOBODY, PROGRAM, SHELL, SYSTEM, OwnTests, Start, role_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SET_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 RECEIVE, SEND, ADD_FD = 0xC0502100, 0xC0182101, 0x40182103
 CONTINUE, ADD_AND_SEND, EPERM = 1, 2, 1
@@ -44,6 +48,8 @@ class Guard:
         self.limits, self.notify = (bytes.fromhex(chosen[name]) for name in ("limits", "notify"))
         self.tests = OwnTests(chosen["tests"])
         self.system = (*SYSTEM, *(f"{path}/" for path in chosen["system"]))
+        self.added = frozenset(chosen.get("added", ()))
+        """Programs in system folders that are the attempt's."""
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.waiting = select.epoll()
         self.rewards = Rewards(chosen["logs"], self.waiting)
@@ -51,12 +57,12 @@ class Guard:
         self.missing = "the command did not start"
         """Why nothing is watched, "" while it is."""
 
-    def spawn(self, command: bytes, output: int) -> int:
-        """Starts the command, watched from its first moment."""
+    def spawn(self, command: bytes, output: int, take_on: Callable[[], object]) -> int:
+        """Starts the command, watched from its first moment, after it took on its user."""
         ours, theirs = _socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            self._become(command, output, theirs)
+            self._become(command, output, theirs, take_on)
         theirs.close()
         told, passed, _, _ = ours.recvmsg(200, _socket.CMSG_SPACE(4))
         ours.close()
@@ -68,13 +74,14 @@ class Guard:
             self.missing = told.decode("utf-8", "replace")
         return pid
 
-    def _become(self, command: bytes, output: int, supervisor: _socket.socket) -> None:
+    def _become(self, command: bytes, output: int, supervisor: _socket.socket, take_on: Callable[[], object]) -> None:
         """In the new process: asks to be watched, and becomes the command."""
         try:
             os.setsid()
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
+            take_on()
             try:
                 self._install(self.limits, 0)
                 listener = self._listen()
@@ -149,7 +156,7 @@ class Guard:
             if self.rewards.may_write(asker):
                 image = asker.path(folder, path)
                 start = Start(image, asker.words(words), asker.link("cwd"), asker.link("fd/0"))
-                allowed = min(role, role_of(start, self.tests, self.system))
+                allowed = NOBODY if self._is_theirs(image) else min(role, role_of(start, self.tests, self.system))
         finally:
             if allowed == NOBODY:
                 self.rewards.hand_over(asker, image)
@@ -157,6 +164,11 @@ class Guard:
                 asker.mark(allowed)
             if allowed == PROGRAM:
                 self.rewards.programs.add(asker.process)
+
+    def _is_theirs(self, image: str) -> bool:
+        """Whether a program in a system folder is the attempt's, or a link that leads out to one."""
+        real = os.path.realpath(image)
+        return bool({image, real} & self.added) or (image.startswith(self.system) and not real.startswith(self.system))
 
     def report(self) -> bytes:
         """What was written, by whom, or why that cannot be known; as JSON."""

@@ -14,13 +14,15 @@ import sys
 import time
 
 sys.path.insert(0, "/run/arise")
+from arise.sandbox.inside.users import become, connect, spawn_as
 from arise.sandbox.usage import Allowance, Usage, private_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from arise.sandbox.inside.guard import Guard
 
-CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 else -1
+CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else -1
+"""The socket to the host; in a container, which inherits none, it is made from the path that is given instead."""
 MAX_THREADS, MAX_MEMORY = (int(value) for value in sys.argv[2:4]) if len(sys.argv) > 3 else (0, 0)
 """What this process enforces; 0 where the kernel does, by a control group."""
 SETTINGS = sys.argv[5] if len(sys.argv) > 5 else ""
@@ -30,7 +32,7 @@ NOT_STARTED = 126
 LINGER_SECONDS = 0.3
 IDLE_SECONDS = 0.1
 EXIT, TIMEOUT, OUTPUT, MEMORY, PROCESSES = 0, 1, 2, 3, 4
-ALONE, GUARDED = 1, 2
+ALONE, GUARDED, AS_USER = 1, 2, 4
 LEFT, SIGNALLED = 1, 2
 
 
@@ -156,6 +158,7 @@ def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | 
     poller = select.poll()
     poller.register(source, select.POLLIN)
     poller.register(ended_fd, select.POLLIN)
+    poller.register(CONTROL, select.POLLRDHUP)
     if guard is not None:
         poller.register(guard.waiting, select.POLLIN)
     output = bytearray()
@@ -166,6 +169,8 @@ def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | 
             if allowance.left <= 0:
                 return TIMEOUT, output
             ready = {fd for fd, _ in poller.poll(allowance.next_look * 1000)}
+            if CONTROL in ready:
+                os._exit(0)  # the host is gone, and in a container nothing else ends this process
             if guard is not None:
                 guard.serve()
             if source in ready:
@@ -188,7 +193,16 @@ def not_started(error: Exception) -> tuple[int, int, int, bytes]:
     return EXIT, NOT_STARTED, LEFT, f"the command could not start ({error}); all processes were ended\n".encode()
 
 
-def run(command: bytes, seconds: float, cap: int, alone: bool, guard: Guard | None) -> tuple[int, int, int, bytes]:
+def start(user: bytes, command: bytes, sink: int, guard: Guard | None) -> int:
+    """Starts the command as its user, under a guard where there is one."""
+    if guard is not None:
+        return guard.spawn(command, sink, lambda: become(user) if user else None)
+    return spawn_as(user, command, sink) if user else spawn(command, sink)
+
+
+def run(
+    command: bytes, seconds: float, cap: int, alone: bool, guard: Guard | None, user: bytes = b""
+) -> tuple[int, int, int, bytes]:
     """Runs one command; a cap reached, or `alone`, ends every process that is left in the sandbox, and says so.
 
     Gives who ended it, its exit code, LEFT and SIGNALLED where they apply, and its output.
@@ -198,7 +212,7 @@ def run(command: bytes, seconds: float, cap: int, alone: bool, guard: Guard | No
     allowance = Allowance(seconds)
     try:
         try:
-            pid = guard.spawn(command, sink) if guard is not None else spawn(command, sink)
+            pid = start(user, command, sink, guard)
         finally:
             os.close(sink)
         ended, output = watch(pid, source, allowance, cap, guard)
@@ -224,7 +238,8 @@ def answer(command: bytes, seconds: float, cap: int, flags: int) -> bytes:
     guard, report = None, b""
     try:
         guard = new_guard() if flags & GUARDED else None
-        ended, code, marks, output = run(command, seconds, cap, bool(flags & ALONE), guard)
+        user, _, command = command.partition(b"\0") if flags & AS_USER else (b"", b"", command)
+        ended, code, marks, output = run(command, seconds, cap, bool(flags & ALONE), guard, user)
     except (OSError, MemoryError) as error:
         ended, code, marks, output = not_started(error)
     if guard is not None:
@@ -243,7 +258,12 @@ def new_guard() -> Guard:
 
 def serve() -> None:
     """Says it is ready, then answers frames until the host hangs up."""
+    global CONTROL
     _signal.signal(SIGINT, _signal.SIG_DFL)
+    if CONTROL < 0:
+        CONTROL = connect(sys.argv[1])
+        os.makedirs(sys.argv[6], exist_ok=True)  # an image may name a working directory that it does not hold
+        os.chdir(sys.argv[6])
     os.set_inheritable(CONTROL, False)
     if SETTINGS:
         new_guard().close()  # so that the first command does not wait for its imports

@@ -1,0 +1,107 @@
+"""`arise eval --suite`: a policy on a benchmark or on any folder of tasks. Part of the composition root."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arise.compose.evaluations import PolicyChoice, candidate
+from arise.compose.sandboxes import capabilities_of
+from arise.config import Config
+from arise.errors import AriseError, Exit
+from arise.evaluation.suite import SuiteScore, score_trials
+from arise.observe.messages import shown_by
+from arise.report.exports.harbor_job import Job, now
+from arise.rollouts.collect import Collector
+from arise.run.configuration import run_config
+from arise.run.folder import RunLock
+from arise.run.store import RunStore
+from arise.sandbox.programs import cache_folder
+from arise.tasks import read_corpus, refused, without
+from arise.types import TaskSpec
+
+ATTEMPTS = 3
+AT_ONCE = 8
+KNOWN = {"skillsbench": ("SkillsBench v1.1", 87), "terminal-bench": ("Terminal-Bench v2.1", 89)}
+"""Suites by name: what they are, and how many tasks the paper evaluates."""
+
+
+@dataclass(frozen=True)
+class SuiteWanted:
+    """Which suite, under which name, how often; `ignore` as in `tasks.ignore`."""
+
+    suite: str
+    label: str
+    attempts: int = ATTEMPTS
+    tasks: int | None = None
+    ignore: tuple[str, ...] = ()
+
+
+def suite_folder(name: str) -> Path:
+    """The tasks of a suite: a folder or list as given, or that of a known name below the cache."""
+    if name not in KNOWN:
+        return Path(name)
+    folder = cache_folder() / "suites" / name
+    if not folder.is_dir():
+        raise AriseError(
+            "tasks",
+            Exit.TASKS,
+            f"the tasks of {KNOWN[name][0]} are not at {folder}",
+            "nothing was tried",
+            "clone the benchmark and link its folder of tasks there, or name that folder with --suite",
+        )
+    return folder
+
+
+def suite_tasks(name: str, config: Config, ignore: Collection[str], write: Callable[[str], None]) -> list[TaskSpec]:
+    """Every task of a suite; any that cannot be read or run is refused before one is tried."""
+    corpus = read_corpus(suite_folder(name))
+    tasks = [without(task, ignore) for task in corpus.tasks]
+    offered = capabilities_of(config)
+    unmet = [problem for task in tasks for problem in refused(task, offered(task.environment), ignore)]
+    if problems := [*corpus.problems, *unmet]:
+        listed = "\n".join(map(str, problems))
+        remedy = "mend these tasks; what they may do without is named with --ignore"
+        raise AriseError("tasks", Exit.TASKS, listed, "nothing was tried", remedy)
+    if name in KNOWN and len(tasks) != KNOWN[name][1]:
+        write(f"{KNOWN[name][0]} has {KNOWN[name][1]} tasks, this folder has {len(tasks)}: the score is not comparable")
+    return tasks
+
+
+def evaluate_suite(
+    folder: Path, lock: RunLock, policy: PolicyChoice, wanted: SuiteWanted, write: Callable[[str], None]
+) -> SuiteScore:
+    """Try every task of a suite and keep each attempt in the job folder; the same command goes on where it stopped."""
+
+    async def whole(config: Config, store: RunStore, tasks: list[TaskSpec]) -> SuiteScore:
+        model = policy.endpoint.model if policy.endpoint else str(getattr(config.model, "name", config.model.kind))
+        job = Job(store.folder / "jobs" / wanted.label, wanted.label, model, wanted.attempts)
+        job.start(wanted.suite, len(tasks))
+        async with candidate(config, store, policy) as found:
+            trials = await _trials(job, found.evaluator.collector, tasks)
+        score = score_trials(wanted.label, trials)
+        job.end(score.facts())
+        return score
+
+    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+        config = run_config(folder, store)[0]
+        tasks = suite_tasks(wanted.suite, config, wanted.ignore, write)[: wanted.tasks]
+        return asyncio.run(whole(config, store, tasks))
+
+
+async def _trials(job: Job, collector: Collector, tasks: list[TaskSpec]) -> list[dict[str, Any]]:
+    slots = asyncio.Semaphore(AT_ONCE)
+    known = replace(collector, tasks={task.task.id: task for task in tasks})
+
+    async def trial(task: TaskSpec, number: int) -> dict[str, Any]:
+        async with slots:
+            done = job.finished(task, number)
+            if done is not None:
+                return done
+            started = now()
+            rollout = await known.attempt(task, (), f"suite/{job.label}/{task.task.id}/{number}")
+            return job.save(task, number, rollout, started)
+
+    return await asyncio.gather(*(trial(task, number) for task in tasks for number in range(job.attempts)))

@@ -1,0 +1,188 @@
+"""Which kind of sandbox a place gets: the lightest that gives everything it asks for, and why it is that one."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Literal
+
+from arise.ports import Sandbox
+from arise.sandbox.containers import ContainerPool
+from arise.sandbox.image_sandbox import ImageSandbox
+from arise.sandbox.images import Pull
+from arise.sandbox.layout import WORKDIR, SandboxUnavailable
+from arise.sandbox.network import networks
+from arise.sandbox.overlay_pool import OverlayPool, why_not_fast
+from arise.sandbox.plain import beyond_plain
+from arise.sandbox.pool import BubblewrapPool, bubblewrap_capabilities
+from arise.sandbox.programs import INSTALL, Program, find_program, require_program
+from arise.sandbox.verification import BubblewrapVerifierPool
+from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
+
+Kind = Literal["auto", "bubblewrap", "overlay", "podman", "docker"]
+
+
+def why_image(place: Place) -> str:
+    """Why a place needs an image, "" where plain bubblewrap gives all it asks for."""
+    offered = bubblewrap_capabilities()
+    if place.image:
+        return f"it names the image {place.image}"
+    if place.dockerfile is not None and (line := beyond_plain(place.dockerfile.read_text("utf-8", "replace"))):
+        return f"its Dockerfile says {line[:60]!r}"
+    if place.dockerfile is None:
+        return ""  # without any image there is nothing else to run it in
+    amounts = ((place.cpus, offered.cpus), (place.memory_mb, offered.memory_mb), (place.storage_mb, offered.storage_mb))
+    if any(there is not None and asked > there for asked, there in amounts):
+        return "it asks for more than a sandbox in memory has"
+    asked = {
+        "a user": place.user,
+        "a working directory": place.workdir not in ("", WORKDIR),
+        "a network": place.network not in ("", "none"),
+        "a healthcheck": place.healthcheck,
+        "set-up commands": place.setup,
+    }
+    return next((f"it asks for {name}" for name, value in asked.items() if value), "")
+
+
+def image_kind(kind: Kind) -> tuple[Literal["overlay", "podman", "docker"] | None, str]:
+    """The kind that runs images on this machine, and why it is that one; None where there is none."""
+    wanted = kind if kind in ("podman", "docker") else None
+    program = find_program(wanted)
+    if kind == "bubblewrap":
+        return None, 'sandbox.kind is "bubblewrap"'
+    if program is None:
+        return None, "no container engine is installed"
+    if kind in ("podman", "docker"):
+        return kind, f'sandbox.kind is "{kind}"'
+    reason = why_not_fast()
+    if reason and kind == "auto":
+        return program, f"the fast path cannot be used: {reason}"
+    return "overlay", f"images are built by {program} and run by bubblewrap"
+
+
+def capabilities(kind: Kind) -> SandboxCapabilities:
+    """What sandboxes of a kind offer on this machine, known before any is opened."""
+    found, _ = image_kind(kind)
+    if found is None:
+        return bubblewrap_capabilities()
+    return SandboxCapabilities(
+        found if kind != "auto" else "auto",
+        images=True,
+        networks=networks(),
+        users=True,
+        healthcheck=True,
+        setup=True,
+        separate_verifier=True,
+        steps=True,
+    )
+
+
+def engine_remedy(kind: Kind) -> str:
+    """The one command after which tasks with images can be run."""
+    return 'set sandbox.kind = "auto"' if kind == "bubblewrap" else f"as root: {INSTALL}"
+
+
+class ChosenPool:
+    """Opens each place in the lightest kind that is faithful, and verifies where the attempt was."""
+
+    def __init__(
+        self,
+        kind: Kind = "auto",
+        size: int = 4,
+        tests: int = 4,
+        hidden: tuple[str, ...] = (),
+        pull: Pull = "missing",
+        tell: Callable[[str], None] | None = None,
+        network: str = "none",
+    ) -> None:
+        self.kind, self.pull, self.network = kind, pull, network
+        self._plain = BubblewrapPool(size, hidden=hidden)
+        self._plain_tests = BubblewrapVerifierPool(tests, hidden=hidden)
+        self._images: OverlayPool | ContainerPool | None = None
+        self._stack = AsyncExitStack()
+        self._starting = asyncio.Lock()
+        self._tell = tell or (lambda _: None)
+        self._told: set[str] = set()
+
+    @property
+    def capabilities(self) -> SandboxCapabilities:
+        return capabilities(self.kind)
+
+    @property
+    def plain_pools(self) -> tuple[BubblewrapPool, BubblewrapPool]:
+        """The pools without images: of agents, and of tests."""
+        return self._plain, self._plain_tests.pool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Limits that this machine does not enforce, for the record of the run."""
+        return self._plain_tests.notes
+
+    async def open(self, place: Place = BARE) -> Sandbox:
+        """A fresh sandbox of the lightest kind that gives the place all it asks for.
+
+        A place that names no network gets the pool's own.
+        """
+        reason = why_image(place)
+        if not reason and self.kind in ("auto", "bubblewrap"):
+            self._say("bubblewrap", "it needs no image")
+            return await self._plain.open(place)
+        if place.dockerfile is None and not place.image:
+            return await self._plain.open(place)
+        pool = await self._image_pool()
+        self._say(pool.capabilities.kind, reason or f'sandbox.kind is "{self.kind}"')
+        return await pool.open(self._connected(place))
+
+    def _connected(self, place: Place) -> Place:
+        return place if place.network else replace(place, network=self.network)
+
+    def _say(self, kind: str, reason: str) -> None:
+        """Say once for each kind which one is used, and why."""
+        if kind not in self._told:
+            self._told.add(kind)
+            self._tell(f"sandbox: {kind}, because {reason}")
+
+    async def _image_pool(self) -> OverlayPool | ContainerPool:
+        async with self._starting:
+            if self._images is None:
+                kind, reason = image_kind(self.kind)
+                if kind is None:
+                    raise SandboxUnavailable(f"the task needs an image, and {reason}", engine_remedy(self.kind))
+                program = require_program(None if kind == "overlay" else kind)
+                self._images = _pool(kind, program, self.pull)
+                await self._stack.enter_async_context(self._images)
+            return self._images
+
+    async def prepare(self, places: "list[Place]") -> None:
+        """Build or take every image that these places need, before any attempt waits for one."""
+        needed = [place for place in places if why_image(place) or self.kind not in ("auto", "bubblewrap")]
+        needed = [place for place in needed if place.image or place.dockerfile is not None]
+        if needed:
+            pool = await self._image_pool()
+            await asyncio.gather(*(pool.images.get(place) for place in needed))
+
+    async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
+        """Run test.sh in the kind of sandbox that the attempt had."""
+        if isinstance(attempt, ImageSandbox):
+            return await (await self._image_pool()).verify(attempt, replace(job, place=self._connected(job.place)))
+        return await self._plain_tests.verify(attempt, job)
+
+    async def __aenter__(self) -> "ChosenPool":
+        try:
+            await self._stack.enter_async_context(self._plain)
+            await self._stack.enter_async_context(self._plain_tests)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every sandbox of every kind."""
+        await self._stack.aclose()
+
+
+def _pool(kind: str, program: Program, pull: Pull) -> OverlayPool | ContainerPool:
+    return OverlayPool(program, pull) if kind == "overlay" else ContainerPool(program, pull)

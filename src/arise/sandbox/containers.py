@@ -1,0 +1,238 @@
+"""Attempts in containers of podman or docker, with the same server inside as everywhere, so that a command is quick.
+
+The engine starts and limits the container; commands and their output go over a socket. Attempts are verified as those
+of the fast path are, on the layer that the container leaves.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from arise.ports import Sandbox, SandboxLost
+from arise.sandbox.cgroup import ROOT, Group
+from arise.sandbox.health import become_ready
+from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
+from arise.sandbox.images import Image, Images, Pull
+from arise.sandbox.layers import User
+from arise.sandbox.layout import Layout
+from arise.sandbox.network import networks
+from arise.sandbox.overlay_pool import OverlayPool, limits_of
+from arise.sandbox.owner import new_name, orphaned, owner_mark
+from arise.sandbox.programs import Program, require_program
+from arise.sandbox.runtime import runtime
+from arise.sandbox.seccomp import engine_profile
+from arise.sandbox.tree import FOLDER
+from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
+
+LABEL = "arise.owner"
+CONTROL = "/run/arise-control"
+START_SECONDS = 120.0
+STARTING_AT_ONCE = 4
+
+
+class ContainerSandbox(ImageSandbox):
+    """A container; its processes are all below its process 1, its files in the engine's storage."""
+
+    engine: Program
+    name: str = ""
+
+    async def close(self) -> None:
+        """End every process and remove the container."""
+        if not self._closed:
+            await super().close()
+            await self.engine.remove([self.name])
+
+
+def run_line(
+    name: str, image: Image, place: Place, env: dict[str, str], folder: Path, public: str = "bridge"
+) -> list[str]:
+    """The arguments that start a container, the same for podman and docker; `public` names their public network."""
+    limits = limits_of(place)
+    line = ["run", "--name", name, "--label", f"{LABEL}={owner_mark()}", "--hostname", "sandbox"]
+    line += ["--network", public if place.network == "public" else "none"]
+    memory = str(int((place.memory_mb or 2048.0) * 1024 * 1024))
+    line += ["--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes + 1)]
+    line += ["--cpus", f"{place.cpus:g}"] if place.cpus else []
+    line += ["--ulimit", f"nofile={limits.open_files}:{limits.open_files}", "--ulimit", "core=0:0"]
+    line += ["--ulimit", "nproc=20000:20000"]  # the engine's own default exceeds what some machines allow
+    line += ["--ulimit", f"fsize={limits.disk_bytes}:{limits.disk_bytes}"]
+    line += ["--cap-drop", "MKNOD", "--cap-drop", "SYS_CHROOT"]
+    line += ["--security-opt", f"seccomp={folder / 'seccomp.json'}"]
+    line += ["--user", "0:0", "--workdir", "/"]
+    for variable, value in env.items():
+        line += ["--env", f"{variable}={value}"]
+    for path, inner in (*runtime().shown, (str(folder / "control"), CONTROL)):
+        line += ["--volume", f"{path}:{inner}:ro"]
+    server = runtime().command(f"{CONTROL}/socket", "0", "0", owner_mark(), "", place.workdir or image.workdir)
+    return [*line, "--entrypoint", server[0], image.id, *server[1:]]
+
+
+class ContainerPool:
+    """`async with ContainerPool(Program("podman")) as pool: box = await pool.open(Place(image="debian"))`."""
+
+    def __init__(self, program: Program | None = None, pull: Pull = "missing") -> None:
+        self.program = program or require_program()
+        self.images = Images(self.program, pull)
+        self._tests = OverlayPool(self.program, pull)
+        self._slots = asyncio.Semaphore(STARTING_AT_ONCE)
+        self._open: set[object] = set()
+
+    @property
+    def _public(self) -> str:
+        """A network without the host's loopback, for which podman needs no configured bridge."""
+        return "slirp4netns" if self.program.name == "podman" else "bridge"
+
+    @property
+    def capabilities(self) -> SandboxCapabilities:
+        return SandboxCapabilities(
+            self.program.name,
+            images=True,
+            networks=networks() | {"public"},
+            users=True,
+            healthcheck=True,
+            setup=True,
+            separate_verifier=True,
+            steps=True,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Limits that this machine does not enforce, for the record of the run."""
+        storage = f"{self.program.name} limits each file and not the sum of all files that a container writes"
+        return (*self._tests.notes, storage)
+
+    async def __aenter__(self) -> "ContainerPool":
+        await self._tests.__aenter__()
+        await self.sweep()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def sweep(self) -> int:
+        """Remove the containers of owners that are dead, and say how many."""
+        listed = await self.program.call("ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}")
+        names = [name for name in listed.split() if orphaned(name)]
+        await self.program.remove(names)
+        return len(names)
+
+    async def open(self, place: Place = BARE) -> ImageSandbox:
+        """A fresh container on the image of `place`, healthy and set up."""
+        image = await self.images.get(place)
+        user = require_user(image, place.user or image.user)
+        name = new_name()
+        folder = Path(tempfile.gettempdir(), name)
+        async with self._slots:
+            try:
+                sandbox = await self._start(name, folder, image, place, user)
+            except BaseException:
+                await self._discard(name, folder)
+                raise
+        try:
+            await sandbox.connect() if place.network != "public" else None
+            await become_ready(sandbox, place)
+        except BaseException:
+            await sandbox.close()
+            raise
+        return sandbox
+
+    async def _discard(self, name: str, folder: Path) -> None:
+        with contextlib.suppress(SandboxLost):
+            await self.program.remove([name])
+        remove_scratch(folder)
+
+    async def _start(self, name: str, folder: Path, image: Image, place: Place, user: User) -> ContainerSandbox:
+        (folder / "control").mkdir(0o755, parents=True)
+        folder.chmod(0o700)
+        (folder / "seccomp.json").write_text(json.dumps(engine_profile()))
+        with contextlib.ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(str(folder / "control" / "socket"))
+            listening.listen(1)
+            listening.setblocking(False)
+            errors = os.memfd_create("arise-container-errors")
+            stack.callback(os.close, errors)
+            env = environment(image, user, place.env)
+            process = subprocess.Popen(
+                [self.program.name, *run_line(name, image, place, env, folder, self._public)],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                env=self.program.settings(),
+                start_new_session=True,
+            )
+            connection = await _accepted(listening, process, errors)
+        reader, writer = await asyncio.open_unix_connection(sock=connection)
+        async with asyncio.timeout(START_SECONDS):
+            await reader.readexactly(1)
+        found = await self.program.inspect("container", name)
+        if found is None:
+            raise SandboxLost("the container ended while it started")
+        return self._hold(found, process, reader, writer, folder, image, place, user, name)
+
+    def _hold(
+        self,
+        found: dict[str, Any],
+        process: "subprocess.Popen[bytes]",
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        folder: Path,
+        image: Image,
+        place: Place,
+        user: User,
+        name: str,
+    ) -> ContainerSandbox:
+        pid = int(found["State"]["Pid"])
+        pidfds = os.pidfd_open(pid), os.pidfd_open(process.pid)
+        folders = {"/": os.open(f"/proc/{pid}/root", FOLDER)}
+        layout = Layout(limits_of(place), place.workdir or image.workdir)
+        box = ContainerSandbox(layout, process, reader, writer, pidfds, folders, {}, _group(pid))
+        box.image, box.user, box.place, box.scratch = image, user, place, folder
+        box.engine, box.name, box.on_close = self.program, name, self._open.discard
+        upper = Path(found["GraphDriver"]["Data"]["UpperDir"])
+        box.left = Left(upper, str(upper))
+        self._open.add(box)
+        return box
+
+    async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
+        """Run test.sh on the file system that an ended attempt left, over it the original system files."""
+        return await self._tests.verify(attempt, job)
+
+    async def close(self) -> None:
+        """End and remove every container."""
+        await asyncio.gather(*(box.close() for box in tuple(self._open) if isinstance(box, ContainerSandbox)))
+        await self._tests.close()
+
+
+async def _accepted(listening: socket.socket, process: "subprocess.Popen[bytes]", errors: int) -> socket.socket:
+    """The connection of the server inside, or why there is none."""
+    loop = asyncio.get_running_loop()
+    waiting = asyncio.ensure_future(loop.sock_accept(listening))
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while not (await asyncio.wait({waiting}, timeout=0.05))[0]:
+                if process.poll() is not None:
+                    said = os.pread(errors, 2000, 0).decode("utf-8", "replace").strip()
+                    raise SandboxLost(f"the container did not start: {said or 'no message'}")
+        return waiting.result()[0]
+    except TimeoutError:
+        raise SandboxLost(f"the container did not start within {START_SECONDS:g} s") from None
+    finally:
+        waiting.cancel()
+
+
+def _group(pid: int) -> Group | None:
+    """The control group that the engine made, for what the kernel ended in it."""
+    own = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
+    for _, names, path in own:
+        if names == "memory":
+            return Group((), ROOT / "memory" / path.lstrip("/") / "memory.oom_control")
+        if names == "" and (ROOT / path.lstrip("/") / "memory.events").exists():
+            return Group((), ROOT / path.lstrip("/") / "memory.events")
+    return None

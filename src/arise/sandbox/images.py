@@ -1,0 +1,141 @@
+"""Images of tasks: taken as they are or built from a Dockerfile, once for all attempts, kept by their content."""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import stat
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from arise.sandbox.programs import EngineFailed, Program, cache_folder
+from arise.types import Place
+
+Pull = Literal["missing", "never", "always"]
+LABEL = "arise.image"
+PULL_SECONDS = 1800.0
+BUILDS_AT_ONCE = 2
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image on this machine with what its configuration says — `Image("sha256:...", workdir="/app")`."""
+
+    id: str
+    layers: tuple[str, ...] = ()
+    """The folders of its file system, topmost first; empty where the engine does not keep it so."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = "/"
+    user: str = ""
+
+
+def context_digest(folder: Path) -> str:
+    """A digest of everything that a build can see: names, kinds, modes, links and contents of its context."""
+    digest = hashlib.sha256(b"arise build context 1\0")
+    for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
+        info = path.lstat()
+        name = path.relative_to(folder).as_posix()
+        digest.update(f"{name}\0{stat.S_IFMT(info.st_mode):o}\0{stat.S_IMODE(info.st_mode):o}\0".encode())
+        if stat.S_ISLNK(info.st_mode):
+            digest.update(os.readlink(path).encode())
+        elif stat.S_ISREG(info.st_mode):
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def read_image(found: Mapping[str, Any]) -> Image:
+    """An image as `inspect` tells of it."""
+    config = found.get("Config") or {}
+    pairs = (entry.partition("=") for entry in config.get("Env") or ())
+    driver = found.get("GraphDriver") or {}
+    data = driver.get("Data") or {}
+    layers = (
+        [data.get("UpperDir", ""), *data.get("LowerDir", "").split(":")] if "overlay" in driver.get("Name", "") else []
+    )
+    return Image(
+        found["Id"],
+        tuple(layer for layer in layers if layer),
+        {name: value for name, _, value in pairs},
+        config.get("WorkingDir") or "/",
+        config.get("User") or "",
+    )
+
+
+class Images:
+    """Every image that attempts asked for, each prepared once — `await Images(program).get(place)`."""
+
+    def __init__(self, program: Program, pull: Pull = "missing") -> None:
+        self.program, self.pull = program, pull
+        self._known: dict[str, asyncio.Task[Image]] = {}
+        self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
+        self.built = 0
+        """How many builds were run, because no earlier one had the same content."""
+
+    async def get(self, place: Place) -> Image:
+        """The image that a place asks for; concurrent calls wait for one build, and a failed build is not kept."""
+        if place.dockerfile is not None:
+            key = await asyncio.to_thread(context_digest, place.dockerfile.parent)
+        else:
+            key = place.image
+        task = self._known.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = asyncio.create_task(self._prepare(key, place))
+            self._known[key] = task
+        return await asyncio.shield(task)
+
+    async def _prepare(self, key: str, place: Place) -> Image:
+        async with self._slots:
+            if place.dockerfile is None:
+                return await self._take(place.image)
+            return await self._build(f"localhost/arise:{key[:40]}", key, place.dockerfile, place.build_timeout)
+
+    async def _take(self, name: str) -> Image:
+        found = await self.program.inspect("image", name) if self.pull != "always" else None
+        if found is None:
+            if self.pull == "never":
+                raise EngineFailed(f'the image {name} is not on this machine, and sandbox.pull is "never"')
+            await self.program.call("pull", "--quiet", name, seconds=PULL_SECONDS)
+            found = await self.program.inspect("image", name)
+        if found is None:
+            raise EngineFailed(f"the image {name} is absent after it was pulled")
+        return read_image(found)
+
+    async def _build(self, tag: str, key: str, dockerfile: Path, seconds: float) -> Image:
+        async with _locked(key):
+            found = await self.program.inspect("image", tag)
+            if found is None:
+                context = str(dockerfile.parent)
+                labels = ("--label", f"{LABEL}={key}")
+                pull = ("--pull",) if self.pull == "always" else ()
+                line = ("build", "--quiet", *pull, "--tag", tag, *labels, "--file", str(dockerfile), context)
+                try:
+                    await self.program.call(*line, seconds=seconds)
+                except EngineFailed as error:
+                    raise EngineFailed(f"{dockerfile} cannot be built: {error}") from error
+                self.built += 1
+                found = await self.program.inspect("image", tag)
+        if found is None:
+            raise EngineFailed(f"the image of {dockerfile} is absent after it was built")
+        return read_image(found)
+
+
+@contextlib.asynccontextmanager
+async def _locked(key: str) -> AsyncIterator[None]:
+    """One build of the same content at a time on this machine, across runs; the kernel ends the lock with its owner."""
+    folder = cache_folder() / "builds"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _opened(folder / f"{key[:40]}.lock") as fd:
+        await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

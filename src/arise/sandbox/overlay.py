@@ -1,0 +1,138 @@
+"""The fast path: an attempt on the root file system of an image, in bubblewrap, without a container engine running it.
+
+The image's folders are the lower layers of an overlay, mounted in a mount namespace of its own, so that the kernel
+takes everything down with the sandbox whatever ends it. Users keep their numbers in a user namespace of its own.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from arise.sandbox.layers import User
+from arise.sandbox.layout import Layout, find_bubblewrap, proc_arguments
+from arise.sandbox.limits import MIB
+from arise.sandbox.programs import cache_folder
+from arise.sandbox.runtime import runtime
+
+# What Docker gives a container, without the right to make devices and to leave a root folder.
+CAPABILITIES = (
+    *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"),
+    *("CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_AUDIT_WRITE", "CAP_SETFCAP"),
+)
+WATCHING = ("CAP_SYS_PTRACE", "CAP_SYS_RESOURCE")
+"""What the guard needs to read the memory of a test.sh that runs as another user, and to mark its processes."""
+IN_MEMORY = 256 * MIB
+"""Up to this size the changes of an attempt are held in memory, beyond it in a file."""
+MAX_OPTIONS = 3800
+"""What fits into the page of memory that the kernel gives the options of a mount."""
+_MOUNT = """set -e
+cd "$1"
+if [ -e disk ]; then
+  mount -o loop,noatime disk layers
+  rm disk
+else
+  mount -t tmpfs -o "size=$2,mode=0755" tmpfs layers
+fi
+mkdir layers/upper layers/work
+chmod 755 layers/upper
+mount -t overlay overlay -o "lowerdir=$3,upperdir=layers/upper,workdir=layers/work" root
+shift 3
+exec "$@"
+"""
+
+
+@dataclass(frozen=True)
+class ImageLayout(Layout):
+    """What a sandbox on an image looks like from inside; every field of `Layout` keeps its meaning."""
+
+    scratch: Path = Path()
+    """The folder of the host in which the layers are mounted."""
+    lower: tuple[str, ...] = ()
+    """The folders below the attempt's own layer, topmost first."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: User = field(default_factory=User)
+    namespace: int = -1
+    passed: tuple[int, ...] = ()
+    """Descriptors that the mount needs, `namespace` among them."""
+    added: tuple[str, ...] = ()
+    """Programs of the attempt in system folders, for the guard of test.sh."""
+    watching: bool = False
+    inside: int = -1
+    """The mount namespace in which the lower layers are found, where it is not that of the host."""
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        return ("/", *self.folders)
+
+    @property
+    def upper(self) -> Path:
+        """The attempt's own layer, as seen from the mount namespace of bwrap."""
+        return self.scratch / "layers" / "upper"
+
+    @property
+    def prefix(self) -> list[str]:
+        """The command that mounts the layers and becomes bwrap."""
+        options = ":".join(self.lower)
+        size = str(self.limits.disk_bytes)
+        enter = ["nsenter", f"--mount=/proc/self/fd/{self.inside}", "--"] if self.inside >= 0 else []
+        launcher = [*enter, "unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNT, "mount"]
+        return [*launcher, str(self.scratch), size, options]
+
+    @property
+    def closing(self) -> list[str]:
+        return []
+
+    @property
+    def guard_extras(self) -> dict[str, object]:
+        return {"added": self.added}
+
+    def server(self, *arguments: str) -> list[str]:
+        return runtime().command(*arguments)
+
+    @cached_property
+    def arguments(self) -> list[str]:
+        line = [find_bubblewrap(), "--userns", str(self.namespace), "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+        line += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--die-with-parent"]
+        line += ["--new-session", "--as-pid-1", "--cap-drop", "ALL"]
+        for name in (*CAPABILITIES, *(WATCHING if self.watching else ())):
+            line += ["--cap-add", name]
+        line.append("--clearenv")
+        for name, value in self.env.items():
+            line += ["--setenv", name, value]
+        line += ["--bind", str(self.scratch / "root"), "/", *proc_arguments(), "--dev", "/dev"]
+        line += ["--size", str(64 * MIB), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+        line += ["--tmpfs", "/run/arise"]
+        for path, inner in runtime().shown:
+            line += ["--ro-bind", path, inner]
+        line += ["--remount-ro", "/run/arise"]
+        for place in self.folders:
+            line += ["--size", str(self.limits.tmp_bytes), "--perms", "1777", "--tmpfs", place]
+        return [*line, "--perms", "0755", "--dir", self.workdir, "--chdir", self.workdir]
+
+    def prepare(self) -> None:
+        """Make the folders to mount on, and the file that holds the changes where they are too large for memory."""
+        self.scratch.mkdir(0o700, exist_ok=True)
+        for name in ("layers", "root"):
+            (self.scratch / name).mkdir()
+        if not self.limits.in_memory:
+            shutil.copyfile(empty_disk(self.limits.disk_bytes), self.scratch / "disk")
+            os.truncate(self.scratch / "disk", self.limits.disk_bytes)
+
+
+def empty_disk(size: int) -> Path:
+    """An empty file system of that many bytes as a sparse file, made once for each size."""
+    path = cache_folder() / "disks" / f"{size}.ext4"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with draft.open("wb") as file:
+        file.truncate(size)
+    options = ["-q", "-m", "0", "-O", "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard"]
+    subprocess.run(["mkfs.ext4", *options, str(draft)], check=True, capture_output=True)
+    draft.replace(path)
+    return path

@@ -1,0 +1,124 @@
+"""The container engine as a program: podman, or docker with the same arguments."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from arise.ports import SandboxLost
+from arise.sandbox.layout import SandboxUnavailable
+
+Name = Literal["podman", "docker"]
+PACKAGES = "podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah"
+INSTALL = f"apt-get install --no-install-recommends {PACKAGES}"
+CALL_SECONDS = 60.0
+_TAIL = 2000
+# For a machine without systemd, where podman's own defaults do not start a container.
+_SETTINGS = """[containers]
+default_ulimits=["nofile=20000:20000","nproc=20000:20000"]
+netns="host"
+[engine]
+cgroup_manager="cgroupfs"
+events_logger="file"
+runtime="runc"
+"""
+
+
+class EngineFailed(SandboxLost):
+    """A call of the container engine failed; the message holds what it said last."""
+
+
+def cache_folder() -> Path:
+    """Where ARISE keeps what can be made again — ARISE_CACHE, else `arise` below XDG_CACHE_HOME or `~/.cache`."""
+    if own := os.environ.get("ARISE_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arise"
+
+
+def find_program(wanted: Name | None = None) -> Name | None:
+    """The container engine of this machine that answers, podman before docker; None where there is none."""
+    if wanted != "docker" and shutil.which("podman"):
+        return "podman"
+    # The docker client alone runs nothing: it needs its daemon.
+    if wanted != "podman" and shutil.which("docker") and Path("/var/run/docker.sock").exists():
+        return "docker"
+    return None
+
+
+def require_program(wanted: Name | None = None) -> "Program":
+    """The container engine, or the one command that installs one."""
+    found = find_program(wanted)
+    if found is None:
+        missing = "docker with a running daemon" if wanted == "docker" else "podman"
+        raise SandboxUnavailable(f"{missing} is not installed, and the tasks need images", f"as root: {INSTALL}")
+    return Program(found)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Calls the engine — `await Program("podman").call("image", "inspect", "debian")`."""
+
+    name: str
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def settings(self) -> dict[str, str]:
+        """The environment of every call, with our own CONTAINERS_CONF where the machine needs one."""
+        if self.name != "podman" or "CONTAINERS_CONF" in self.environment or Path("/run/systemd/system").exists():
+            return self.environment
+        path = cache_folder() / "containers.conf"
+        if not path.exists() or path.read_text() != _SETTINGS:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_text(_SETTINGS)
+            draft.replace(path)
+        return self.environment | {"CONTAINERS_CONF": str(path)}
+
+    async def call(self, *arguments: str, seconds: float = CALL_SECONDS) -> str:
+        """Run one command to its end and return its output; raises EngineFailed."""
+        line = [self.name, *arguments]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *line,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=self.settings(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EngineFailed(f"{self.name} cannot be started: {error}") from error
+        try:
+            async with asyncio.timeout(seconds):
+                output, errors = await process.communicate()
+        except TimeoutError:
+            raise EngineFailed(f"`{' '.join(line[:3])}` took longer than {seconds:g} s") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, 9)
+                await process.wait()
+        if process.returncode:
+            said = (output + errors).decode("utf-8", "replace").strip()[-_TAIL:]
+            raise EngineFailed(f"`{' '.join(line[:3])}` failed with code {process.returncode}: {said}")
+        return output.decode("utf-8", "replace")
+
+    async def inspect(self, kind: Literal["image", "container"], name: str) -> dict[str, Any] | None:
+        """What the engine knows of an image or container, None where there is none of that name."""
+        try:
+            (found,) = json.loads(await self.call(kind, "inspect", name))
+        except EngineFailed as error:
+            absent = ("no such", "not known", "does not exist", "not found")
+            if any(sign in str(error).lower() for sign in absent):
+                return None
+            raise
+        return dict(found)
+
+    async def remove(self, names: Sequence[str]) -> None:
+        """Remove containers with their processes and files, whether they run or not."""
+        if names:
+            await self.call("rm", "--force", "--volumes", *names)

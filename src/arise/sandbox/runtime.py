@@ -1,0 +1,86 @@
+"""The Python that serves inside an image: the host's own, brought along, since the image may have none.
+
+It is started by the host's dynamic loader with the host's libraries, so that it needs nothing of the image.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.sandbox.layout import SERVER, SandboxUnavailable, inner_python
+from arise.sandbox.programs import cache_folder
+
+INNER = "/run/arise/python"
+_ASK = "import sys, sysconfig; print(sysconfig.get_path('stdlib')); print(sysconfig.get_config_var('VERSION'))"
+_NEEDED = ("_ctypes", "_json", "_posixsubprocess", "_socket", "_struct", "fcntl", "resource", "select")
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What must be shown inside, and how the server is started there — `runtime().command(...)`."""
+
+    shown: tuple[tuple[str, str], ...]
+    """Host paths and where each is seen inside."""
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line of the server."""
+        loader = [f"{INNER}/lib/loader", "--library-path", f"{INNER}/lib", f"{INNER}/bin/python3"]
+        return [*loader, "-I", "-S", SERVER, *arguments]
+
+
+def _libraries(path: Path) -> dict[str, Path]:
+    """Shared libraries that a program or module needs, by name, the dynamic loader among them."""
+    said = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False).stdout
+    found = {name: Path(real) for name, real in re.findall(r"(\S+) => (/\S+)", said)}
+    loader = re.search(r"^\s*(/\S*ld-\S+)", said, re.MULTILINE)
+    if loader:
+        found["loader"] = Path(loader[1])
+    return found
+
+
+@functools.cache
+def runtime() -> Runtime:
+    """The interpreter of the host with its libraries copied to one folder of the cache, and its standard library."""
+    python = Path(inner_python()[0]).resolve()
+    said = subprocess.run([str(python), "-I", "-c", _ASK], capture_output=True, text=True, check=True).stdout.split()
+    standard, version = Path(said[0]), said[1]
+    modules = [path for name in _NEEDED for path in (standard / "lib-dynload").glob(f"{name}.*.so")]
+    libraries: dict[str, Path] = {}
+    for path in (python, *modules):
+        libraries |= _libraries(path)
+    if "loader" not in libraries:
+        raise SandboxUnavailable(f"{python} is not a dynamically linked program", "install the package python3")
+    stamp = f"{version}-{int(python.stat().st_mtime)}-{os.getuid()}"
+    folder = _copied(cache_folder() / "runtime" / stamp, python, libraries, version)
+    here = Path(__file__).parent
+    package = str(Path(SERVER).parent.parent)
+    return Runtime(
+        (
+            (str(folder), INNER),
+            (str(standard), f"{INNER}/lib/python{version}"),
+            (str(here / "inside"), f"{package}/inside"),
+            (str(here / "usage.py"), f"{package}/usage.py"),
+        )
+    )
+
+
+def _copied(folder: Path, python: Path, libraries: dict[str, Path], version: str) -> Path:
+    """The folder with copies, made whole or not at all."""
+    if folder.is_dir():
+        return folder
+    draft = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(draft, ignore_errors=True)
+    (draft / "bin").mkdir(parents=True)
+    (draft / "lib" / f"python{version}").mkdir(parents=True)
+    shutil.copy2(python, draft / "bin" / "python3")
+    for name, path in libraries.items():
+        shutil.copy2(path, draft / "lib" / name)
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder

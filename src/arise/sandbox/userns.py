@@ -1,0 +1,62 @@
+"""User namespaces in which every user of an image exists, made ahead of need: making one takes a process start.
+
+Users keep their numbers, so that the files of an image belong to whom it says, but have no power over the host: the
+capabilities of root inside hold inside only.
+"""
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+from arise.ports import SandboxLost
+from arise.sandbox.watches import LIMITS
+
+USERS = 65536
+SECONDS = 20.0
+_LIMITS = "; ".join(f"echo {value} > /proc/sys/user/{name}" for name, value in LIMITS.items())
+_SCRIPT = f"echo made; read -r _; {{ {_LIMITS}; }} 2>/dev/null; echo limited; read -r _"
+
+
+def make_namespace() -> int:
+    """A descriptor of a new user namespace with all users mapped, its inotify instances capped; for root only."""
+    process = subprocess.Popen(
+        ["unshare", "--user", "sh", "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        if process.stdout.readline() != "made\n":
+            raise SandboxLost("a user namespace cannot be made here")
+        for kind in ("uid_map", "gid_map"):
+            Path(f"/proc/{process.pid}/{kind}").write_text(f"0 0 {USERS}\n")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        return os.open(f"/proc/{process.pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise SandboxLost(f"a user namespace cannot be made here: {error}") from error
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait()
+
+
+class UserNamespaces:
+    """A few of them ready, a new one started for each that is taken."""
+
+    def __init__(self, ready: int = 4) -> None:
+        self._ready, self._waiting = ready, list[asyncio.Task[int]]()
+
+    async def take(self) -> int:
+        """A descriptor, the caller's to close."""
+        while len(self._waiting) <= self._ready:
+            self._waiting.append(asyncio.create_task(asyncio.to_thread(make_namespace)))
+        return await self._waiting.pop(0)
+
+    async def close(self) -> None:
+        """Close those that nobody took."""
+        for found in await asyncio.gather(*self._waiting, return_exceptions=True):
+            if isinstance(found, int):
+                os.close(found)
+        self._waiting.clear()

@@ -1,0 +1,155 @@
+"""Contamination: which held-out tasks a training corpus repeats, in the same words, nearly the same, or others."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arise.tasks.sources import tests_digest
+from arise.types import TaskSpec
+
+Kind = Literal["identical", "near-identical", "paraphrased", "identical-tests"]
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Turns texts into rows of unit length."""
+
+SHINGLE_WORDS = 3
+NEAR_JACCARD, NEAR_CONTAINMENT = 0.5, 0.8
+MIN_SHINGLES = 12
+PARAPHRASE_WORDS = 0.58
+PARAPHRASE_EMBEDDING = 0.87
+COMMON_SHARE, COMMON_AMONG = 0.02, 100
+"""Shingles in more than this share of a larger corpus are boilerplate and count for nothing."""
+_WORD = re.compile(r"[a-z]+|\d+")
+_FILE = re.compile(r"[\w-]+\.[a-z]\w*")
+_SUFFIX = re.compile(r"(?<=\w{3})(?:ings?|edly|ed|es|s|ly|ions?|ers?|or|e)$")
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is compared of a task — `Text("csv-007", instruction, digest_of_tests)`."""
+
+    task_id: str
+    instruction: str
+    tests: str = ""
+    """A digest of its tests, "" where they are not compared."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A held-out task that a training task repeats — `Match("a", "b", "near-identical", 0.83)`."""
+
+    train: str
+    held_out: str
+    kind: Kind
+    score: float
+
+
+def find_overlap(train: Sequence[Text], held_out: Sequence[Text], embed: Embed | None = None) -> list[Match]:
+    """Every pair of tasks that ask for the same, each under the strongest kind that holds, best first.
+
+    Paraphrases are found by the rare words they share, and with `embed` also by their meaning.
+    """
+    found: dict[tuple[int, int], Match] = {}
+    pairs = (*_same(train, held_out), *_near(train, held_out), *_paraphrased(train, held_out, embed))
+    for (i, j), kind, score in pairs:
+        found.setdefault((i, j), Match(train[i].task_id, held_out[j].task_id, kind, round(score, 3)))
+    order: tuple[Kind, ...] = ("identical", "identical-tests", "near-identical", "paraphrased")
+    return sorted(found.values(), key=lambda m: (order.index(m.kind), -m.score, m.held_out, m.train))
+
+
+Pair = tuple[tuple[int, int], Kind, float]
+Shingles = list[set[tuple[str, ...]]]
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and numbers, without punctuation."""
+    return _WORD.findall(text.lower())
+
+
+def _same(train: Sequence[Text], held_out: Sequence[Text]) -> list[Pair]:
+    by_words, by_tests = defaultdict(list), defaultdict(list)
+    for j, text in enumerate(held_out):
+        by_words[tuple(words(text.instruction))].append(j)
+        if text.tests:
+            by_tests[text.tests].append(j)
+    found: list[Pair] = []
+    for i, text in enumerate(train):
+        found += [((i, j), "identical", 1.0) for j in by_words.get(tuple(words(text.instruction)), ())]
+        found += [((i, j), "identical-tests", 1.0) for j in by_tests.get(text.tests, ()) if text.tests]
+    return found
+
+
+def _shingles(texts: Sequence[Text]) -> Shingles:
+    found = []
+    for text in texts:
+        found_words = words(text.instruction)
+        ends = range(max(1, len(found_words) - SHINGLE_WORDS + 1))
+        found.append({tuple(found_words[at : at + SHINGLE_WORDS]) for at in ends})
+    return found
+
+
+def _rare(sides: tuple[Shingles, Shingles]) -> tuple[Shingles, Shingles]:
+    """Without boilerplate: what many instructions of a large corpus share says nothing about two of them."""
+    count = sum(map(len, sides))
+    if count <= COMMON_AMONG:
+        return sides
+    seen = Counter(shingle for side in sides for shingles in side for shingle in shingles)
+    common = {shingle for shingle, times in seen.items() if times > COMMON_SHARE * count}
+    ours, theirs = ([shingles - common for shingles in side] for side in sides)
+    return ours, theirs
+
+
+def _near(train: Sequence[Text], held_out: Sequence[Text]) -> list[Pair]:
+    """Pairs that share most of their shingles, by an index of the held-out side."""
+    ours, theirs = _rare((_shingles(train), _shingles(held_out)))
+    index = defaultdict(list)
+    for j, shingles in enumerate(theirs):
+        for shingle in shingles:
+            index[shingle].append(j)
+    found: list[Pair] = []
+    for i, shingles in enumerate(ours):
+        for j, shared in Counter(j for shingle in shingles for j in index.get(shingle, ())).items():
+            small, large = sorted((len(shingles), len(theirs[j])))
+            jaccard, contained = shared / (small + large - shared), shared / small
+            if jaccard >= NEAR_JACCARD or (contained >= NEAR_CONTAINMENT and small >= MIN_SHINGLES):
+                found.append(((i, j), "near-identical", max(jaccard, contained)))
+    return found
+
+
+def _paraphrased(train: Sequence[Text], held_out: Sequence[Text], embed: Embed | None) -> list[Pair]:
+    texts = [text.instruction for text in (*train, *held_out)]
+    found: list[Pair] = []
+    measures: list[tuple[Embed, float]] = [(rare_words, PARAPHRASE_WORDS)]
+    if embed is not None:
+        measures.append((embed, PARAPHRASE_EMBEDDING))
+    for measure, threshold in measures:
+        rows = measure(texts)
+        cosine = rows[: len(train)] @ rows[len(train) :].T
+        found += [((int(i), int(j)), "paraphrased", float(cosine[i, j])) for i, j in np.argwhere(cosine >= threshold)]
+    return sorted(found, key=lambda pair: -pair[2])
+
+
+def rare_words(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Word stems and file names weighted by how few of the texts have them, as rows of unit length."""
+    stems = [
+        Counter([*(_SUFFIX.sub("", word) for word in words(text)), *_FILE.findall(text.lower())]) for text in texts
+    ]
+    seen = Counter(stem for counted in stems for stem in counted)
+    column = {stem: at for at, stem in enumerate(sorted(seen))}
+    rows = np.zeros((len(texts), len(column)), dtype=np.float32)
+    for row, counted in zip(rows, stems, strict=True):
+        for stem, times in counted.items():
+            row[column[stem]] = (1.0 + math.log(times)) * math.log((1.0 + len(texts)) / seen[stem])
+    norm = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norm > 0.0, norm, 1.0), dtype=np.float32)
+
+
+def text_of(task: TaskSpec) -> Text:
+    """What is compared of a task."""
+    verifiers = [step.verifier for step in task.steps] or [task.verifier]
+    return Text(task.task.id, task.task.instruction, " ".join(tests_digest(each.tests) for each in verifiers))

@@ -1,0 +1,192 @@
+"""What attempts in images leave behind: nothing, however they end; and images are built once."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from arise.sandbox.containers import LABEL, ContainerPool, run_line
+from arise.sandbox.images import Image, Images, context_digest
+from arise.sandbox.overlay_pool import OverlayPool
+from arise.sandbox.programs import EngineFailed, Program
+from arise.types import Place, VerifierJob
+from tests.containers.base import NAME
+from tests.containers.conftest import pool_of
+from tests.leftovers import groups, temporary_files
+from tests.task_folders import DIFF_TEST
+
+
+def containers() -> list[str]:
+    return subprocess.run(
+        ["podman", "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}"],
+        capture_output=True, text=True, check=True, env=Program("podman").settings(),
+    ).stdout.split()  # fmt: skip
+
+
+def mounts() -> list[str]:
+    return [line for line in Path("/proc/mounts").read_text().splitlines() if "/arise-" in line.split()[1]]
+
+
+def dockerfile(folder: Path, text: str = f"FROM {NAME}\nWORKDIR /app\n") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "Dockerfile").write_text(text)
+    return folder / "Dockerfile"
+
+
+def test_concurrent_attempts_share_one_build_and_an_unchanged_task_is_never_built_again(tmp_path: Path) -> None:
+    unique = f"FROM {NAME}\nLABEL test={tmp_path}\n"
+    place = Place(dockerfile=dockerfile(tmp_path / "a", unique))
+
+    async def ids(count: int) -> tuple[set[str], int]:
+        images = Images(Program("podman"))
+        found = await asyncio.gather(*(images.get(place) for _ in range(count)))
+        return {image.id for image in found}, images.built
+
+    first, built = asyncio.run(ids(8))
+    again, rebuilt = asyncio.run(ids(2))
+    assert (len(first), built) == (1, 1)
+    assert (again, rebuilt) == (first, 0)
+    (tmp_path / "a" / "data.csv").write_text("1\n")
+    assert asyncio.run(ids(1))[1] == 1
+    tags = [f"localhost/arise:{key}" for key in (context_digest(tmp_path / "a")[:40],)]
+    subprocess.run(
+        ["podman", "rmi", "--force", *tags], capture_output=True, check=False, env=Program("podman").settings()
+    )
+    subprocess.run(
+        ["podman", "rmi", "--force", *first], capture_output=True, check=False, env=Program("podman").settings()
+    )
+
+
+def test_a_dockerfile_that_does_not_build_is_named_with_what_the_engine_said(tmp_path: Path) -> None:
+    place = Place(dockerfile=dockerfile(tmp_path / "a", f"FROM {NAME}\nRUN echo the reason; exit 3\n"))
+    with pytest.raises(EngineFailed, match=r"(?s)a/Dockerfile cannot be built.*exit status 3|the reason"):
+        asyncio.run(Images(Program("podman")).get(place))
+
+
+def test_an_absent_image_is_not_pulled_when_that_is_forbidden() -> None:
+    with pytest.raises(EngineFailed, match="localhost/absent is not on this machine"):
+        asyncio.run(Images(Program("podman"), "never").get(Place(image="localhost/absent")))
+
+
+async def attempt(pool: OverlayPool | ContainerPool, place: Place, tests: Path) -> float:
+    box = await pool.open(place)
+    try:
+        await box.run("(setsid sleep 1000 &); echo 42 > answer.txt; dd if=/dev/zero of=/big bs=1M count=4", 20)
+        await box.end()
+        run = await pool.verify(box, VerifierJob(tests, 20, place=place))
+        return float(run.rewards[0].data)
+    finally:
+        await box.close()
+
+
+def many(kind: str, count: int, folder: Path) -> None:
+    tests = folder / "tests"
+    tests.mkdir()
+    (tests / "test.sh").write_text(DIFF_TEST)
+    (tests / "expected.txt").write_text("42\n")
+    place = Place(dockerfile=dockerfile(folder / "image"), storage_mb=64, memory_mb=128)
+
+    async def body() -> list[float]:
+        slots = asyncio.Semaphore(6)
+        async with pool_of(kind) as pool:
+
+            async def one() -> float:
+                async with slots:
+                    return await attempt(pool, place, tests)
+
+            return await asyncio.gather(*(one() for _ in range(count)))
+
+    assert asyncio.run(body()) == [1.0] * count
+    assert containers() == []
+    assert mounts() == []
+
+
+def test_attempts_leave_nothing(kind: str, tmp_path: Path) -> None:
+    many(kind, 8, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_500_attempts_leave_nothing(kind: str, tmp_path: Path) -> None:
+    many(kind, 500, tmp_path)
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from arise.types import Place
+from tests.containers.conftest import pool_of
+
+async def main():
+    async with pool_of(sys.argv[1]) as pool:
+        place = Place(dockerfile=Path(sys.argv[2]), storage_mb=64, memory_mb=128)
+        boxes = await asyncio.gather(*(pool.open(place) for _ in range(4)))
+        print("ready", flush=True)
+        await asyncio.gather(*(box.run("sleep 1000", 1000) for box in boxes))
+
+asyncio.run(main())
+"""
+
+
+def test_a_killed_run_leaves_nothing_once_the_next_starts(kind: str, tmp_path: Path) -> None:
+    image = dockerfile(tmp_path / "image")
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, kind, str(image)], stdout=subprocess.PIPE, text=True, cwd=os.getcwd()
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    mark = f"arise-{process.pid}-"
+    deadline = time.monotonic() + 20
+    while _processes(mark) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert _processes(mark) == []
+
+    async def start_again() -> None:
+        async with pool_of(kind):
+            pass
+
+    asyncio.run(start_again())
+    assert [name for name in containers() if name.startswith(mark)] == []
+    assert groups(mark) == []
+    assert temporary_files(mark) == []
+    assert mounts() == []
+
+
+def _processes(mark: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        if f"\0{mark}" in line and "server.py" in line:
+            found.append(line.replace("\0", " "))
+    return found
+
+
+def test_docker_is_called_with_the_same_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of docker is not here: a program of its name records how it is called and answers as docker does."""
+    log, answer = tmp_path / "calls", json.dumps([{"Id": "sha256:1", "Config": {"Env": ["A=b"], "User": "u"}}])
+    program = tmp_path / "docker"
+    program.write_text(f"#!/bin/sh\necho \"$@\" >> {log}\ncase $1 in image) echo '{answer}';; esac\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    docker = Program("docker")
+    image = asyncio.run(Images(docker).get(Place(image="debian:12")))
+    assert (image.id, image.env, image.user) == ("sha256:1", {"A": "b"}, "u")
+    asyncio.run(docker.remove(["arise-1-2-3"]))
+    assert log.read_text().splitlines() == ["image inspect debian:12", "rm --force --volumes arise-1-2-3"]
+    line = run_line("n", Image("i"), Place(cpus=2, memory_mb=64, network="public"), {"A": "b"}, tmp_path)
+    joined = " ".join(line)
+    for part in ("--network bridge", "--cpus 2", "--memory 67108864", "--pids-limit 513", "--env A=b", "--name n"):
+        assert part in joined
+    assert line[line.index("--entrypoint") + 2] == "i"
