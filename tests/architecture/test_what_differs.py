@@ -64,8 +64,8 @@ def test_the_default_judge_is_made_of_rules() -> None:
 
 
 def test_one_agent_of_our_own() -> None:
-    """Three more make attempts: the same agent behind an endpoint, a script, and wrappers around an agent."""
-    own = {"ShellAgent", "EndpointAgent", "ScriptedWorker"}
+    """More make attempts: the same agent behind an endpoint, a script, the example of `arise init`, and wrappers."""
+    own = {"ShellAgent", "EndpointAgent", "ScriptedWorker", "MyAgent"}
     wrappers = {"BarePromptRows", "RedactingAgent", "Collector"}
     assert classes("attempt") == own | wrappers
 

@@ -14,11 +14,6 @@ Runs = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise view runs/first runs/second --port 8000")(view)
-
-
 def view(
     runs: Runs = None,
     host: Annotated[str, typer.Option(help="Where to listen; anything but loopback needs --token.")] = "127.0.0.1",
@@ -35,10 +30,11 @@ def view(
         import secrets
 
         from arise.report.dashboard.catalogue import Catalogue
-        from arise.report.dashboard.serving import serve, write_export
 
         catalogue = Catalogue.of(runs or [RUNS])
         names = list(catalogue.runs())
+        from arise.report.dashboard.serving import serve, write_export
+
         if export:
             write_export(catalogue, export)
             say_json({"file": str(export), "runs": names}) if as_json else say(f"{export} holds {', '.join(names)}")
