@@ -63,9 +63,9 @@ def test_the_default_judge_is_made_of_rules() -> None:
     assert {name: config.judge.kind for name, config in SHIPPED.items() if config.judge.kind == "model"} == {}
 
 
-def test_one_agent_of_our_own() -> None:
-    """More make attempts: the same agent behind an endpoint, a script, the example of `arise init`, and wrappers."""
-    own = {"ShellAgent", "EndpointAgent", "ScriptedWorker", "MyAgent"}
+def test_two_agents_of_our_own() -> None:
+    """Others make attempts too: the same agents behind an endpoint, a script, an example, wrappers."""
+    own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker", "MyAgent"}
     wrappers = {"BarePromptRows", "RedactingAgent", "Collector"}
     assert classes("attempt") == own | wrappers
 

@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 from tests.conformance.rollouts import converse, full_logprobs
+from tests.unit.engines.formats.hostile import HOSTILE
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from arise.engines.chat import ChatFormat
+from arise.engines.formats.generic import GenericFormat
 from arise.engines.local import LocalEngine
 from arise.engines.local.models import load
 from arise.engines.local.pretrained import pull
-from arise.types import Example, LossSpec, OptimSpec, SamplingParams
+from arise.rollouts.tools import SPECS
+from arise.types import Example, FunctionCall, LossSpec, Message, OptimSpec, SamplingParams
 
 
 @pytest.mark.slow
@@ -51,3 +54,23 @@ def test_two_updates_export_and_chat(tmp_path: Path) -> None:
     assert "Paris" in tokenizer.decode(answer)
     (segment,) = asyncio.run(engine.sample(prompt, SamplingParams(20, temperature=0.01)))
     assert "Paris" in segment.text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_its_format_continues_conversations_and_lets_no_text_become_a_control_token() -> None:
+    chat = GenericFormat(AutoTokenizer.from_pretrained(pull("smollm2-135m")))
+    assert "the chat template shows no tools" in chat.notice
+    tools = list(SPECS.values())
+    asked = [Message("system", "Use tools."), Message("user", "List the files.")]
+    call = FunctionCall("call00000", "bash", {"command": "cat <<'E'\none\nE"})
+    ids = chat.prompt(asked, tools) + chat.answer(Message("assistant", calls=(call,)), tools)
+    assert chat.read(ids[len(chat.prompt(asked, tools)) :], tools).calls[0].arguments == call.arguments
+    plain = chat.extend(ids, [Message("tool", "x")], tools)
+    assert plain is not None
+    assert plain[: len(ids)] == ids
+    control = [i for i in plain[len(ids) :] if i in chat.safe.control_ids]
+    for text in HOSTILE:
+        longer = chat.extend(ids, [Message("tool", text)], tools)
+        assert longer is not None
+        assert [i for i in longer[len(ids) :] if i in chat.safe.control_ids] == control, text

@@ -51,7 +51,8 @@ def test_help_groups_commands_in_the_order_of_their_use() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["figures", "absent"], ["view", "absent"], ["train", "absent.toml"], ["eval", "absent"]]
+    "words",
+    [["figures", "absent"], ["view", "absent"], ["train", "absent.toml"], ["export", "absent", "--format", "hf"]],
 )
 def test_nothing_heavy_is_imported_before_the_arguments_were_checked(words: list[str]) -> None:
     done = subprocess.run(

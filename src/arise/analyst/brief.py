@@ -22,7 +22,7 @@ _CONSTRAINT = re.compile(
     re.IGNORECASE,
 )
 _LITERAL = re.compile(
-    r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|([\w-]+\.[A-Za-z]\w{1,5})\b|(--?[A-Za-z][\w-]+)|\b(\d+(?:\.\d+)?)\b"
+    r"`([^`\n]{1,80})`|\"([^\"\n]{1,80})\"|([\w-]+\.[A-Za-z]\w{1,5})\b|(?<!\w)(--?[A-Za-z][\w-]+)|\b(\d+(?:\.\d+)?)\b"
 )
 _BROKEN = re.compile(
     r"\b(?:broken|bugs?|crash(?:es|ed|ing)?|fails|failing|debug|regression"

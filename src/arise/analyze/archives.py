@@ -5,10 +5,12 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from arise.analyze.files import Unreadable
+from arise.analyze.zipped import ZSTANDARD, read_member
 
 MOST_BYTES = 16 * 1024**3
 MOST_MEMBERS = 500_000
@@ -49,6 +51,9 @@ def _unzip(path: Path, folder: Path, room: int) -> None:
             target = _target(folder, member.filename)
             link = (member.external_attr >> 16) & 0o170000 == 0o120000
             if target is None or member.is_dir() or link:
+                continue
+            if member.compress_type == ZSTANDARD:
+                room = _copy(BytesIO(read_member(archive, member.filename, room)), target, room)
                 continue
             with archive.open(member) as source:
                 room = _copy(source, target, room)

@@ -145,7 +145,7 @@ def evidence_of(found: Found, sighting: Sighting) -> Evidence | None:
     place = place_of(found.trajectory, sighting.turn)
     if not place:
         return None
-    quote = sighting.quote or quote_from(turns[place - 1])
+    quote = sighting.quote or quote_from(turns[place - 1], sighting.detail)
     if not quote:
         return None
     first = max(1, place - AROUND)

@@ -65,9 +65,7 @@ def find_gaps(attempts: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> l
         zip((row.behaviour.id for row in tested), benjamini_hochberg([row.p or 0.0 for row in tested]), strict=True)
     )
     gaps = [_classified(row, adjusted.get(row.behaviour.id)) for row in rows]
-    return sorted(
-        gaps, key=lambda gap: (ORDER.index(gap.kind), -gap.gain, -(gap.overall.value or 0.0), gap.behaviour.id)
-    )
+    return sorted(gaps, key=lambda gap: (ORDER.index(gap.kind), -gap.gain, -gap.overall.count, gap.behaviour.id))
 
 
 def _row(attempts: Sequence[Attempt], counted: Sequence[Attempt], behaviour: Behaviour) -> Gap | None:

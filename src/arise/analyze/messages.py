@@ -6,9 +6,15 @@ from typing import Any
 
 from arise.analyze.conversation import Conversation
 
-SYSTEM, PERSON, TOOL = {"system", "developer"}, {"user", "human"}, {"tool", "function", "ipython", "tool_result"}
+SYSTEM, PERSON = {"system", "developer"}, {"user", "human"}
+TOOL = {"tool", "function", "ipython", "tool_result", "tool-response", "tool_response"}
+ECHO = {"tool-call", "tool_call"}
+"""Messages that repeat the call of the message before."""
 AGENT = {"assistant", "ai", "agent", "model", "gpt", "bot"}
 _FENCE = re.compile(r"```(?:mswea_bash_command|bash|sh|shell)\s*\n(.*?)\n?```", re.DOTALL)
+_CODE = re.compile(r"\bCode:\s*\n```(?:py|python)\s*\n(.*?)\n?```", re.DOTALL)
+"""How a code agent writes its action: `Code:` and a block of Python."""
+_OBSERVED = re.compile(r"\s*(?:Call id: \S+\s*)?(?:Observation:|\[OUTPUT OF STEP|Error:|Error in code parsing)")
 _EXECUTOR = re.compile(r"terminal|executor|interpreter|tool", re.IGNORECASE)
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
 
@@ -55,6 +61,8 @@ def add_message(into: Conversation, message: Mapping[str, Any], *, fenced: bool 
     role, content = role_of(message), content_of(message)
     if role in SYSTEM:
         into.add_system(content)
+    elif role in ECHO:
+        return
     elif role in TOOL:
         _add_result(into, message, content)
     elif role in PERSON:
@@ -68,8 +76,15 @@ def _add_result(into: Conversation, message: Mapping[str, Any], content: object)
     if message.get("requestor") == "user":  # the simulated user calls tools of its own
         into.note("tool results of the user")
         return
-    error = bool(message.get("error") or message.get("is_error"))
+    error = bool(message.get("error") or message.get("is_error") or _code(message))
     into.add_result(content, message.get("tool_call_id") or message.get("id") or "", error=error)
+
+
+def _code(message: Mapping[str, Any]) -> int | None:
+    """The exit code that mini-swe-agent notes beside a result."""
+    extra = message.get("extra")
+    code = extra.get("returncode") if isinstance(extra, Mapping) else None
+    return code if isinstance(code, int) else None
 
 
 def _add_person(into: Conversation, message: Mapping[str, Any], content: object, *, fenced: bool) -> None:
@@ -84,6 +99,12 @@ def _add_person(into: Conversation, message: Mapping[str, Any], content: object,
         into.note("tool calls of the user")
     if fenced and isinstance(content, str) and (returned := _RETURNED.search(content[:200])):
         into.add_result(content, error=returned.group(1) != "0")
+        return
+    if _code(message) is not None and into.drafts:  # a result in a wording of one's own
+        into.add_result(content, error=_code(message) != 0)
+        return
+    if into.drafts and into.drafts[-1].calls and _OBSERVED.match(said := into.text(content)):
+        into.add_result(said, error="Error" in said[:200])
         return
     if isinstance(content, list):
         results = [part for part in content if isinstance(part, Mapping) and part.get("type") == "tool_result"]
@@ -105,6 +126,8 @@ def _add_agent(into: Conversation, message: Mapping[str, Any], content: object, 
     extra = message.get("extra")
     actions = _listed(extra.get("actions")) if isinstance(extra, Mapping) and not calls else []
     calls += [("bash", {"command": a.get("command", "")}, a.get("tool_call_id")) for a in actions]
+    if not calls and (code := _CODE.search(into.text(content))):
+        calls.append(("python", {"code": code.group(1)}, ""))
     if fenced and not calls and isinstance(content, str):
         calls += [("bash", {"command": command}, "") for command in _FENCE.findall(content)[:1]]
     for call in calls:

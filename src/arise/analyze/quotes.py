@@ -1,6 +1,7 @@
 """Quotations that can be trusted: an exact substring of the turn they name, or none at all."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from arise.text.secrets import redact
@@ -9,6 +10,11 @@ from arise.types import ToolCall, Trajectory, Turn
 COMMANDS = ("command", "cmd", "code", "keystrokes", "script", "action")
 LONGEST = 240
 SHORTEST = 3
+MOST_SEARCHED = 200_000
+_NAME = re.compile(r"[\w-]*[./_][\w./-]*\w")
+"""Names of files, programs and the like in the words of a finding."""
+_CLAIM = re.compile(r"\b(?:done|complete|verif|check|test|success|finish|fixed|written|saved|created)", re.IGNORECASE)
+_DULL = re.compile(r"\s*(?:#|//|import |from \w+ import )")
 
 
 def texts_of(turn: Turn) -> Iterator[str]:
@@ -59,10 +65,27 @@ def place_of(trajectory: Trajectory, turn: int) -> int:
     return turn if 1 <= turn <= count else count
 
 
-def quote_from(turn: Turn) -> str:
-    """What a turn did, in its own words: the most telling line of its first call, else of its text; may be empty."""
+def quote_from(turn: Turn, detail: str = "") -> str:
+    """What a turn did, in its own words; may be empty.
+
+    A line of a call or of the agent's words that names what the finding is about, else the first line that says more
+    than an import or a comment.
+    """
+    named = [word for word in _NAME.findall(detail) if len(word) > SHORTEST]
+    claimed = "claimed" in detail
+    first = ""
     for text in texts_of(turn):
-        line = next((line for line in text.split("\n") if len(line.strip()) >= SHORTEST), "")
-        if line:
-            return line.strip()[:LONGEST]
-    return ""
+        lines = [line for line in text[:MOST_SEARCHED].split("\n") if len(line.strip()) >= SHORTEST]
+        for line in lines:
+            if any(word in line for word in named) or (claimed and _CLAIM.search(line)):
+                return _around(line.strip(), named)
+        telling = [line for line in lines if not _DULL.match(line)] or lines
+        first = first or (telling[0].strip()[:LONGEST] if telling else "")
+    return first
+
+
+def _around(line: str, named: list[str]) -> str:
+    """A long line cut so that what it names stays in it."""
+    at = next((line.find(word) for word in named if word in line), 0)
+    start = max(0, at - LONGEST // 2) if len(line) > LONGEST else 0
+    return line[start : start + LONGEST]

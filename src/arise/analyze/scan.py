@@ -10,7 +10,7 @@ from pathlib import Path
 
 from arise.analyze.archives import is_archive, unpacked
 from arise.analyze.files import Unreadable, is_pointer
-from arise.analyze.found import Found, Item, Options, Skipped
+from arise.analyze.found import Found, Item, Options, Reader, Skipped
 from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
 
@@ -74,7 +74,7 @@ class Scan:
         if path.is_dir():
             reader = next((reader for reader in FOLDER_READERS if reader.detect(path)), None)
             if reader is not None:
-                yield from reader.read(path, self.options)
+                yield from self._read(reader, path)
                 return
             for child in sorted(path.iterdir()):
                 if child.name not in IGNORED_FOLDERS and not (child.is_symlink() and child.is_dir()):
@@ -88,11 +88,18 @@ class Scan:
             return
         reader = next((reader for reader in FILE_READERS if reader.detect(path)), None)
         if reader is not None:
-            yield from reader.read(path, self.options)
+            yield from self._read(reader, path)
         elif is_archive(path) and depth < DEEPEST_ARCHIVE:
             yield from self._archive(path, depth)
         elif path.suffix in CANDIDATES:
             self.coverage.unrecognised[path.suffix] += 1
+
+    def _read(self, reader: Reader, path: Path) -> Iterator[Item]:
+        """What a reader yields, until it meets something that nobody foresaw."""
+        try:
+            yield from reader.read(path, self.options)
+        except Exception as fault:  # the boundary to files that nobody prepared: one of them must not end the scan
+            yield Skipped(str(path), f"{reader.name} reader failed: {type(fault).__name__}: {fault}"[:200])
 
     def _archive(self, path: Path, depth: int) -> Iterator[Item]:
         try:

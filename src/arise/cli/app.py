@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from arise import __version__
 from arise.cli import (
     analyze,
+    chat,
     compare,
     config,
     doctor,
@@ -42,6 +43,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
     "See what is still wrong": {
         "runs": runs.app,
         "view": (view.view, "arise view runs/first runs/second --port 8000"),
+        "chat": (chat.chat, "arise chat runs/first --at 20"),
         "pool": pool.app,
         "sampler": sampler.app,
         "analyze": (analyze.analyze, "arise analyze jobs/2026-05-01 --out analysis"),

@@ -19,7 +19,7 @@ app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_hel
 
 CasesPath = Annotated[
     Path | None,
-    typer.Argument(help="A run folder, or a file of recorded rollouts (JSON Lines); the shipped ones without."),
+    typer.Argument(help="A run folder, a folder of `arise analyze`, or a file of rollouts; else shipped ones."),
 ]
 
 
@@ -65,8 +65,11 @@ def _cases(path: Path | None, limit: int) -> "Cases":
     from arise.llm.cases import read_cases
 
     if path is not None and path.is_dir():
+        from arise.compose.analysis_cases import cases_of_analysis, is_analysis
         from arise.llm.run_cases import cases_of_run
 
+        if is_analysis(path):
+            return cases_of_analysis(path, limit)
         return cases_of_run(path, limit)
     found = read_cases(path)
     return replace(found, rollouts=found.rollouts[:limit])

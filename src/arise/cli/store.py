@@ -18,6 +18,8 @@ class Format(StrEnum):
     JSONL = "jsonl"
     ATIF = "atif"
     SKILLS = "skills"
+    HF = "hf"
+    PEFT = "peft"
 
 
 def verify(run: RunFolder, as_json: AsJson = False) -> None:
@@ -46,23 +48,61 @@ def verify(run: RunFolder, as_json: AsJson = False) -> None:
 def export(
     run: RunFolder,
     form: Annotated[
-        Format, typer.Option("--format", help="Tables (parquet, jsonl), ATIF v1.8 trajectories, or SKILL.md packages.")
+        Format,
+        typer.Option(
+            "--format",
+            help="Tables (parquet, jsonl), ATIF v1.8 trajectories, SKILL.md packages, the trained model as a Hugging "
+            "Face folder (hf), or its adapter (peft).",
+        ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="A folder; RUN/export/FORMAT by default.")] = None,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", min=0, help="For hf and peft: the checkpoint; the last by default, 0 the start."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run for other tools; keys in its text are redacted."""
+    """Write a run for other tools, or its trained model; keys in its text are redacted."""
     with one_message():
-        from arise.report.exports import export as exported
         from arise.text.numbers import size as size_text
 
         folder = out or run / "export" / form.value
-        written = exported(run, form.value, folder)
+        written = _model(run, form, folder, at) if form in (Format.HF, Format.PEFT) else _record(run, form, folder, at)
         size = sum(path.stat().st_size for path in written)
         if as_json:
             say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})
         else:
             say(f"{folder}: {len(written)} files, {size_text(size)}")
+
+
+def _record(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
+    from arise.report.exports import export as exported
+
+    if at is not None:
+        raise typer.BadParameter(f"--at chooses a checkpoint, --format {form.value} writes the whole run")
+    return exported(run, form.value, folder)
+
+
+def _model(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
+    from arise.errors import AriseError, Exit
+    from arise.run.folder import require_run
+
+    require_run(run)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise AriseError(
+            "export",
+            Exit.STORAGE,
+            f"{folder} exists and is not an empty folder",
+            "nothing was written",
+            "name another folder with --out",
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    import asyncio
+
+    from arise.compose.trained import export_model
+
+    asyncio.run(export_model(run, form.value, folder, at))
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _line(name: str, said: str, problems: tuple[str, ...]) -> str:

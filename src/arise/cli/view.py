@@ -10,7 +10,10 @@ from arise.cli.output import AsJson, one_message, say, say_json
 RUNS = Path("runs")
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(help="Run folders, or folders of runs; without any, those below runs/.", metavar="[RUN ...]"),
+    typer.Argument(
+        help="Run folders, folders of runs, or a folder of `arise analyze`; else those below runs/.",
+        metavar="[RUN ...]",
+    ),
 ]
 
 
@@ -31,6 +34,9 @@ def view(
 
         from arise.report.dashboard.catalogue import Catalogue
 
+        secret = secrets.token_urlsafe(24) if token == "new" else token
+        if runs and _analysis(runs, host, port, secret, allow_host or [], export, as_json):
+            return
         catalogue = Catalogue.of(runs or [RUNS])
         names = list(catalogue.runs())
         from arise.report.dashboard.serving import serve, write_export
@@ -46,4 +52,25 @@ def view(
             else:
                 say(f"dashboard of {', '.join(names)}\n{address}   (Ctrl-C ends it)")
 
-        serve(catalogue, host, port, secrets.token_urlsafe(24) if token == "new" else token, allow_host or [], opened)
+        serve(catalogue, host, port, secret, allow_host or [], opened)
+
+
+def _analysis(
+    folders: list[Path], host: str, port: int, token: str, allowed: list[str], export: Path | None, as_json: bool
+) -> bool:
+    """Open a folder of `arise analyze`; False where it is none."""
+    from arise.report.analysis.page import page
+    from arise.report.analysis.serving import is_analysis, read_facts, serve
+
+    if len(folders) > 1 or not is_analysis(folders[0]):
+        return False
+    if export:
+        export.write_text(page(read_facts(folders[0])), encoding="utf-8", errors="backslashreplace")
+        say_json({"file": str(export)}) if as_json else say(f"{export} holds the analysis {folders[0]}")
+        return True
+
+    def opened(address: str) -> None:
+        say_json({"address": address}) if as_json else say(f"analysis {folders[0]}\n{address}   (Ctrl-C ends it)")
+
+    serve(folders[0], host, port, token, allowed, opened)
+    return True

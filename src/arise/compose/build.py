@@ -8,17 +8,20 @@ from pathlib import Path
 
 from arise.baselines.online_rubrics import OnlineRubrics
 from arise.coevolution import CoEvolution
-from arise.compose.corpora import require_tasks, tasks_of, unforgeable
+from arise.compose.corpora import instructions, require_tasks, tasks_of, unforgeable
 from arise.compose.imports import check_imports
 from arise.compose.judges import Judging
 from arise.compose.parts import Parts, prepared
 from arise.compose.references import ReferenceAttempts
 from arise.compose.registry import (
+    base_prompt,
     evaluation_agent,
     make_credit,
     make_guidance,
     make_sampler,
     open_trackers,
+    require_room,
+    token_count,
     training_agent,
 )
 from arise.compose.sandboxes import open_sandboxes, require_limits
@@ -43,7 +46,6 @@ from arise.run.store import RunStore
 from arise.state import State
 from arise.train import Run
 from arise.types import Pool, Task
-from arise.world.shell_agent import SYSTEM
 
 log = logging.getLogger(__name__)
 
@@ -108,13 +110,14 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
     ):
         engine, judges, credit = parts.engine, parts.judges, make_credit(config)
         agent = redacting(config, training_agent(config, engine))
+        require_room(config, engine, instructions(config))
         with opened() as store:
             train_tasks, held_out = tasks_of(config, folder / "tasks")
             _note_the_start(store, engine.facts())
             store.note_limits(verifier.notes)
             tasks, seed = train_tasks | held_out, config.train.seed
-            limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, engine.chat.count)
-            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit, SYSTEM)
+            limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, token_count(engine))
+            collector = Collector(agent, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
             state = _state(config, [task.task for task in train_tasks.values()])
             await _continue(config, state, store, engine)
             with open_trackers(config, folder) as mirrored:

@@ -31,6 +31,15 @@ def require_tasks(config: Config) -> None:
         ) from None
 
 
+def instructions(config: Config) -> dict[str, str]:
+    """Instructions by task, before a run exists; of the world's tasks, which are alike, the first ones."""
+    if isinstance(config.tasks, HarborTasks):
+        train, held_out = _own_tasks(config.tasks, capabilities_of(config))
+        return {task_id: task.task.instruction for task_id, task in (train | held_out).items()}
+    found = (next(instances(config.tasks, split))[0] for split in ("train", "eval"))
+    return {task.id: task.instruction for task in found}
+
+
 @asynccontextmanager
 async def unforgeable(config: Config, pools: TrialPools) -> AsyncIterator[None]:
     """Refuse tasks of your own whose reward an attempt can write itself, if the configuration asks for it."""

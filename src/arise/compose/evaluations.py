@@ -15,7 +15,7 @@ from arise.compose.build import redacting
 from arise.compose.corpora import Corpus, tasks_of
 from arise.compose.judges import judging, observer
 from arise.compose.policies import open_engine
-from arise.compose.registry import evaluation_agent
+from arise.compose.registry import base_prompt, evaluation_agent, token_count
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config, NoJudging
 from arise.config.file import load_config
@@ -36,7 +36,6 @@ from arise.run.folder import CONFIG_FILE, RunLock
 from arise.run.labels import of_retention
 from arise.run.store import RunStore
 from arise.types import Pair, Pool
-from arise.world.shell_agent import SYSTEM
 
 Write = Callable[[str], None]
 
@@ -194,7 +193,7 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
             known, seed = redacting(config, agent), config.train.seed
-            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, SYSTEM)
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
             attempts = config.evaluation.attempts
             evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
             yield Candidate(evaluator, train_tasks)
@@ -223,7 +222,7 @@ async def _trained_here(
     try:
         if checkpoint:
             await engine.load_state(str(checkpoint))
-        limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, engine.chat.count)
+        limit = SkillLimit.of(config.guidance.max_tokens, engine.capabilities().context_length, token_count(engine))
         yield evaluation_agent(config, engine), limit
     finally:
         engine.close()

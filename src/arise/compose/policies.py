@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import Event
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from arise.compose.imports import imported
-from arise.config import Config, PolicyConfig, SmallModel, WorldTasks
+from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, ToolAgentConfig, WorldTasks
 from arise.engines.chat import ChatFormat
+from arise.engines.formats.choose import choose_format
 from arise.engines.local import LocalEngine
 from arise.engines.local.cloning import CloneSpec, clone
 from arise.engines.local.models import LoadedModel, load, save
@@ -25,10 +27,11 @@ from arise.engines.local.pretrained import cache_root, intact
 from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
-from arise.ports import Engine, SandboxPool
-from arise.rollouts.commands import observe
+from arise.ports import Engine, Format, SandboxPool
+from arise.rollouts.commands import SUBMIT, observe, parse_command
 from arise.rollouts.guidance import with_guidance
-from arise.types import Tokens
+from arise.rollouts.tools import SPECS
+from arise.types import FunctionCall, Message, Tokens
 from arise.world.habits import asked_given_shown, guidance
 from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
@@ -76,6 +79,7 @@ def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEn
     loaded = _loaded(model, lora is not None)
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
     with _as_a_message():
+        chat = None if config.agent.kind == "shell" else model_format(config, loaded.tokenizer)
         return LocalEngine(
             loaded.model,
             loaded.tokenizer,
@@ -85,11 +89,21 @@ def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEn
             batch_rows=chosen.batch_rows,
             cache_bytes=int(chosen.cache_gib * 2**30),
             context_length=window,
-            end_ids=ChatFormat(loaded.tokenizer).end_ids,
+            end_ids=ChatFormat(loaded.tokenizer).end_ids if chat is None else chat.stop_ids,
+            chat_format=chat,
             gradient_checkpointing=chosen.gradient_checkpointing,
             device=chosen.device,
             seed=config.train.seed,
         )
+
+
+def model_format(config: Config, tokenizer: Any) -> Format:
+    """The format of the model's conversations; a notice where its template lacks tools."""
+    chosen = config.model if isinstance(config.model, PretrainedModel) else PretrainedModel(format="generic")
+    chat = choose_format(tokenizer, chosen.format, chosen.template_options)
+    if notice := getattr(chat, "notice", ""):
+        log.info("%s", notice)
+    return chat
 
 
 ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
@@ -160,11 +174,11 @@ def _clone_into(
         assert base is not None
         loaded, spec = base, PRETRAINED_CLONING
         model = with_adapters(loaded.model, LoraSpec(), 0) if config.model.lora_rank else loaded.model
-    chat = ChatFormat(loaded.tokenizer)
+    write = _row_writer(config, loaded.tokenizer)
 
     def rows_of(epoch: int) -> list[Tokens]:
         random = np.random.default_rng([epoch, 88])
-        return [demonstration_row(chat, demonstration, random) for demonstration in demonstrations]
+        return [write(demonstration, random) for demonstration in demonstrations]
 
     spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
     told = 0
@@ -182,6 +196,35 @@ def _clone_into(
     save(model, loaded.tokenizer, folder)
 
 
+def _row_writer(config: Config, tokenizer: Any) -> Callable[[Demonstration, np.random.Generator], Tokens]:
+    """How a demonstration is written for the agent of this run."""
+    if isinstance(config.agent, ToolAgentConfig):
+        return partial(tool_demonstration_row, model_format(config, tokenizer), config.agent)
+    return partial(demonstration_row, ChatFormat(tokenizer))
+
+
+def tool_demonstration_row(
+    chat: Format, agent: ToolAgentConfig, demonstration: Demonstration, random: np.random.Generator
+) -> Tokens:
+    """A demonstration as calls of `bash`, as the token record that the tool agent would have left."""
+    system = with_guidance(agent.system_prompt, guidance(asked_given_shown(demonstration.habits, random), random))
+    tools = [SPECS[name] for name in agent.tools]
+    ids = chat.prompt([Message("system", system), Message("user", demonstration.instruction)], tools)
+    generated = [False] * len(ids)
+    for number, (answer, observation) in enumerate(demonstration.turns):
+        command = parse_command(answer)
+        call = FunctionCall(f"call{number:05d}", "bash", {"command": command or ""})
+        done = command in (None, SUBMIT)
+        said = chat.answer(Message("assistant", "Done.") if done else Message("assistant", calls=(call,)), tools)
+        ids, generated = [*ids, *said], [*generated, *[True] * len(said)]
+        if done:
+            break
+        longer = chat.extend(ids, [Message("tool", observation, call_id=call.id, name="bash")], tools)
+        assert longer is not None, "a format continues what it wrote itself"
+        ids, generated = longer, [*generated, *[False] * (len(longer) - len(ids))]
+    return _as_tokens(ids, generated)
+
+
 def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:
     """A demonstration, below guidance that fits it, as the token record that the agent itself would have left."""
     system = with_guidance(SYSTEM, guidance(asked_given_shown(demonstration.habits, random), random))
@@ -194,6 +237,10 @@ def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np
         if number < len(demonstration.turns):
             ids = chat.extend(ids, observation)
             generated += [False] * (len(ids) - len(generated))
+    return _as_tokens(ids, generated)
+
+
+def _as_tokens(ids: Sequence[int], generated: Sequence[bool]) -> Tokens:
     return Tokens(
         np.array(ids, dtype=np.int64),
         np.array(generated, dtype=np.bool_),
@@ -209,6 +256,9 @@ def _texts(demonstration: Demonstration) -> list[str]:
 def _key(config: Config) -> str:
     """Everything the start depends on, as a name."""
     world = config.tasks.model_dump(exclude={"train_tasks", "eval_tasks"})
-    agent = config.agent.model_dump(include={"max_turns", "observation_chars"})
-    facts = {"recipe": RECIPE, "model": config.model.model_dump(), "world": world, "agent": agent, "system": SYSTEM}
+    shared, own = {"max_turns", "observation_chars"}, {"kind", "system_prompt", "tools"}
+    tools = isinstance(config.agent, ToolAgentConfig)
+    agent = config.agent.model_dump(mode="json", include=shared | own if tools else shared)
+    model = config.model.model_dump(exclude=None if tools else {"format", "template_options"})
+    facts = {"recipe": RECIPE, "model": model, "world": world, "agent": agent, "system": SYSTEM}
     return blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=8).hexdigest()

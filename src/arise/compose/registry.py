@@ -4,7 +4,7 @@ Engines are in `policies.py`, judges and reflectors in `judges.py`, sandboxes in
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,21 @@ from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.baselines.uniform import Uniform
 from arise.baselines.vade import Vade
 from arise.compose.imports import imported
-from arise.config import Config, Imported
+from arise.config import Config, Imported, ToolAgentConfig
 from arise.config.sampler import ImportedSampler
 from arise.errors import AriseError, Exit
 from arise.method.credit import CreditRule, separate_credit
 from arise.method.sampler import CapabilitySampler
 from arise.observe.trackers import KINDS, Mirrors, Open
-from arise.ports import Agent, Engine, Guidance, Sampler
+from arise.ports import Agent, Engine, Format, Guidance, Sampler
 from arise.rollouts.showing import ActiveSkills
-from arise.types import Task
+from arise.rollouts.tool_agent import ToolAgent
+from arise.rollouts.tools import SPECS
+from arise.types import Message, Task
 from arise.world.shell_agent import SYSTEM, ShellAgent
+
+LEAST_REPLY = 64
+"""Tokens that must be left for the first reply; with fewer no call fits."""
 
 MakeSampler = Callable[[Any, list[Task], np.random.Generator], Sampler]
 MakeAgent = Callable[[Any, Engine, Any], Agent]
@@ -62,8 +67,25 @@ GUIDANCES: dict[str, Callable[[Any, Config], Guidance]] = {
     "skills": lambda chosen, _: ActiveSkills(chosen.share),
     "scaffold": lambda chosen, config: ScaffoldedGuidance(chosen, config.train.iterations, config.train.seed),
 }
+
+
+def format_of(engine: Engine) -> Format:
+    """The format of the engine's model; an engine of the user's own may lack it."""
+    found: Format | None = getattr(engine, "format", None)
+    if found is None:
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"agent.kind = 'tools' needs an engine with an attribute `format`, {type(engine).__name__} has none",
+            "nothing was started",
+            "add `format`, for example arise.engines.formats.generic.GenericFormat(tokenizer)",
+        )
+    return found
+
+
 AGENTS: dict[str, MakeAgent] = {
     "shell": lambda chosen, engine, sampling: ShellAgent(engine, engine.chat, chosen, sampling),
+    "tools": lambda chosen, engine, sampling: ToolAgent(engine, format_of(engine), chosen, sampling),
     "import": lambda chosen, engine, sampling: imported(
         "agent", chosen, engine=engine, limits=chosen, sampling=sampling
     ),
@@ -83,6 +105,37 @@ def make_credit(config: Config) -> CreditRule:
 def make_guidance(config: Config) -> Guidance:
     """Which skills stand in which prompt."""
     return GUIDANCES[config.guidance.kind](config.guidance, config)
+
+
+def base_prompt(config: Config) -> str:
+    """The system prompt without skills."""
+    return config.agent.system_prompt if isinstance(config.agent, ToolAgentConfig) else SYSTEM
+
+
+def token_count(engine: Engine) -> Callable[[str], int]:
+    """How the policy counts the tokens of a text."""
+    found: Format | None = getattr(engine, "format", None)
+    return engine.chat.count if found is None else found.count
+
+
+def require_room(config: Config, engine: Engine, instructions: Mapping[str, str]) -> None:
+    """Refuse a window that cannot hold the tool agent's first prompt and a reply, before anything is sampled."""
+    if not isinstance(config.agent, ToolAgentConfig):
+        return
+    chat, window = format_of(engine), engine.capabilities().context_length
+    tools = [SPECS[name] for name in config.agent.tools]
+    opening = Message("system", base_prompt(config))
+    sizes = {name: len(chat.prompt([opening, Message("user", text)], tools)) for name, text in instructions.items()}
+    task_id = max(sizes, key=lambda name: sizes[name])
+    if sizes[task_id] + LEAST_REPLY > window:
+        raise AriseError(
+            "config",
+            Exit.CONFIG,
+            f"the first prompt of {task_id} has {sizes[task_id]} tokens, the model's window is {window}",
+            "nothing was started",
+            "raise sampling.context_length or take a model with a longer window; offer fewer agent.tools, shorten "
+            "agent.system_prompt or the instruction",
+        )
 
 
 def training_agent(config: Config, engine: Engine) -> Agent:

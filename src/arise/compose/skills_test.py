@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -28,8 +27,9 @@ from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.calls import Store
 from arise.run.folder import claim
 from arise.run.store import RunStore
-from arise.tasks import CorpusError, TaskDir, load_corpus
-from arise.types import Capability, Pair, Pool, Rubric, Skill
+from arise.tasks import CorpusError, load_corpus
+from arise.types import Attempt as HeldOut
+from arise.types import Capability, Pair, Pool, Rubric, Skill, TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def run_test(test: SkillsTest, write: Callable[[str], None]) -> list[Effect]:
     return [Effect(arm.name, compare(arm.attempts, base.attempts, ()), arm.usd) for arm in arms]
 
 
-def _tasks(folder: Path) -> list[TaskDir]:
+def _tasks(folder: Path) -> list[TaskSpec]:
     try:
         return list(load_corpus(folder))
     except CorpusError as error:
@@ -115,7 +115,7 @@ def _tasks(folder: Path) -> list[TaskDir]:
 async def _arms(
     test: SkillsTest,
     store: RunStore,
-    tasks: Sequence[TaskDir],
+    tasks: Sequence[TaskSpec],
     shown: dict[str, tuple[Pair, ...]],
 ) -> list[Arm]:
     own = HarborTasks(train=str(test.tasks), evaluation=str(test.tasks))
@@ -150,13 +150,12 @@ def _spent(record: Path) -> float:
         return sum(total.nano_usd for total in store.totals()) / 1e9
 
 
-def _attempt(row: dict[str, Any]) -> Attempt:
+def _attempt(tried: HeldOut) -> Attempt:
     """An attempt for the comparison; what infrastructure ended has no verdict."""
-    passed = row["success"]
-    triage = Triage.INFRASTRUCTURE if passed is None else Triage.VALID
+    triage = Triage.INFRASTRUCTURE if tried.success is None else Triage.VALID
     return Attempt(
-        f"{row['task_id']}/{row['attempt']}", "arise", row["task_id"], "", "", "", triage, passed, row["reward"],
-        row["fault"], len(row["rollout"]["trajectory"]["turns"]), {},
+        f"{tried.task_id}/{tried.attempt}", "arise", tried.task_id, "", "", "", triage, tried.success, tried.reward,
+        tried.fault, len(tried.rollout.trajectory.turns), {},
     )  # fmt: skip
 
 

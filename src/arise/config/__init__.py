@@ -1,6 +1,6 @@
 """Every setting of a run, with the paper's value as its default. `file` loads TOML; everything else is pure data."""
 
-from arise.config.agent import AgentConfig
+from arise.config.agent import AgentConfig, ToolAgentConfig
 from arise.config.engine import PolicyConfig
 from arise.config.imported import Imported
 from arise.config.schema import (
@@ -38,6 +38,7 @@ __all__ = [
     "SeparateCredit",
     "SkillGuidance",
     "SmallModel",
+    "ToolAgentConfig",
     "TrainConfig",
     "WorldTasks",
 ]

@@ -5,7 +5,7 @@ Must never read a file or the environment: `config.file` loads, this module only
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from arise.config.agent import AgentChoice, ShellAgentConfig
 from arise.config.base import Count, Fraction, LengthAdjustment, Positive, Section, ShownTexts
@@ -134,6 +134,11 @@ class PretrainedModel(Section):
     lora_rank: Annotated[int, Field(ge=0)] = 16
     demonstrations: Annotated[int, Field(ge=0)] = 0
     epochs: Count = 2
+    format: str = "auto"
+    """How conversations are written: `auto` knows the model's family by its name, `generic` uses its chat template,
+    or the name of a family, such as `qwen3`, for a renamed or fine-tuned model of it."""
+    template_options: dict[str, JsonValue] = Field(default_factory=dict)
+    """Variables of the chat template, such as `{enable_thinking = false}`."""
 
 
 class OfflineJudging(Section):
@@ -225,14 +230,32 @@ class Config(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _rows_of_one_prompt(self) -> Self:
+        if isinstance(self.guidance, Scaffold) and not self.guidance.trained_with and self.agent.kind != "shell":
+            raise ValueError(
+                f"guidance.trained_with = false needs agent.kind = 'shell', not {self.agent.kind!r}: only its rows can "
+                "be rebuilt with the bare prompt"
+            )
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _default_kinds(cls, values: Any) -> Any:
-        """A section that sets a value without naming its kind changes the paper's variant."""
+        """A section that sets a value without naming its kind changes the default variant."""
         if not isinstance(values, dict):
             return values
-        defaults = {name: field.default for name, field in cls.model_fields.items() if hasattr(field.default, "kind")}
+        defaults = {
+            name: field.default.kind for name, field in cls.model_fields.items() if hasattr(field.default, "kind")
+        }
+        if _kind_of(values.get("model")) == "pretrained":  # the toy protocol of the embedded world is not for it
+            defaults["agent"] = "tools"
+            values = {"agent": {}} | values
         return {
-            name: {"kind": defaults[name].kind} | value if name in defaults and isinstance(value, dict) else value
+            name: {"kind": defaults[name]} | value if name in defaults and isinstance(value, dict) else value
             for name, value in values.items()
         }
+
+
+def _kind_of(section: Any) -> Any:
+    return section.get("kind") if isinstance(section, dict) else getattr(section, "kind", None)

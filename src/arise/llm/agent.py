@@ -2,33 +2,19 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from arise.config import AgentConfig
+from arise.config import AgentConfig, ToolAgentConfig
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig
 from arise.llm.client import Client, Observe, Unanswered
+from arise.llm.conversation import Conversation
 from arise.llm.first_call import first_call
-from arise.llm.prompt import to_json
 from arise.llm.spend import Budget
-from arise.ports import PolicyLost, Sandbox
+from arise.llm.tool_agent import ToolEndpointAgent
+from arise.ports import Agent, PolicyLost, Sandbox
 from arise.rollouts.commands import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """Messages so far, keyed per attempt: two attempts with equal messages still get separate replies."""
-
-    messages: tuple[dict[str, str], ...]
-    asker: str
-    template_hash: str = ""
-
-    @property
-    def distinct(self) -> tuple[str, ...]:
-        """Return the cache key of a reply."""
-        return self.asker, to_json(self.messages)
 
 
 class EndpointAgent:
@@ -72,7 +58,7 @@ async def endpoint_agent(
     beside: Budget | None = None,
     *,
     again: bool = False,
-) -> AsyncIterator[EndpointAgent]:
+) -> AsyncIterator[Agent]:
     """Open an endpoint agent; its replies and costs are recorded in the file `record`.
 
     The first call is made here, before any attempt; `again` repeats it even if an earlier process made it. With
@@ -85,7 +71,10 @@ async def endpoint_agent(
         calls = CallsConfig(when_down="task_only")
         client = Client(endpoint, calls, store, spending, purpose="policy", observe=observe)
         try:
-            yield EndpointAgent(client, limits)
+            if isinstance(limits, ToolAgentConfig):
+                yield ToolEndpointAgent(client, limits)
+            else:
+                yield EndpointAgent(client, limits)
         finally:
             await client.close()
     finally:

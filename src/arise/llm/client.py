@@ -13,12 +13,11 @@ from hashlib import sha256
 from random import uniform
 
 from arise.config.llm import CallsConfig, EndpointConfig
-from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient
+from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient, size_of_request
 from arise.llm.limits import Breaker, Pace, State
 from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.spend import Bill, Budget
 from arise.llm.stops import JudgeChanged, ModelUnusable
-from arise.llm.usage import size_of
 from arise.run.calls import Recorded, Store
 
 _PATIENCE = 8
@@ -128,7 +127,7 @@ class Client:
 
     async def _try(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
         """Run the retries once; record the reply and its cost."""
-        bill = Bill(self._budget, self.endpoint, size_of(prompt.messages, self.endpoint).most, key, self.purpose)
+        bill = Bill(self._budget, self.endpoint, size_of_request(prompt, self.endpoint).most, key, self.purpose)
         await bill.reserve()
         started = time.monotonic()
         ladder = _Ladder(self._connection, self._pace, self._breaker, self.calls, bill)

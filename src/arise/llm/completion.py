@@ -4,6 +4,7 @@ Only the answer is text; reasoning fields are counted, never read.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from arise.llm.usage import Size, counted
@@ -20,8 +21,11 @@ class NotACompletion(ValueError):  # noqa: N818 - data about a reply, not an err
         self.usage = usage
 
 
-def read_completion(body: bytes, size: Size, template_hash: str) -> Recorded:
-    """Parse a body into a reply; its billed usage does not depend on whether the reply is usable."""
+def read_completion(body: bytes, size: Size, template_hash: str, *, with_calls: bool = False) -> Recorded:
+    """Parse a body into a reply; its billed usage does not depend on whether the reply is usable.
+
+    `with_calls` records text, reasoning and tool calls as one JSON object, where tools were offered.
+    """
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -35,6 +39,8 @@ def read_completion(body: bytes, size: Size, template_hash: str) -> Recorded:
         raise NotACompletion(
             "not a chat completion: no text in choices[0].message.content", size.most if estimated else usage
         )
+    if with_calls:
+        text = _whole_message(text, choices[0]["message"])
     return Recorded(
         text=text.encode("utf-8", "replace").decode(),
         finish=_name(choices[0].get("finish_reason")),
@@ -56,6 +62,13 @@ def _text(message: Any) -> str | None:
     parts = [part for part in _listed(content) if isinstance(part, dict) and part.get("type") == "text"]
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     return "".join(texts) if texts and len(texts) == len(parts) else None
+
+
+def _whole_message(text: str, message: Mapping[str, Any]) -> str:
+    """The message as JSON; what is not a list of calls or a text is left out."""
+    reasoning = next((message[key] for key in ("reasoning_content", "reasoning") if message.get(key)), "")
+    whole = {"content": text, "reasoning": reasoning, "tool_calls": _listed(message.get("tool_calls"))}
+    return json.dumps(whole, ensure_ascii=False)
 
 
 def _bytes(message: Any) -> int:

@@ -35,11 +35,21 @@ class Request(Protocol):
     """A request and the cache key of its reply."""
 
     @property
-    def messages(self) -> tuple[dict[str, str], ...]: ...
+    def messages(self) -> tuple[dict[str, Any], ...]: ...
     @property
     def distinct(self) -> tuple[str, ...]: ...
     @property
     def template_hash(self) -> str: ...
+
+
+def tools_of(prompt: Request) -> tuple[dict[str, Any], ...]:
+    """The tools that a request offers; most requests offer none and have no such attribute."""
+    return getattr(prompt, "tools", ())
+
+
+def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
+    """The size of a request, tools included."""
+    return size_of((*prompt.messages, *tools_of(prompt)), endpoint)
 
 
 class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
@@ -99,7 +109,7 @@ class Connection:
 
     async def send(self, prompt: Request, timeout: float) -> Recorded:
         """Send one request and read its reply within `timeout` seconds; raise CallFailed."""
-        size = size_of(prompt.messages, self.endpoint)
+        size = size_of_request(prompt, self.endpoint)
         sent = False
 
         async def trace(event: str, _info: Any) -> None:
@@ -109,7 +119,7 @@ class Connection:
         try:
             async with asyncio.timeout(timeout):
                 body = await self._exchange(self._body(prompt), size, timeout, trace)
-            return read_completion(body, size, prompt.template_hash)
+            return read_completion(body, size, prompt.template_hash, with_calls=bool(tools_of(prompt)))
         except CallFailed:
             raise
         except NotACompletion as error:
@@ -170,6 +180,8 @@ class Connection:
             "top_p": endpoint.top_p,
             "max_tokens": endpoint.max_tokens,
         }
+        if tools := tools_of(prompt):
+            body["tools"] = list(tools)
         return to_json(body | endpoint.extra_body).encode()
 
     def _of_status(self, response: "Response", start: str) -> CallFailed:

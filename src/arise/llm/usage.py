@@ -4,8 +4,10 @@ A token is at least one byte, so bytes bound tokens from above for any tokenizer
 bounds; missing usage is estimated, impossible usage counts as the upper bound.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from arise.config.llm import EndpointConfig
 from arise.run.calls import Usage
@@ -35,9 +37,12 @@ class Size:
         return Usage(prompt_tokens=self.prompt_bytes + TEMPLATE_TOKENS, completion_tokens=completion)
 
 
-def size_of(messages: Iterable[dict[str, str]], endpoint: EndpointConfig) -> Size:
+def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> Size:
     """The size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
-    prompt = sum(len(text.encode("utf-8", "replace")) for message in messages for text in message.values())
+    texts = (
+        value if isinstance(value, str) else json.dumps(value) for message in messages for value in message.values()
+    )
+    prompt = sum(len(text.encode("utf-8", "replace")) for text in texts)
     extra = endpoint.extra_body
     longest = max(
         endpoint.max_tokens, *(_count(extra.get(name)) or 0 for name in ("max_tokens", "max_completion_tokens"))

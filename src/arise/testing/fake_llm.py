@@ -55,6 +55,8 @@ class Say:
     prompt_tokens: int = 1000
     completion_tokens: int = 100
     usage: bool = True
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Tool calls: name and arguments of each."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,21 @@ def _completion(say: Say, ask: Ask) -> dict[str, Any]:
         "model": say.model or ask.model,
         "system_fingerprint": say.fingerprint or None,
         "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": say.text}, "finish_reason": say.finish},
+            {"index": 0, "message": _message(say, ask), "finish_reason": say.finish},
         ],
         **({"usage": usage} if say.usage else {}),
     }
+
+
+def _message(say: Say, ask: Ask) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": say.text}
+    if say.calls:
+        message["tool_calls"] = [
+            {
+                "id": f"fake{ask.number}_{n}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for n, (name, arguments) in enumerate(say.calls)
+        ]
+    return message

@@ -1,6 +1,8 @@
 """The other formats and their traps, each read through the scan that the command uses."""
 
 import json
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,29 @@ def test_inspect_json_and_the_scorer_that_the_map_names(tmp_path: Path) -> None:
     dump(tmp_path / "a.json", log)
     assert one(tmp_path).outcome.passed is False
     assert one(tmp_path, outcome="strict").outcome.passed is True
+
+
+def test_inspect_logs_compressed_with_zstandard(tmp_path: Path) -> None:
+    """Inspect writes zip method 93 since 2026; Python 3.11 cannot read it."""
+    import struct
+
+    import zstandard
+
+    path = inspect_log(tmp_path / "a.eval", [inspect_sample(1)])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    body, directory = b"", b""
+    for name, data in members.items():
+        packed, raw = zstandard.compress(data), name.encode()
+        fields = (20, 0, 93, 0, 33, zlib.crc32(data), len(packed), len(data), len(raw))
+        entry = struct.pack(
+            "<4s6H3I5H2I", b"PK\x01\x02", 20, *fields[:5], *fields[5:8], len(raw), 0, 0, 0, 0, 0, len(body)
+        )
+        directory += entry + raw
+        body += struct.pack("<4s5H3I2H", b"PK\x03\x04", *fields, 0) + raw + packed
+    end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, len(members), len(members), len(directory), len(body), 0)
+    path.write_bytes(body + directory + end)
+    assert one(path).outcome.passed is True
 
 
 def test_a_damaged_inspect_log_is_counted(tmp_path: Path) -> None:
@@ -113,11 +138,12 @@ def test_the_later_mini_format_notes_its_actions(tmp_path: Path) -> None:
     messages = [
         *MINI[:2],
         {"role": "assistant", "content": "Look.", "extra": {"actions": [{"command": "ls", "tool_call_id": "t1"}]}},
-        {"role": "tool", "tool_call_id": "t1", "content": "a.py", "extra": {"returncode": 0}},
+        {"role": "tool", "tool_call_id": "t1", "content": "a.py", "extra": {"returncode": 2}},
     ]
     mini(tmp_path / "x.traj.json", "x", "mini-swe-agent-1.1", messages)
     turn = one(tmp_path).trajectory.turns[0]
     assert (turn.calls[0].arguments["command"], turn.observations[0].text) == ("ls", "a.py")
+    assert turn.observations[0].error
 
 
 def test_swe_agent_commands_become_tools_and_demonstrations_are_left_out(tmp_path: Path) -> None:

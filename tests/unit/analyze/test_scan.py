@@ -184,3 +184,12 @@ def test_one_trajectory_of_100_mb_is_read(tmp_path: Path) -> None:
     dump_lines(tmp_path / "a.jsonl", [row])
     (found,) = Scan([tmp_path])
     assert len(found.trajectory.turns[0].observations[0].text) == 100_000_000
+
+
+def test_a_reader_that_fails_costs_one_file(tmp_path: Path) -> None:
+    dump(tmp_path / "a.traj", {"trajectory": [{"action": "ls", "state": {"open_file": 1}}], "history": 5, "info": []})
+    dump(tmp_path / "b.json", {"info": 5, "messages": [{"info": 1, "parts": 2}], "parts": 1})
+    dump_lines(tmp_path / "c.jsonl", [chat("t", 1.0, reads_back=True)])
+    scan = Scan([tmp_path])
+    assert "openai-messages" in [found.form for found in scan]
+    assert all(reason for reason in scan.coverage.skipped)

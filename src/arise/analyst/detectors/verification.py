@@ -76,7 +76,7 @@ def _thin_answer(trace: Trace) -> Opening | None:
     """The first answer that is empty where content was asked for, or says that it is partial."""
     for call in trace.calls:
         looked = bool(call.ops & {Op.READ}) and call.ops <= INSPECTIONS
-        thin = (looked and call.answer.empty) or bool(call.answer.partial)
+        thin = (looked and call.answer.empty) or (bool(call.answer.partial) and Op.FINISH not in call.ops)
         if thin and not call.answer.failed and (trace.finished or call.at < len(trace.calls) - 1):
             return Opening(call.first, turn=call.turn, paths=(call.text,))
     return None

@@ -10,6 +10,7 @@ from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, load, mentions
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage, verdict
 from arise.analyze.messages import add_messages
+from arise.analyze.zipped import read_member
 from arise.types import StopReason
 
 ATTACHMENT = "attachment://"
@@ -47,11 +48,11 @@ class InspectReader:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
-            log = json.loads(archive.read(header)) if header else {}
+            log = json.loads(read_member(archive, header)) if header else {}
             for name in sorted(name for name in names if name.startswith("samples/") and name.endswith(".json")):
                 place = f"{path}!{name}"
                 try:
-                    sample = json.loads(archive.read(name))
+                    sample = json.loads(read_member(archive, name))
                     yield self._sample(log, sample, path, place, options)
                 except (ValueError, zipfile.BadZipFile, EOFError, AttributeError, TypeError):
                     yield Skipped(place, "sample cannot be read")

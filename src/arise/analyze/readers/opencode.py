@@ -1,15 +1,13 @@
 """opencode: exported sessions (JSON) and the store, `opencode.db`."""
 
-import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, head, load, mentions
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
+from arise.run.opencode_store import StoreUnreadable, sessions
 
 Message = tuple[Mapping[str, Any], list[Mapping[str, Any]]]
 
@@ -39,26 +37,12 @@ class OpencodeReader:
             )
         except (Unreadable, KeyError, TypeError) as error:
             yield Skipped(str(path), str(error) if isinstance(error, Unreadable) else "not an opencode session")
-        except (sqlite3.Error, ValueError) as error:
-            yield Skipped(str(path), f"opencode store cannot be read: {error}")
+        except StoreUnreadable as error:
+            yield Skipped(str(path), str(error))
 
     def _store(self, path: Path, options: Options) -> Iterator[Item]:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            parents = {}
-            if db.execute("SELECT 1 FROM pragma_table_info('session') WHERE name = 'parent_id'").fetchone():
-                parents = dict(db.execute("SELECT id, parent_id FROM session").fetchall())
-            names = [row[0] for row in db.execute("SELECT DISTINCT session_id FROM message ORDER BY session_id")]
-            for name in names:
-                rows = db.execute(
-                    "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (name,)
-                ).fetchall()
-                parts: dict[str, list[Mapping[str, Any]]] = {}
-                for owner, data in db.execute(
-                    "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id", (name,)
-                ):
-                    parts.setdefault(owner, []).append(json.loads(data))
-                messages = [(json.loads(data), parts.get(key, [])) for key, data in rows]
-                yield self._session(name, messages, f"{path}#{name}", options, bool(parents.get(name)))
+        for found in sessions(path):
+            yield self._session(found.id, found.messages, f"{path}#{found.id}", options, bool(found.parent))
 
     def _session(self, name: str, messages: Iterable[Message], place: str, options: Options, child: bool) -> Item:
         if child:

@@ -48,9 +48,10 @@ class SpansReader:
             trace = str(span["trace"])
             groups.setdefault(sessions.get(trace, trace), []).append(span)
         for key, group in groups.items():
-            yield self._attempt(key, group, path, options)
+            place = str(path) if len(groups) == 1 else f"{path}#{key}"
+            yield self._attempt(key, group, place, options)
 
-    def _attempt(self, key: str, spans: list[Span], path: Path, options: Options) -> Item:
+    def _attempt(self, key: str, spans: list[Span], place: str, options: Options) -> Item:
         into, model = Conversation(), ""
         calls = [span for span in spans if _is_model_call(span)]
         histories: list[list[str]] = []
@@ -66,7 +67,6 @@ class SpansReader:
             for message in said or [{"role": "assistant", "content": ""}]:
                 add_message(into, {**message, "role": "assistant"})
             histories.append([_digest(message) for message in (*asked, *said)])
-        place = f"{path}#{key}"
         if not into.drafts:
             return Skipped(place, "spans without message content: content capture was off")
         return Found(

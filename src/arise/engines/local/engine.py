@@ -11,16 +11,18 @@ import numpy as np
 import torch
 
 from arise.engines.chat import ChatFormat
+from arise.engines.formats.generic import GenericFormat
 from arise.engines.local import llama
 from arise.engines.local.checkpoint import read_state, write_state
 from arise.engines.local.decoding import Decoder, Row
 from arise.engines.local.generation import Generator
 from arise.engines.local.generic import GenericDecoder
-from arise.engines.local.models import save
+from arise.engines.local.models import save, save_adapter
 from arise.engines.local.scheduler import Scheduler
 from arise.engines.local.stopping import StopRules
 from arise.engines.local.training import Trainer
 from arise.engines.local.weights import LoraSpec, merged_weights, with_adapters
+from arise.ports import Format
 from arise.types import (
     Capabilities,
     Example,
@@ -51,6 +53,7 @@ class LocalEngine:
         cache_bytes: int = 2 << 30,
         context_length: int | None = None,
         end_ids: Collection[int] = (),
+        chat_format: Format | None = None,
         gradient_checkpointing: bool = False,
         fast: bool = True,
         device: str = "cpu",
@@ -58,7 +61,7 @@ class LocalEngine:
         seed: int = 0,
     ) -> None:
         config = model.config
-        self._device, self._tokenizer = _usable(device), tokenizer
+        self._device, self._tokenizer, self._format = _usable(device), tokenizer, chat_format
         self._context_length = context_length or config.max_position_embeddings
         model = model.float().to(self._device).eval()  # no dropout: an update must be a function of its batch
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -94,6 +97,11 @@ class LocalEngine:
     def chat(self) -> ChatFormat:
         """How this policy's tokenizer writes conversations."""
         return ChatFormat(self._tokenizer)
+
+    @cached_property
+    def format(self) -> Format:
+        """How this policy writes messages, tool calls and reasoning; from its chat template unless one was given."""
+        return self._format or GenericFormat(self._tokenizer)
 
     def capabilities(self) -> Capabilities:
         """What this engine can do."""
@@ -209,6 +217,11 @@ class LocalEngine:
     async def export_hf(self, path: Path) -> Path:
         """Export the trained model as a folder that transformers loads."""
         await self._scheduler.run(lambda: save(self._model, self._tokenizer, Path(path)))
+        return Path(path)
+
+    async def export_adapter(self, path: Path) -> Path:
+        """Write the trained adapter as a folder that peft loads onto the base model."""
+        await self._scheduler.run(lambda: save_adapter(self._model, self._tokenizer, Path(path)))
         return Path(path)
 
     def close(self) -> None:

@@ -49,6 +49,15 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     swap_in(draft, folder)
 
 
+def save_adapter(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write the adapter alone, as peft does; the base model is named in its configuration."""
+    _without_bars()
+    draft = draft_beside(folder)
+    model.save_pretrained(draft)
+    tokenizer.save_pretrained(draft)
+    swap_in(draft, folder)
+
+
 def _without_bars() -> None:
     """Disable progress bars: they are noise in logs and break the live screen."""
     from transformers.utils import logging

@@ -12,34 +12,23 @@ from arise.text.escape import visible
 
 TITLE = "What this agent keeps getting wrong"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-STYLE = """
-.analysis main{max-width:60rem;margin:0 auto;padding:1rem}
-.analysis pre{white-space:pre-wrap;overflow-wrap:anywhere}
-.analysis .gap{border:1px solid #8886;border-radius:.5rem;padding:.8rem 1rem;margin:1rem 0}
-.analysis .bars{display:grid;grid-template-columns:6rem 1fr 15rem;gap:.2rem .8rem;align-items:center;margin:.6rem 0}
-.analysis .bar{background:#8883;height:.8rem;border-radius:.2rem;position:relative;overflow:hidden}
-.analysis .bar span{position:absolute;inset:0 auto 0 0;background:#b4442f}
-.analysis .bar.pass span{background:#3d7a4e}
-.analysis blockquote{margin:.6rem 0;padding:.2rem .8rem;border-left:3px solid #8888}
-.analysis .turn{border-left:2px solid #8885;padding-left:.8rem;margin:.8rem 0}
-.analysis .turn.quoted{border-left-color:#b4442f}
-.analysis mark{background:#f3d36b;color:#111}
-.analysis .error{color:#b4442f}
-"""
+STYLES = ("arise.css", "analysis.css")
 
 
-def page(facts: Mapping[str, Any]) -> str:
-    """The whole report; every text of a trajectory is escaped."""
+def page(facts: Mapping[str, Any], *, linked: bool = False) -> str:
+    """The whole report; every text of a trajectory is escaped. `linked` leaves the styles to the server's files."""
+    inline = f"<style>{''.join(map(static_text, STYLES))}</style>"
+    links = "".join(f'<link rel="stylesheet" href="/static/{name}">' for name in STYLES)
     sections = "".join(_class(kind, title, facts) for kind, title in TITLES.items())
     quotes = [(gap, quote) for gap in facts["gaps"] for quote in (*gap["quotes"], *gap["quotes_in_passes"])]
     evidence = "".join(_evidence(gap, quote) for gap, quote in quotes)
     return "".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            "" if linked else f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{TITLE} · ARISE</title><style>{static_text('arise.css')}{STYLE}</style>",
+            f"<title>{TITLE} · ARISE</title>{links if linked else inline}",
             '</head><body class="analysis"><header><span class="brand">ARISE</span><span>analysis</span></header>',
             '<main id="main"><h1>What this agent keeps getting wrong</h1>',
             f"<pre>{_text(chr(10).join([*coverage_lines(facts), pass_line(facts)]))}</pre>",
@@ -92,7 +81,8 @@ def _gap(gap: Mapping[str, Any]) -> str:
 
 def _bar(name: str, rate: Mapping[str, Any], style: str) -> str:
     width = 100 * (rate["rate"] or 0.0)
-    bar = f'<div class="bar{style}"><span style="width:{width:.1f}%"></span></div>'
+    shape = f'<rect width="{width:.1f}" height="4"/>'
+    bar = f'<svg class="bar{style}" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">{shape}</svg>'
     return f"<span>{name}</span>{bar}<span>{percent(rate)}</span>"
 
 

@@ -18,11 +18,11 @@ TITLES = {
 
 
 def percent(rate: Mapping[str, Any]) -> str:
-    """`42.0 % (95 % 35.4 to 48.9) of 200`."""
+    """`42.0 % (35.4 to 48.9) of 200`."""
     if rate["rate"] is None:
         return "undefined (of 0)"
     low, high = rate["interval"]
-    return f"{numbers.percent(rate['rate'])} ({numbers.interval(low, high)}) of {rate['total']:,}"
+    return f"{numbers.percent(rate['rate'])} ({numbers.span(low, high)}) of {rate['total']:,}"
 
 
 def coverage_lines(facts: Mapping[str, Any]) -> list[str]:

@@ -52,7 +52,7 @@ def versus_screen(found: Comparison, ours: str, theirs: str) -> str:
     if passes.difference is not None:
         low, high = passes.interval or (float("nan"), float("nan"))
         lines.append(
-            f"difference {numbers.difference(passes.difference)} points ({numbers.interval(low, high, signed=True)}); "
+            f"difference {numbers.difference(passes.difference)} points ({numbers.span(low, high, signed=True)}); "
             f"{passes.better:,} tasks better, {passes.worse:,} worse, exact McNemar p {passes.p:.2g}"
         )
     if found.detectable is not None:

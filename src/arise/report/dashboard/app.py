@@ -16,7 +16,12 @@ from arise.report.dashboard.pages.page import NotFound
 from arise.report.dashboard.rendering import compile_templates
 from arise.report.dashboard.routes import Name, router
 
-STATIC = {"arise.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC = {
+    "arise.css": "text/css",
+    "analysis.css": "text/css",
+    "live.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 POLL_SECONDS, BEAT_EVERY = 1.0, 15
 
 

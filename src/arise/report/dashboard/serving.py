@@ -21,12 +21,23 @@ def serve(
     catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
     """Serve until Ctrl-C, off loopback only with a token; call `opened` with the address."""
+    serve_app(lambda hosts: create_app(catalogue, hosts, token), host, port, token, allowed, opened)
+
+
+def serve_app(
+    make: Callable[[Sequence[str]], FastAPI],
+    host: str,
+    port: int,
+    token: str,
+    allowed: Sequence[str],
+    opened: Callable[[str], None],
+) -> None:
+    """Serve the pages that `make` gives for the names this machine may be called by."""
     require_token(host, token)
     listener = _listen(host, port)
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    hosts = (*allowed, shown)
-    app = create_app(catalogue, hosts, token)
+    app = make((*allowed, shown))
     opened(f"http://{shown}:{bound}/" + (f"?token={token}" if token else ""))
     try:
         server_of(app).run(sockets=[listener])

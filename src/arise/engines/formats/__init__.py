@@ -1,0 +1,1 @@
+"""How models write conversations: `Format` of `arise.ports` for any chat template, and for known model families."""

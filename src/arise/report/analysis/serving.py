@@ -1,0 +1,53 @@
+"""`arise view` of a folder that `arise analyze --out` wrote: its page behind the dashboard's guard."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+
+from arise.errors import AriseError, Exit
+from arise.report.analysis.facts import FORMAT, VERSION
+from arise.report.analysis.outputs import DOCUMENT
+from arise.report.analysis.page import page
+from arise.report.dashboard.app import static
+from arise.report.dashboard.guard import Guard
+from arise.report.dashboard.serving import serve_app
+
+
+def is_analysis(folder: Path) -> bool:
+    """Whether a folder holds an analysis."""
+    return (folder / DOCUMENT).is_file()
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """The document of an analysis; another format or version is refused by name."""
+    try:
+        facts = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+        if facts["format"] != FORMAT or facts["version"] != VERSION:
+            raise ValueError(f"format {facts['format']} version {facts['version']}, expected {FORMAT} {VERSION}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise AriseError(
+            "view", Exit.CONFIG, f"{folder / DOCUMENT} cannot be read: {error}", "nothing was served",
+            "make it again: arise analyze PATH --out FOLDER",
+        ) from None  # fmt: skip
+    return dict(facts)
+
+
+def create_app(folder: Path, hosts: Sequence[str] = (), token: str = "") -> FastAPI:
+    """The page of an analysis; it is read anew for every request."""
+    app = FastAPI(title="ARISE", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_api_route("/", lambda: HTMLResponse(page(read_facts(folder), linked=True)), response_class=HTMLResponse)
+    app.add_api_route("/static/{name}", static)
+    app.add_middleware(Guard, hosts=tuple(hosts), token=token)
+    return app
+
+
+def serve(
+    folder: Path, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
+) -> None:
+    """Serve until Ctrl-C, as the dashboard is served."""
+    read_facts(folder)
+    serve_app(lambda hosts: create_app(folder, hosts, token), host, port, token, allowed, opened)

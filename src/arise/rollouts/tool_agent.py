@@ -1,0 +1,232 @@
+"""The built-in agent for instruct models: native tool calls until it answers without one, or a limit ends it.
+
+`converse` is the loop, whoever speaks: `PolicySpeaker` samples the policy in training and keeps its exact tokens,
+`llm/agent.py` asks a model behind an endpoint.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from arise.config import SamplingConfig, ToolAgentConfig
+from arise.ports import Engine, Format, FormatError, PolicyLost, Sandbox
+from arise.rollouts.token_record import TokenRecord
+from arise.rollouts.tools import Toolbox
+from arise.types import (
+    FunctionCall,
+    Message,
+    Observation,
+    Reply,
+    SamplingParams,
+    ShownSkill,
+    StopReason,
+    Task,
+    ToolCall,
+    Trajectory,
+    Turn,
+)
+
+REMINDERS = 3
+"""How often a policy that has not called a tool yet is told how to; then an answer without a call ends the attempt."""
+
+EXAMPLE = FunctionCall("call00000", "bash", {"command": "ls -la"})
+
+
+@dataclass(frozen=True)
+class Said:
+    """One assistant turn; `finish` is `stop`, `length`, `context`, or `budget` where no token was left to say it."""
+
+    reply: Reply
+    finish: str
+
+
+class Speaker(Protocol):
+    """Whoever takes the assistant's turns."""
+
+    async def say(self) -> Said: ...
+    def hear(self, messages: Sequence[Message]) -> StopReason | None: ...
+    def example(self) -> str: ...
+
+
+async def converse(speaker: Speaker, toolbox: Toolbox, limits: ToolAgentConfig) -> tuple[tuple[Turn, ...], StopReason]:
+    """Take turns until the agent is done or a limit is reached; every other turn is answered."""
+    begun, turns = time.monotonic(), list[Turn]()
+    while len(turns) < limits.max_turns:
+        if time.monotonic() - begun > limits.attempt_seconds:
+            return tuple(turns), StopReason.TIME_LIMIT
+        said = await speaker.say()
+        if said.finish == "budget" or (said.finish == "context" and said.reply == Reply()):
+            return tuple(turns), StopReason.TOKEN_LIMIT if said.finish == "budget" else StopReason.CONTEXT_LIMIT
+        turn, answers, stop = await _respond(said, toolbox, turns, speaker)
+        turns.append(turn)
+        stop = stop or (StopReason.CONTEXT_LIMIT if said.finish == "context" else speaker.hear(answers))
+        if stop is not None:
+            return tuple(turns), stop
+    return tuple(turns), StopReason.TURN_LIMIT
+
+
+async def _respond(
+    said: Said, toolbox: Toolbox, turns: Sequence[Turn], speaker: Speaker
+) -> tuple[Turn, list[Message], StopReason | None]:
+    """The turn with its observations, the messages that answer it, and why the attempt ends here, if it does."""
+    reply = said.reply
+    if said.reply.calls and said.finish != "context":
+        return await _call(reply, toolbox)
+    silent = not any(turn.calls for turn in turns)
+    answer = _correction(said, silent, speaker)
+    if answer is None:
+        if not silent or len(turns) >= REMINDERS:
+            return Turn(reply.text, reasoning=reply.reasoning), [], StopReason.FINISHED
+        answer = (
+            f"You have not called a tool, so nothing was done. {_how(speaker)}\n"
+            "If there is nothing to do, answer again without a call."
+        )
+    turn = Turn(reply.text, (), (Observation(answer, error=True),), reply.reasoning)
+    return turn, [Message("user", answer)], None
+
+
+def _correction(said: Said, silent: bool, speaker: Speaker) -> str | None:
+    """What to tell a policy whose turn was cut or whose call cannot be read; None where neither is so."""
+    if said.finish == "length":
+        cut = "Your message was cut: it is too long. Say less, and write long files in several steps."
+        return f"{cut} {_how(speaker)}" if silent else cut
+    if said.reply.malformed:
+        return f"Your tool call could not be read: {said.reply.malformed}. Nothing was run. {_how(speaker)}"
+    return None
+
+
+def _how(speaker: Speaker) -> str:
+    return f"To act, call a tool like this:\n{speaker.example()}"
+
+
+async def _call(reply: Reply, toolbox: Toolbox) -> tuple[Turn, list[Message], StopReason | None]:
+    """Carry out the calls of a turn, in their order."""
+    calls, observations = list[ToolCall](), list[Observation]()
+    for call in reply.calls:
+        seen, time_is_up = await toolbox.run(call)
+        calls.append(ToolCall(call.name, call.arguments, call.id))
+        observations.append(seen)
+        if time_is_up:
+            turn = Turn(reply.text, tuple(calls), tuple(observations), reply.reasoning)
+            return turn, [], StopReason.TIME_LIMIT
+    turn = Turn(reply.text, tuple(calls), tuple(observations), reply.reasoning)
+    answers = [
+        Message("tool", seen.text, call_id=call.id, name=call.name)
+        for call, seen in zip(reply.calls, observations, strict=True)
+    ]
+    return turn, answers, None
+
+
+class PolicySpeaker:
+    """The policy in training: samples each turn behind the exact tokens of the conversation so far."""
+
+    def __init__(
+        self, engine: Engine, chat: Format, toolbox: Toolbox, limits: ToolAgentConfig, sampling: SamplingConfig
+    ) -> None:
+        self._engine, self._chat, self._tools, self._limits, self._sampling = (
+            engine,
+            chat,
+            toolbox.specs,
+            limits,
+            sampling,
+        )
+        self._window = engine.capabilities().context_length
+        self._messages: list[Message] = []
+        self._records: list[TokenRecord] = []
+        self._generated = self._calls = 0
+        self._key, self._seed = "", 0
+
+    def begin(self, task: Task, system: str, key: str, seed: int) -> None:
+        """Open the conversation; `key` and `seed` fix its randomness."""
+        self._key, self._seed = key, seed
+        self._messages = [Message("system", system), Message("user", task.instruction)]
+        ids = self._prompt()
+        if len(ids) >= self._window:
+            raise PolicyLost(
+                f"the first prompt of {task.id} has {len(ids)} tokens, the model's window is {self._window}: "
+                "shorten the instruction, lower guidance.max_tokens or raise sampling.context_length"
+            )
+        self._records.append(TokenRecord(ids))
+
+    @property
+    def rows(self) -> tuple[TokenRecord, ...]:
+        """One record per row in which something was sampled."""
+        return tuple(record for record in self._records if record.spans)
+
+    async def say(self) -> Said:
+        """Sample one turn and read it."""
+        left = self._limits.attempt_tokens - self._generated
+        if left <= 0:
+            return Said(Reply(), "budget")
+        record, prompt = self._records[-1], list(self._records[-1].ids)
+        row = f"/row{len(self._records)}" if len(self._records) > 1 else ""
+        params = SamplingParams(
+            min(self._limits.max_tokens, left),
+            (),
+            self._sampling.temperature,
+            self._sampling.top_p,
+            self._seed,
+            conversation=self._key + row,
+        )
+        (segment,) = await self._engine.sample(prompt, params)
+        record.add(segment)
+        self._generated += len(segment.ids)
+        reply = self._numbered(self._chat.read(segment.ids, self._tools, prompt))
+        self._messages.append(Message("assistant", reply.text, reply.reasoning, reply.calls))
+        return Said(reply, segment.finish)
+
+    def hear(self, messages: Sequence[Message]) -> StopReason | None:
+        """Continue the row by the messages, or begin a new row where it cannot be continued."""
+        reasoned = bool(self._messages[-1].reasoning)
+        self._messages += messages
+        record = self._records[-1]
+        longer = None
+        if not (reasoned and self._limits.reasoning == "drop"):
+            longer = self._chat.extend(record.ids, messages, self._tools)
+        ids = self._prompt() if longer is None else longer
+        if len(ids) >= self._window:
+            return StopReason.CONTEXT_LIMIT
+        if longer is None:
+            self._records.append(TokenRecord(ids))
+        else:
+            record.ids = longer
+        return None
+
+    def example(self) -> str:
+        """A call as this model writes it."""
+        ids = self._chat.answer(Message("assistant", calls=(EXAMPLE,)), self._tools)
+        return self._chat.text(ids)
+
+    def _prompt(self) -> list[int]:
+        drop = self._limits.reasoning == "drop"
+        messages = [replace(message, reasoning="") if drop else message for message in self._messages]
+        try:
+            return self._chat.prompt(messages, self._tools)
+        except FormatError as error:
+            raise PolicyLost(str(error)) from None
+
+    def _numbered(self, reply: Reply) -> Reply:
+        """The reply with ids that no other call of the conversation has."""
+        first = self._calls
+        self._calls += len(reply.calls)
+        calls = tuple(replace(call, id=f"call{first + n:05d}") for n, call in enumerate(reply.calls))
+        return replace(reply, calls=calls)
+
+
+class ToolAgent:
+    """Satisfies `ports.Agent`: one attempt of the policy in a sandbox, with its exact token rows."""
+
+    def __init__(self, engine: Engine, chat: Format, limits: ToolAgentConfig, sampling: SamplingConfig) -> None:
+        self.engine, self.chat, self.limits, self.sampling = engine, chat, limits, sampling
+
+    async def attempt(
+        self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
+    ) -> Trajectory:
+        """Make one attempt; the same `key` and `seed` sample the same tokens."""
+        toolbox = Toolbox(sandbox, self.limits.tools, self.limits.command_seconds, self.limits.observation_chars)
+        speaker = PolicySpeaker(self.engine, self.chat, toolbox, self.limits, self.sampling)
+        speaker.begin(task, system, key, seed)
+        turns, stop = await converse(speaker, toolbox, self.limits)
+        rows = tuple(record.row() for record in speaker.rows)
+        return Trajectory(key, task.id, turns, stop, system, rows, shown)
