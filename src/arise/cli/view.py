@@ -59,6 +59,8 @@ def _analysis(
     folders: list[Path], host: str, port: int, token: str, allowed: list[str], export: Path | None, as_json: bool
 ) -> bool:
     """Open a folder of `arise analyze`; False where it is none."""
+    if not folders[0].is_dir():
+        return False
     from arise.report.analysis.page import page
     from arise.report.analysis.serving import is_analysis, read_facts, serve
 
