@@ -64,8 +64,8 @@ def test_the_default_judge_is_made_of_rules() -> None:
 
 
 def test_two_agents_of_our_own() -> None:
-    """Others make attempts too: the same agents behind an endpoint, a script, and wrappers around an agent."""
-    own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker", "HarnessAgent"}
+    """Others make attempts too: the same agents behind an endpoint, a script, an example, wrappers."""
+    own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker", "MyAgent", "HarnessAgent"}
     wrappers = {"BarePromptRows", "RedactingAgent", "Collector"}
     assert classes("attempt") == own | wrappers
 

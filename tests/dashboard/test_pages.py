@@ -234,6 +234,7 @@ def test_a_reward_of_0_that_test_sh_did_not_give_has_its_reason_on_the_page(tmp_
     page = text_of(client.get(f"/runs/run/rollouts/{zero.trajectory.id}").text)
     assert "by the verifier failed test.sh hung <b>" in page
     assert "What test.sh printed last words <i>" in page
+    assert f"The task {group.task.instruction}" in page
     assert "rollouts that test.sh gave no reward 1" in text_of(client.get("/runs/run/health").text)
 
 

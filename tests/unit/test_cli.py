@@ -41,6 +41,39 @@ def test_help() -> None:
         assert "config" in done.stdout
 
 
+def test_help_groups_commands_in_the_order_of_their_use() -> None:
+    shown = run("--help").stdout
+    panels = ["Train", "See what is still wrong", "Measure", "Publish and check", "Prepare"]
+    places = [shown.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+    first = [line.split()[1] for line in shown[places[0] : places[1]].splitlines() if line.startswith("│ ")]
+    assert [name for name in first if name in {"init", "train", "resume"}] == ["init", "train", "resume"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["figures", "absent"], ["view", "absent"], ["train", "absent.toml"], ["export", "absent", "--format", "hf"]],
+)
+def test_nothing_heavy_is_imported_before_the_arguments_were_checked(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "from arise.cli.main import main; main()", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")}
+    assert "arise.cli.app" in loaded
+    assert not loaded & {"torch", "transformers", "matplotlib", "pyarrow", "fastapi", "uvicorn"}
+
+
+def test_the_project_file_of_this_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "arise.toml").write_text("[train]\nseed = 4\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert tomllib.loads(run("config", "--changed").stdout) == {"train": {"seed": 4}}
+
+
 def test_config_prints_the_paper_as_toml_and_as_json() -> None:
     done = run("config")
     assert done.returncode == 0

@@ -40,11 +40,6 @@ LabelsFile = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", help="A folder for reports, pool and skills.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise analyze runs/first --out analysis")(analyze)
-
-
 def analyze(
     paths: Paths,
     against: Against = None,

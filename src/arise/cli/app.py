@@ -1,8 +1,10 @@
 """The `arise` command and its parser. Heavy imports live inside the commands, so that `arise --help` stays fast."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from arise import __version__
 from arise.cli import (
@@ -15,9 +17,11 @@ from arise.cli import (
     eval,
     figures,
     harness,
+    init,
     judge,
     models,
     pool,
+    runs,
     sampler,
     skills,
     store,
@@ -27,33 +31,69 @@ from arise.cli import (
 )
 from arise.cli.logs import LogLevel, configure
 
+COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = {
+    "Train": {
+        "init": (init.init, "arise init my-project"),
+        "doctor": (doctor.doctor, "arise doctor configs/embedded.toml"),
+        "config": (config.config, "arise config configs/embedded.toml --set train.iterations=20"),
+        "train": (
+            train.train,
+            "arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade",
+        ),
+        "resume": (train.resume, "arise resume runs/first"),
+    },
+    "See what is still wrong": {
+        "runs": runs.app,
+        "view": (view.view, "arise view runs/first runs/second --port 8000"),
+        "chat": (chat.chat, "arise chat runs/first"),
+        "pool": pool.app,
+        "sampler": sampler.app,
+        "analyze": (analyze.analyze, "arise analyze runs/first --out analysis"),
+    },
+    "Measure": {
+        "eval": (eval.evaluate, "arise eval runs/first --at 60 --attempts 3"),
+        "guidance": (eval.guidance, "arise guidance runs/first --base --attempts 4"),
+        "retention": (eval.retention, "arise retention runs/first"),
+        "skills": skills.app,
+        "judge": judge.app,
+        "compare": compare.app,
+    },
+    "Publish and check": {
+        "figures": (figures.figures, "arise figures runs/both --out figures"),
+        "tables": (figures.tables, "arise tables runs/both --out tables"),
+        "export": (store.export, "arise export runs/first --format skills --out my-skills"),
+        "verify": (store.verify, "arise verify runs/first"),
+        "serve": (endpoint.serve, "arise serve runs/first --at 40 --port 8000"),
+    },
+    "Prepare": {
+        "tasks": tasks.app,
+        "models": models.app,
+        "harness": harness.app,
+        "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
+    },
+}
+"""Every command by panel of `arise --help`, ordered by use; a plain command with an example of its use."""
+
+
+class _InOrderOfUse(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is typer's
+        return [name for panel in COMMANDS.values() for name in panel]
+
+
 app = typer.Typer(
     name="arise",
+    cls=_InOrderOfUse,
     help="Train agents on what they still get wrong.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.add_typer(models.app, name="models")
-app.add_typer(judge.app, name="judge")
-app.add_typer(tasks.app, name="tasks")
-app.add_typer(harness.app, name="harness")
-app.add_typer(compare.app, name="compare")
-app.command(epilog="Example: arise figures runs/both --out figures")(figures.figures)
-app.command(epilog="Example: arise tables runs/both --out tables")(figures.tables)
-app.add_typer(pool.app, name="pool")
-app.add_typer(sampler.app, name="sampler")
-app.add_typer(skills.app, name="skills")
-train.register(app)
-config.register(app)
-store.register(app)
-doctor.register(app)
-view.register(app)
-eval.register(app)
-endpoint.register(app)
-chat.register(app)
-analyze.register(app)
+for _panel, _commands in COMMANDS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, epilog=f"Example: {_command[1]}", rich_help_panel=_panel)(_command[0])
 
 
 def _version(wanted: bool) -> None:

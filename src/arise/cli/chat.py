@@ -15,11 +15,6 @@ At = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise chat runs/first")(chat)
-
-
 def chat(
     run: RunFolder,
     at: At = None,

@@ -10,23 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from arise.cli import figures
-from arise.cli.output import AsJson, one_message
-
-
-class _RunByDefault(TyperGroup):
-    """`arise compare BASE ...` is `arise compare run BASE ...`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
+from arise.cli.output import AsJson, default_command, one_message
 
 app = typer.Typer(
-    cls=_RunByDefault,
+    cls=default_command("run"),
     no_args_is_help=True,
     help="Methods side by side: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
 )

@@ -4,12 +4,7 @@ from typing import Annotated
 
 import typer
 
-from arise.cli.output import AsJson, ConfigPaths, Overrides, one_message
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise config configs/embedded.toml --set train.iterations=20")(config)
+from arise.cli.output import AsJson, ConfigPaths, Overrides, config_files, one_message
 
 
 def config(
@@ -27,7 +22,7 @@ def config(
     from arise.config.file import differences, load_config
 
     with one_message():
-        resolved = load_config(paths, overrides or [])
+        resolved = load_config(config_files(paths), overrides or [])
         check_imports(resolved)
     values = differences(resolved) if changed else resolved.model_dump(exclude_none=True)
     typer.echo(json.dumps(values, indent=2) if as_json else tomli_w.dumps(values).rstrip())

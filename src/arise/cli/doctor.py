@@ -6,15 +6,10 @@ from typing import Annotated
 
 import typer
 
-from arise.cli.output import AsJson, one_message, say, say_json
+from arise.cli.output import AsJson, config_files, one_message, say, say_json
 
 NOT_READY = 1
 MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise doctor configs/embedded.toml")(doctor)
 
 
 def doctor(
@@ -28,7 +23,7 @@ def doctor(
         from arise.compose.doctor import examine
         from arise.config.file import load_config
 
-        findings = list(examine(load_config(paths, overrides or []), runs))
+        findings = list(examine(load_config(config_files(paths), overrides or []), runs))
         failed = [finding for finding in findings if finding.level == "failure"]
         if as_json:
             say_json({"ready": not failed, "findings": [finding._asdict() for finding in findings]})

@@ -13,12 +13,6 @@ Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")
 Token = Annotated[str, typer.Option(help="The API key that clients must send; `new` makes one.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the `arise` command."""
-    app.command(epilog="Example: arise serve runs/first --at 40 --port 8000")(serve)
-    app.command(epilog="Example: arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured")(endpoint)
-
-
 def serve(
     run: RunFolder,
     at: Annotated[

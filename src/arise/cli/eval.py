@@ -24,13 +24,6 @@ Tools = Annotated[
 Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the `arise` command."""
-    app.command("eval", epilog="Example: arise eval runs/first --at 60 --attempts 3")(evaluate)
-    app.command(epilog="Example: arise guidance runs/first --base --attempts 4")(guidance)
-    app.command(epilog="Example: arise retention runs/first")(retention)
-
-
 def evaluate(
     run: RunFolder,
     at: At = None,

@@ -23,12 +23,12 @@ def figures(
 ) -> None:
     """Draw the paper's Figures 3 to 6, and a few more, from runs."""
     with one_message():
-        from arise.report.comparison.measures import read_study
-
-        draw = drawing()
         kinds = [kind.strip() for kind in formats.split(",")]
         _check_formats(kinds)
-        pictures = draw(read_study(runs), out, kinds)
+        from arise.report.comparison.measures import read_study
+
+        study = read_study(runs)
+        pictures = drawing()(study, out, kinds)
         _tell([out / f"{picture.path.stem}.{kind}" for picture in pictures for kind in kinds], as_json)
 
 
@@ -72,7 +72,7 @@ def drawing() -> "Draw":
 
 def _check_formats(kinds: list[str]) -> None:
     from arise.errors import AriseError, Exit
-    from arise.report.figures.style import FORMATS
+    from arise.report.figures import FORMATS
 
     unknown = [kind for kind in kinds if kind not in FORMATS]
     if unknown:

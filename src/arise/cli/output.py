@@ -1,4 +1,4 @@
-"""What every command shares: `--json`, one message for whatever is wrong, and text from a run that cannot act up."""
+"""What every command shares: `--json`, one message per error, and text of a run with its control characters escaped."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from arise.text.escape import visible
 
@@ -13,9 +14,30 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 RunFolder = Annotated[Path, typer.Argument(help="A run folder that `arise train` made.", metavar="RUN")]
 ConfigPaths = Annotated[
     list[Path] | None,
-    typer.Argument(help="TOML files, later ones over earlier ones; without any, the paper's values."),
+    typer.Argument(
+        help="TOML files, later ones over earlier ones; without any, arise.toml of this folder, or the paper's values."
+    ),
 ]
+PROJECT_FILE = Path("arise.toml")
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Change one value: section.key=value.")]
+
+
+def config_files(paths: list[Path] | None) -> list[Path]:
+    """Return the configuration files of a command line; without any, the project file of this folder if it exists."""
+    return paths or ([PROJECT_FILE] if PROJECT_FILE.is_file() else [])
+
+
+def default_command(name: str) -> type[TyperGroup]:
+    """Return a group in which `arise GROUP ARGUMENTS` is `arise GROUP NAME ARGUMENTS`."""
+
+    class WithDefault(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            empty = not (self.no_args_is_help or ctx.resilient_parsing)  # a shell that completes wants all commands
+            missing = args[0] not in {*self.commands, "-h", "--help"} if args else empty
+            args = [name, *args] if missing else args
+            return super().parse_args(ctx, args)
+
+    return WithDefault
 
 
 def say(text: str, err: bool = False) -> None:

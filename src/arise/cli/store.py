@@ -1,4 +1,4 @@
-"""`arise verify`, `arise export`, `arise runs`: what lies in run folders. Heavy imports live inside the commands."""
+"""`arise verify` and `arise export`. Heavy imports live inside the commands."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,16 +6,9 @@ from typing import Annotated
 
 import typer
 
-from arise.cli.output import AsJson, RunFolder, one_message, say, say_json, table
+from arise.cli.output import AsJson, RunFolder, one_message, say, say_json
 
 SHOWN_PROBLEMS = 5
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the `arise` command."""
-    app.command(epilog="Example: arise verify runs/first")(verify)
-    app.command(epilog="Example: arise export runs/first --format skills --out my-skills")(export)
-    app.command(epilog="Example: arise runs")(runs)
 
 
 class Format(StrEnum):
@@ -91,9 +84,6 @@ def _record(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]
 
 
 def _model(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
-    import asyncio
-
-    from arise.compose.trained import export_model
     from arise.errors import AriseError, Exit
     from arise.run.folder import require_run
 
@@ -107,26 +97,12 @@ def _model(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
             "name another folder with --out",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
+    import asyncio
+
+    from arise.compose.trained import export_model
+
     asyncio.run(export_model(run, form.value, folder, at))
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def runs(
-    folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
-) -> None:
-    """List runs: their state, the held-out pass rate before and after, what is still wrong, worse and improved."""
-    with one_message():
-        from arise.run.listing import COLUMNS, EXPLAINED, list_runs
-
-        found = list_runs(folder)
-        if as_json:
-            say_json([run._asdict() for run in found])
-            return
-        if not found:
-            say(f"no runs in {folder}; start one: arise train configs/embedded.toml")
-            return
-        say(table([COLUMNS, *(run.cells() for run in found)], right=frozenset({5, 6, 7})))
-        say(EXPLAINED)
 
 
 def _line(name: str, said: str, problems: tuple[str, ...]) -> str:

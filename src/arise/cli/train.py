@@ -6,15 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arise.cli.output import AsJson, ConfigPaths, Overrides, RunFolder, one_message, say
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the `arise` command."""
-    app.command(epilog="Example: arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade")(
-        train
-    )
-    app.command(epilog="Example: arise resume runs/first")(resume)
+from arise.cli.output import AsJson, ConfigPaths, Overrides, RunFolder, config_files, one_message, say
 
 
 def train(
@@ -28,7 +20,7 @@ def train(
         from arise.config.file import load_config
         from arise.run.folder import claim
 
-        config = load_config(paths, overrides or [])
+        config = load_config(config_files(paths), overrides or [])
         folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
         lock = claim(folder)
         from arise.compose import training

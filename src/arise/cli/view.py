@@ -17,11 +17,6 @@ Runs = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the `arise` command."""
-    app.command(epilog="Example: arise view runs/first runs/second --port 8000")(view)
-
-
 def view(
     runs: Runs = None,
     host: Annotated[str, typer.Option(help="Where to listen; anything but loopback needs --token.")] = "127.0.0.1",
@@ -38,13 +33,14 @@ def view(
         import secrets
 
         from arise.report.dashboard.catalogue import Catalogue
-        from arise.report.dashboard.serving import serve, write_export
 
         secret = secrets.token_urlsafe(24) if token == "new" else token
         if runs and _analysis(runs, host, port, secret, allow_host or [], export, as_json):
             return
         catalogue = Catalogue.of(runs or [RUNS])
         names = list(catalogue.runs())
+        from arise.report.dashboard.serving import serve, write_export
+
         if export:
             write_export(catalogue, export)
             say_json({"file": str(export), "runs": names}) if as_json else say(f"{export} holds {', '.join(names)}")
@@ -63,6 +59,8 @@ def _analysis(
     folders: list[Path], host: str, port: int, token: str, allowed: list[str], export: Path | None, as_json: bool
 ) -> bool:
     """Open a folder of `arise analyze`; False where it is none."""
+    if not folders[0].is_dir():
+        return False
     from arise.report.analysis.page import page
     from arise.report.analysis.serving import is_analysis, read_facts, serve
 

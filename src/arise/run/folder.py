@@ -112,19 +112,30 @@ def claim(folder: Path) -> RunLock:
         started = time.strftime("%Y-%m-%d %H:%M:%S")
         owner.write_text(f"host {platform.node()}, process {os.getpid()}, started {started}")
     except BlockingIOError:
-        who = owner.read_text() if owner.exists() else "a process that has just started"
-        raise AriseError(
-            "locked",
-            Exit.LOCKED,
-            f"{folder} is in use by {who}",
-            "this process did not touch the run",
-            "wait for it, stop it, or give another --run-dir",
-        ) from None
+        raise _in_use(folder) from None
     except OSError as error:
         if lock:
             lock.withdraw()
         raise unwritable(folder, error) from None
     return lock
+
+
+def require_unlocked(folder: Path) -> None:
+    """Refuse a run that a process has locked."""
+    if held(folder):
+        raise _in_use(folder)
+
+
+def _in_use(folder: Path) -> AriseError:
+    owner = folder / OWNER_FILE
+    who = owner.read_text() if owner.exists() else "a process that has just started"
+    return AriseError(
+        "locked",
+        Exit.LOCKED,
+        f"{folder} is in use by {who}",
+        "this process did not touch the run",
+        "wait for it, stop it, or name another run folder",
+    )
 
 
 def require_run(folder: Path) -> None:

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from arise.report.comparison.document import Picture
 from arise.report.comparison.measures import Study
-from arise.report.figures import allocation, dynamics, efficiency, retention, timing
-from arise.report.figures.style import FORMATS, paper_style, save
+from arise.report.figures import FORMATS, allocation, dynamics, efficiency, retention, timing
+from arise.report.figures.style import paper_style, save
 
 FIGURES: dict[str, tuple[Callable[[Study], Figure | None], str]] = {
     "figure-3": (

@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-FORMATS = ("pdf", "svg", "png")
 WIDTH = 7.2
 INK, SOFT = "#222222", "#8a8f98"
 

@@ -58,9 +58,10 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
     else:
         turns = [_whole(stored.turns(turn - 1, 1)[0], turn, part)] if stored.turn_count else []
         after = turn + 1
-    siblings = asked.run.siblings(row)
+    siblings, task = asked.run.siblings(row), asked.run.task(row.task_id)
     content = {
         "row": row,
+        "instruction": task.instruction[:CHARS_OF_TEXT] if task else "",
         "verifier_output": stored.rollout.verifier_output,
         "turns": turns,
         "turn_count": stored.turn_count,
