@@ -17,7 +17,6 @@ schema_version = "1.0"
 [task]
 name = "sums/{name}"
 [metadata]
-category = "data"
 task_types = ["tabular-aggregation-and-reporting"]
 [verifier]
 timeout_sec = 30.0

@@ -71,12 +71,20 @@ def configuration_page() -> str:
             kind = variant.model_fields.get("kind")
             if kind is not None and len(variants) > 1:
                 default = type(field.default) is variant
-                lines += [f"### `{name}.kind = {json.dumps(kind.default)}`{' (default)' if default else ''}", ""]
+                named = kinds_text(kind)
+                lines += [f"### `{name}.kind = {named}`{' (default)' if default else ''}", ""]
             lines += [summary(variant), "", *_settings_table(variant, f"{name}.")]
     lines += ["## Nested tables", ""]
     for model in nested_models():
         lines += [f"### {model.__name__}", "", summary(model), "", *_settings_table(model, f"{model.__name__}.")]
     return "\n".join(lines)
+
+
+def kinds_text(field: Any) -> str:
+    """Return the value of a `kind` key, or its choices where it has no default."""
+    if not field.is_required():
+        return json.dumps(field.default)
+    return " | ".join(json.dumps(value) for value in get_args(field.annotation))
 
 
 def _settings_table(model: type[BaseModel], prefix: str) -> list[str]:

@@ -64,7 +64,7 @@ def test_named_tuples_and_optional_fields_come_back_as_their_types() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"task_id": "t", "path": "by magic", "probability": 1.0}, "Draw.path: 'by magic' is not a valid Path"),
+        ({"task_id": "t", "path": "by magic", "probability": 1.0}, "Draw.path: 'by magic' is not a valid DrawPath"),
         ({"task_id": "t", "path": "uniform", "probability": 1.0, "luck": 3}, "Draw: unknown field 'luck'"),
         ([1, 2], "Draw: expected an object, found list"),
     ],

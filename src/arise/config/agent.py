@@ -90,12 +90,15 @@ class CommandAgentConfig(HarnessConfig):
 
     kind: Literal["command"] = "command"
     command: str
+    """The shell command that starts the harness."""
     env: dict[str, str] = Field(default_factory=dict)
+    """Environment variables of the harness, with the same placeholders."""
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write before the start, by path below /tmp or the working directory."""
     read_only: list[str] = Field(default_factory=list)
     """Paths of this machine that the sandbox shows, such as the folder where the harness is installed."""
     memory_mb: Count = 1536
+    """Memory limit of the sandbox in MiB."""
 
 
 class ImportedAgent(AgentConfig, Imported):
