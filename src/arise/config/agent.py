@@ -58,9 +58,7 @@ class HarnessConfig(AgentConfig):
     """Limits of an attempt that a harness makes; its prompts, tools and loop are its own."""
 
     max_turns: Count = 100
-    """Most calls of the policy in one attempt."""
     max_tokens: Count = 4096
-    """Most tokens of one answer."""
     attempt_tokens: Count = 65_536
     """Most generated tokens of one attempt."""
     attempt_seconds: Positive = 3600.0
