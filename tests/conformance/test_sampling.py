@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +122,12 @@ def test_bad_requests_are_named(make_engine: EngineMaker) -> None:
             asyncio.run(engine.sample(prompt, params))
 
 
-def test_a_running_turn_continues_under_the_published_version(make_engine: EngineMaker) -> None:
+def test_a_running_turn_continues_under_the_published_version(
+    make_engine: EngineMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short bursts, so that a turn never finishes within the first one."""
     engine = make_engine(end_ids=[319])
+    monkeypatch.setattr(engine._generator, "run_burst", partial(engine._generator.run_burst, 0.01))
     prompt = opening(engine, "count")
 
     async def run() -> None:

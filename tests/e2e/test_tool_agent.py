@@ -29,6 +29,7 @@ SETTINGS = (
     "model.kind=pretrained",
     "model.lora_rank=4",
     "tasks.kind=harbor",
+    'tasks.allow_overlap=["three"]',
     "judge.kind=none",
     "agent.max_turns=4",
     "agent.max_tokens=64",
@@ -169,6 +170,7 @@ def test_a_model_behind_an_endpoint_solves_the_task_with_tool_calls(
 
 def test_a_run_of_the_shell_agent_evaluates_an_endpoint_with_tools(place: Place, server: FakeLLM) -> None:
     shell = ["model.kind=pretrained", f"model.name={place.model}", "agent.kind=shell", "tasks.kind=harbor"]
+    shell.append('tasks.allow_overlap=["three"]')
     folders = [f"tasks.train={place.root / 'train'}", f"tasks.evaluation={place.root / 'eval'}", "judge.kind=none"]
     sizes = ["train.iterations=1", "train.tasks_per_iteration=1", "train.group_size=2", "evaluation.attempts=1"]
     words = [part for change in (*shell, *folders, *sizes) for part in ("--set", change)]

@@ -192,7 +192,7 @@ def test_sections_of_older_files_mean_the_built_in_kinds(tmp_path: Path) -> None
     )
     (tmp_path / "old.toml").write_text(text)
     config = load_config(tmp_path / "old.toml")
-    assert (config.agent.kind, config.policy.kind, config.sandbox.kind) == ("shell", "embedded", "bubblewrap")
+    assert (config.agent.kind, config.policy.kind, config.sandbox.kind) == ("shell", "embedded", "auto")
     assert (config.agent.max_turns, config.trackers.use) == (3, ["wandb"])
 
 

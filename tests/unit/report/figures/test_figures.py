@@ -126,8 +126,11 @@ def test_what_is_wrong_is_one_message(arguments: list[str], code: int, message: 
 
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['matplotlib'] = None; from arise.cli.app import app; app(['figures', 'x'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    run = write_run(tmp_path / "mine", seed=0, success=lambda *_: True)
+    code = "import sys; sys.modules['matplotlib'] = None; from arise.cli.app import app; app(['figures', sys.argv[1]])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 2
     assert "pip install 'arise-rl[figures]'" in done.stderr
     assert "Traceback" not in done.stderr
