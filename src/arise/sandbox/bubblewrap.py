@@ -244,7 +244,7 @@ class BubblewrapSandbox:
         return self._kills_seen - before
 
     async def _lost(self, error: Exception) -> CommandResult:
-        """Attribute a lost server: to the command if it hit the memory limit, otherwise to the infrastructure."""
+        """Return a result if the server died of the command's memory limit; otherwise raise SandboxLost."""
         await self.end()
         if self._memory_kills():
             self._limit_reached = "memory"

@@ -120,7 +120,7 @@ class Rewards:
         self._forget(asker, path)
 
     def hand_over(self, asker: Asker, image: str) -> None:
-        """Discount what an unpermitted program writes to a reward file that the asker leaves open for it."""
+        """Mark reward files that the asker leaves open for an unpermitted program, whose writes do not count."""
         for reward in (*self.files.values(), *self.replaced):
             if reward.socket is not None and asker.hands_over(reward.inode):
                 reward.handed_to = image
