@@ -1,6 +1,6 @@
-"""The offline analyst: judge and reflector that need no account and no language model.
+"""The offline analyst: a judge and a reflector that need no account and no language model.
 
-It reads recorded traces of any harness with tool calls. It never sees a reward and knows no task and no world.
+It reads recorded traces of any harness with tool calls. It never sees a reward and knows nothing of tasks or worlds.
 """
 
 from arise.analyst.judge import OfflineJudge

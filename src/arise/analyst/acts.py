@@ -1,4 +1,4 @@
-"""The twelve generic acts on files that every trace is read into, and what names of files and programs give away."""
+"""The twelve generic file operations to which every trace is reduced, and classification of file and program names."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _CHECK_WORDS = vocabulary("check_words")
 
 
 class Op(StrEnum):
-    """One kind of act, e.g. `Op.READ`; `USE` hands a file to a program that works on it."""
+    """One kind of act, e.g. `Op.READ`; `USE` passes a file to a program that processes it."""
 
     READ = "read"
     LIST = "list"
@@ -47,18 +47,18 @@ class Act:
 
 @lru_cache(maxsize=8192)
 def check_like(program: str) -> bool:
-    """Whether a program's or file's name says that it checks something, e.g. `run_tests.sh`."""
+    """Return whether the name of a program or file suggests a check, e.g. `run_tests.sh`."""
     words = re.split(r"[^A-Za-z]+", program.rsplit("/", 1)[-1].lower())
     return any(word in _CHECK_WORDS for word in words)
 
 
 def backup_like(path: str) -> bool:
-    """Whether a path is named as a copy that is kept aside, e.g. `data.csv.bak`, `backup/data.csv`."""
+    """Return whether a path is named like a backup copy, e.g. `data.csv.bak`, `backup/data.csv`."""
     return bool(_BACKUP_NAME.search(path))
 
 
 def path_like(word: str) -> bool:
-    """Whether a word could name a file: it has a dot or slash and is no number, option, address or sentence."""
+    """Return whether a word could name a file: it has a dot or slash and is no number, option, address or sentence."""
     if not word or len(word) > 300 or word[0] == "-" or "://" in word or NUMBER.match(word):
         return False
     return ("." in word.strip(".") or "/" in word or "*" in word) and not any(c in word for c in " \n\t$(){};,")

@@ -1,4 +1,4 @@
-"""What an observation says about the call it answers: failed, refused, empty, partial, or a list of files."""
+"""Classify the observation of a call: failed, refused, empty, partial, or a list of files."""
 
 import re
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _EMPTY_MARKS = frozenset(("", "(no output)", "<empty>", "(empty)", "no output", 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One observation, read; `refused` means rejected for its arguments, `partial` names the marker that was seen."""
+    """One parsed observation; `refused` means rejected for its arguments, `partial` names the marker found."""
 
     text: str = ""
     failed: bool = False
@@ -70,7 +70,7 @@ class Answer:
 
 
 def read_answer(observation: Observation, ops: frozenset[Op]) -> Answer:
-    """Reads an observation in the light of what the call did: a log that was read may speak of errors freely."""
+    """Parse an observation given what the call did: errors mentioned in a log that was read are no failure."""
     text = observation.text
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
@@ -96,12 +96,12 @@ def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer
 
 
 def files_reported_written(text: str) -> list[str]:
-    """Files that a program says it wrote."""
+    """Return the files that a program reports it wrote."""
     return _WROTE.findall(text)[:64]
 
 
 def listed_files(text: str, folder: str, *, alone: bool) -> list[str]:
-    """The paths a listing shows; when other output is mixed in, only lines that are a single file name count."""
+    """Return the paths in a listing; if other output is mixed in, only lines that are a single file name count."""
     found: list[str] = []
     prefix = folder
     for line in text.splitlines():
@@ -117,7 +117,7 @@ def listed_files(text: str, folder: str, *, alone: bool) -> list[str]:
         elif not alone and (len(names) != 1 or "." not in row):
             continue
         for name in names:
-            plain = name.rstrip("*")  # the mark of `ls -F` for programs
+            plain = name.rstrip("*")  # the marker of `ls -F` for programs
             if _NAME.match(plain) and plain not in (".", ".."):
                 inside = prefix and not plain.startswith((prefix, "/", "./"))
                 found.append(f"{prefix.rstrip('/')}/{plain}" if inside else plain)

@@ -1,4 +1,4 @@
-"""What an instruction says, as far as plain reading finds it: files and their roles, constraints, the kind of ask."""
+"""Parse an instruction by simple rules: files and their roles, constraints, the kind of request."""
 
 import re
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ _ALL_FILES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """An instruction, read — inputs `("in.csv",)`, outputs `("out.csv",)`, checks `("check",)`."""
+    """A parsed instruction — inputs `("in.csv",)`, outputs `("out.csv",)`, checks `("check",)`."""
 
     text: str
     inputs: tuple[str, ...] = ()
@@ -65,21 +65,21 @@ class Brief:
 
 
 def clean_path(path: str) -> str:
-    """`./in.csv` and `in.csv` are one file."""
+    """Normalise a path, so that `./in.csv` and `in.csv` are one file."""
     while path.startswith("./"):
         path = path[2:]
     return path.rstrip("/") or path
 
 
 def ending(path: str) -> str:
-    """The extension in lower case, empty when there is none."""
+    """Return the extension in lower case; empty if there is none."""
     name = path.rsplit("/", 1)[-1]
     return name.rpartition(".")[2].lower() if "." in name.strip(".") else ""
 
 
 @lru_cache(maxsize=4096)
 def guide_like(path: str) -> bool:
-    """Whether a file's name says that it tells how to do the work, e.g. `README.md`, `docs/format.txt`."""
+    """Return whether a file's name suggests instructions for the work, e.g. `README.md`, `docs/format.txt`."""
     stem = path.rsplit("/", 1)[-1].lower()
     words = re.split(r"[^a-z]+", stem)
     return ending(path) in _GUIDE_ENDINGS and any(word in _GUIDE_WORDS for word in words)
@@ -87,12 +87,12 @@ def guide_like(path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def runnable_check(path: str) -> bool:
-    """Whether a file's name says that it can be run to check something, e.g. `check`, `tests/run_tests.sh`."""
+    """Return whether a file's name suggests a runnable check, e.g. `check`, `tests/run_tests.sh`."""
     return check_like(path) and (ending(path) in _SCRIPT_ENDINGS or ending(path) == "")
 
 
 def data_like(path: str) -> bool:
-    """A file that holds material to work on: it has an extension and is neither guide, check nor script."""
+    """Return whether a file holds data to process: it has an extension and is no guide, check or script."""
     return (
         bool(ending(path)) and ending(path) not in _SCRIPT_ENDINGS and not guide_like(path) and not runnable_check(path)
     )
@@ -100,7 +100,7 @@ def data_like(path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def read_brief(instruction: str) -> Brief:
-    """Reads one instruction; what plain reading cannot tell stays empty."""
+    """Parse one instruction; leave empty what the rules cannot determine."""
     inputs, outputs, checks = _files(instruction)
     return Brief(
         text=instruction,
@@ -117,11 +117,11 @@ def read_brief(instruction: str) -> Brief:
 
 
 def _files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """File names by role: the last word of giving (`to`, `write`) or taking (`from`, `read`) before a name decides."""
+    """Return file names by role, set by the last output (`to`, `write`) or input word (`from`, `read`) before them."""
     inputs: dict[str, None] = {}
     outputs: dict[str, None] = {}
     checks: dict[str, None] = {}
-    giving = 0  # 2 after a verb ("write"), 1 after a mere particle ("according to"), which makes no guide an output
+    giving = 0  # 2 after a verb ("write"); 1 after a particle ("according to"), which does not make a guide an output
     for quoted, word, stop in _PIECE.findall(instruction[:20_000]):
         if stop or word == ".":
             giving *= stop[:1] == ":"
@@ -156,7 +156,7 @@ def _is_file(name: str) -> bool:
 
 
 def _constraints(instruction: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Sentences and list items with a word of obligation, each with its literals."""
+    """Return sentences and list items that state an obligation, each with its literals."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for sentence in re.split(r"(?<=[.;!?])\s+|\n+", instruction[:20_000]):
         if _CONSTRAINT.search(sentence):

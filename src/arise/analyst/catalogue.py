@@ -1,6 +1,6 @@
-"""Between texts and patterns: the analyst's own sentences name their pattern exactly, other texts the nearest one.
+"""Map texts to patterns: the analyst's own sentences match exactly, other texts the nearest pattern.
 
-A text that is near none stays without a pattern: the caller gives an absence with its reason, never a verdict.
+A text close to no pattern stays without one: the caller reports an absence with its reason, never a verdict.
 """
 
 import math
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[a-z]{3,}")
 
 @dataclass(frozen=True)
 class Miss:
-    """One way to fail: what is seen, and what to do at that point."""
+    """One way to fail: what is observed, and what to do at that point."""
 
     signal: str
     advice: str
@@ -32,7 +32,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class Wording:
-    """Everything the analyst says about one pattern."""
+    """All texts of the analyst about one pattern."""
 
     pattern: Pattern
     condition: str
@@ -49,7 +49,7 @@ class Wording:
 
 @cache
 def wordings() -> dict[str, Wording]:
-    """The wording of every pattern, by id."""
+    """Return the wording of every pattern, by id."""
     rows = tomllib.loads(files(__package__).joinpath("texts.toml").read_text(encoding="utf-8"))
     return {
         pattern.id: Wording(
@@ -61,7 +61,7 @@ def wordings() -> dict[str, Wording]:
 
 @lru_cache(maxsize=4096)
 def pattern_of_rubric(rubric: Rubric) -> str | None:
-    """The pattern a rubric is about, by its criterion word for word, else by nearness of all it says."""
+    """Return the pattern of a rubric: by its exact criterion, else by the similarity of its whole text."""
     exact = _by_sentence().get(_normal(rubric.criteria_text))
     if exact:
         return exact
@@ -70,13 +70,13 @@ def pattern_of_rubric(rubric: Rubric) -> str | None:
 
 @lru_cache(maxsize=8192)
 def pattern_of_item(item: DiagnosticItem) -> str | None:
-    """The pattern a diagnostic item instantiates, by its condition word for word, else by nearness."""
+    """Return the pattern that a diagnostic item instantiates: by its exact condition, else by similarity."""
     condition = item.text.removeprefix("When ").partition(", the agent ")[0]
     return _by_sentence().get(_normal(condition)) or _nearest(item.text, item.issue_tag)
 
 
 def miss_of_item(item: DiagnosticItem, pattern_id: str) -> str:
-    """Which way of failing an item reports; empty when its signals name none."""
+    """Return the way of failing that an item reports; empty if its signals name none."""
     for key, miss in wordings()[pattern_id].misses.items():
         if miss.signal in item.observable_signals:
             return key
@@ -94,13 +94,13 @@ def _normal(text: str) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    """Content words cut to their stems: `validated` and `validation` meet."""
+    """Return content words cut to their stems, so that `validated` and `validation` match."""
     return {word[:6] for word in _WORD.findall(text.lower()) if word not in _STOP}
 
 
 @cache
 def _profiles() -> tuple[dict[str, set[str]], dict[str, float]]:
-    """Stems of each pattern, and how telling each stem is within the catalogue."""
+    """Return the stems of each pattern, and how distinctive each stem is within the catalogue."""
     stems = {}
     for pattern_id, w in wordings().items():
         p = w.pattern
@@ -121,7 +121,7 @@ def _profiles() -> tuple[dict[str, set[str]], dict[str, float]]:
 
 
 def _nearest(text: str, issue_tag: str) -> str | None:
-    """The pattern with the same tag whose words cover the text best, if they cover enough of it."""
+    """Return the pattern with the same tag whose words cover the text best, if the coverage is sufficient."""
     profiles, weight = _profiles()
     stems = _stems(text)
     rare = max(weight.values())

@@ -27,7 +27,7 @@ _OPPOSITE = {Verdict.PASS: Verdict.FAIL, Verdict.FAIL: Verdict.PASS}
 
 
 class OfflineJudge:
-    """Judges any trace with tool calls; `flip_rate` and `miss_rate` make it err on purpose, the same way every time."""
+    """Judge any trace with tool calls; `flip_rate` and `miss_rate` inject reproducible errors."""
 
     def __init__(self, *, seed: int = 0, flip_rate: float = 0.0, miss_rate: float = 0.0) -> None:
         for name, rate in (("flip_rate", flip_rate), ("miss_rate", miss_rate)):
@@ -42,10 +42,10 @@ class OfflineJudge:
         )
 
     async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment:
-        """Verdicts for every rubric of the pool, and what none of them covers; a fault of its own is an absence."""
+        """Return verdicts for every rubric of the pool and uncovered findings; an internal error is an absence."""
         try:
             found = find_all(read_trace(task, rollout.trajectory))
-        except Exception as fault:  # the judge's boundary: a trace it cannot read costs verdicts, not the run
+        except Exception as fault:  # error boundary of the judge: an unreadable trace costs verdicts, not the run
             reason = f"analyst fault: {type(fault).__name__}: {fault}"
             absent = {rubric.id: reason for rubric in pool.rubrics}
             return Judgment(pool.version, self.identity, absent=absent, diagnostic_absent=reason)
@@ -60,7 +60,7 @@ class OfflineJudge:
         return Judgment(pool.version, self.identity, verdicts, absent, diagnose(found, pool.rubrics))
 
     def _verdict(self, rubric: Rubric, found: Mapping[str, Finding], trajectory_id: str) -> Verdict | str:
-        """A verdict, or the reason why there is none."""
+        """Return a verdict, or the reason why there is none."""
         pattern_id = pattern_of_rubric(rubric)
         if pattern_id is None:
             return "no detector for this rubric"
@@ -74,13 +74,13 @@ class OfflineJudge:
         return _OPPOSITE[verdict] if flipped else verdict
 
     def _chance(self, kind: str, trajectory_id: str, rubric_id: str) -> float:
-        """A number in [0, 1) that depends on these names only, so that judging again errs alike."""
+        """Return a number in [0, 1) that depends only on these names, so that repeated judging errs identically."""
         key = f"{self._seed}\0{kind}\0{trajectory_id}\0{rubric_id}".encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(key, digest_size=8).digest(), "big") / 2**64
 
 
 def diagnose(found: Mapping[str, Finding], rubrics: Sequence[Rubric]) -> Diagnostic:
-    """What was seen beyond the rubrics; with no rubrics at all this is the paper's initial analysis."""
+    """Return the findings beyond the rubrics; without rubrics this is the paper's initial analysis."""
     covered = {pattern_of_rubric(rubric) for rubric in rubrics}
     items: dict[bool, list[DiagnosticItem]] = {True: [], False: []}
     for pattern_id, finding in found.items():

@@ -1,4 +1,4 @@
-"""What a shell command does to files: it knows common programs and conventions, no task and no world."""
+"""Infer what a shell command does to files, from common programs and conventions only."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ from arise.analyst.acts import NUMBER, Act, Op, backup_like, check_like, path_li
 from arise.analyst.shell import SimpleCommand, parse
 from arise.analyst.vocabulary import vocabulary
 
-CACHED_LENGTH = 500  # rollouts repeat short commands all the time; long ones hold scripts and are not kept
+CACHED_LENGTH = 500  # rollouts often repeat short commands; long ones contain scripts and are not cached
 _VIEWERS = vocabulary("viewers")
 _SCRIPT_FILTERS = vocabulary("script_filters")
 _FILTERS = vocabulary("filters") | _SCRIPT_FILTERS
@@ -37,7 +37,7 @@ _CODE_FILE = re.compile(r"""['"]([\w./*-]{1,200}\.[A-Za-z]\w{0,5})['"]""")
 
 
 def acts_of_shell(command: str) -> tuple[Act, ...]:
-    """Every act of one command line, in the order in which it happens."""
+    """Return every act of one command line, in order of execution."""
     return _acts_cached(command) if len(command) <= CACHED_LENGTH else tuple(_acts_of(command))
 
 
@@ -57,7 +57,7 @@ def _acts_of(command: str) -> list[Act]:
 
 
 def _program(command: SimpleCommand) -> tuple[str, tuple[str, ...]]:
-    """The program and its arguments; a script run by an interpreter counts as the program."""
+    """Return the program and its arguments; a script run by an interpreter counts as the program."""
     words = command.words
     if not words:
         return "", ()
@@ -113,12 +113,12 @@ def _acts(command: SimpleCommand, *, flows_on: bool) -> Iterator[Act]:
 
 
 def _plain(arguments: tuple[str, ...]) -> list[str]:
-    """Arguments that are neither options nor numbers."""
+    """Return the arguments that are neither options nor numbers."""
     return [a for a in arguments if a and a[0] != "-" and not NUMBER.match(a)]
 
 
 def _operands(program: str, arguments: tuple[str, ...]) -> list[str]:
-    """The files of a viewer, filter or search: no option values, and no script or expression in first place."""
+    """Return the files of a viewer, filter or search, without option values and a leading script or expression."""
     valued = _TAKES_VALUE.get(program, ())
     words = [w for before, w in itertools.pairwise(("", *arguments)) if w and w[0] != "-" and before not in valued]
     scripted = program in _SCRIPT_FILTERS or program in _SEARCHERS
@@ -127,7 +127,7 @@ def _operands(program: str, arguments: tuple[str, ...]) -> list[str]:
 
 
 def _places(program: str, arguments: tuple[str, ...]) -> list[str]:
-    """What a listing looks at; the working directory itself needs no name."""
+    """Return the folders that a listing reads; the working directory itself needs no name."""
     paths = [path for path in _plain(arguments) if path not in (".", "./", "]", "]]")]
     return paths[:1] if program == "find" and arguments[:1] == tuple(paths[:1]) else [] if program == "find" else paths
 
@@ -186,7 +186,7 @@ def _git(arguments: tuple[str, ...], text: str) -> Iterator[Act]:
 def _filtered(
     program: str, arguments: tuple[str, ...], command: SimpleCommand, read_as: Op, text: str
 ) -> Iterator[Act]:
-    """Viewers and text filters: they show a file, or feed it on, or (`sed -i`, `sort -o`) change it in place."""
+    """Return the acts of viewers and filters: show a file, pipe it, or (`sed -i`, `sort -o`) change it in place."""
     paths = [*_operands(program, arguments), *command.inputs]
     in_place = next((a for a in arguments if program == "sed" and (a.startswith("-i") or a == "--in-place")), "")
     if in_place:
@@ -216,7 +216,7 @@ def _option_outputs(arguments: tuple[str, ...]) -> list[str]:
 
 
 def _runs(program: str, arguments: tuple[str, ...], command: SimpleCommand, text: str) -> Iterator[Act]:
-    """Any other program: file arguments are used, `-o` and the like are written, inline code is looked through."""
+    """Return the acts of any other program: file arguments are used, `-o` targets written, inline code searched."""
     yield Act(Op.RUN, "", program, text)
     written = _option_outputs(arguments)
     code = command.code or next((b for a, b in itertools.pairwise(arguments) if a in ("-c", "-e")), "")

@@ -1,6 +1,6 @@
 """G_ref without a language model: pairs compiled from a window's diagnostics (Eq. 4), skills rewritten (Eq. 8).
 
-It sees what a generation call sees, no outcome and no trajectory, and says why it left something out.
+It sees the input of a generation call, no outcome and no trajectory, and reports why it omitted something.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ _OPENERS = ("Do this {point}.", "Always {point}:", "Remember {point}.", "Every t
 
 @dataclass
 class _Support:
-    """What a window shows about one pattern: which records fail, in which way, and which do it right."""
+    """Evidence of a window about one pattern: which records fail, in which way, and which pass."""
 
     misses: dict[str, str] = field(default_factory=dict)
     contrasts: dict[str, None] = field(default_factory=dict)
@@ -52,18 +52,18 @@ class _Support:
 
     @property
     def usual_miss(self) -> str:
-        """The most frequent way to fail; the first one seen among equals."""
+        """Return the most frequent way to fail; the first one seen among equals."""
         counts = Counter(miss for miss in self.misses.values() if miss)
         return counts.most_common(1)[0][0] if counts else ""
 
 
 class OfflineReflector:
-    """Compiles, never invents: a pattern without issue and contrast evidence in the window gives no pair."""
+    """Compile pairs from evidence only: a pattern without issue and contrast evidence in the window yields no pair."""
 
     async def propose(
         self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
     ) -> Reflection:
-        """At most `max_items` pairs, most failures first; a round differs from the last by its evidence only."""
+        """Return at most `max_items` pairs, most failures first; rounds differ only by their evidence."""
         del round_number
         supports, unmatched = _gather(evidence.chosen)
         covered = {pattern_of_rubric(pair.rubric): pair for pair in sorted(avoid, key=_retired_first)}
@@ -96,7 +96,7 @@ class OfflineReflector:
         return Reflection(tuple(proposals), tuple(rejections), returns=tuple(returns))
 
     async def rewrite(self, pair: Pair, failures: Sequence[RefinementRecord]) -> Rewrite:
-        """The skill again, nearer to the decision that was missed, saying something that no revision has said."""
+        """Rewrite the skill closer to the missed decision, with text that no revision has used."""
         if not failures:
             return Rewrite(None, "no failure evidence under this skill")
         pattern_id = pattern_of_rubric(pair.rubric)
@@ -114,7 +114,7 @@ class OfflineReflector:
 
 
 def _gather(evidence: Sequence[GenerationRecord]) -> tuple[dict[str, _Support], list[str]]:
-    """Support by pattern, and the texts of items that match none."""
+    """Return the support by pattern, and the texts of items that match none."""
     supports: dict[str, _Support] = {}
     unmatched: list[str] = []
     for record in evidence:
@@ -132,24 +132,24 @@ def _gather(evidence: Sequence[GenerationRecord]) -> tuple[dict[str, _Support], 
 
 
 def _ranked(supports: Mapping[str, _Support]) -> list[tuple[str, _Support]]:
-    """Most failures first, where a pair has most to give; then most contrasts, then the more specific pattern."""
+    """Sort by most failures, where a pair helps most; then most contrasts, then the more specific pattern."""
     rank = {pattern_id: place for place, pattern_id in enumerate(DETECTORS)}
     return sorted(supports.items(), key=lambda kv: (-len(kv[1].issue_refs), -len(kv[1].contrast_refs), rank[kv[0]]))
 
 
 def _retired_first(pair: Pair) -> tuple[bool, int]:
-    """So that of several pairs for one pattern the one in the pool counts, else the one that left last."""
+    """Sort key: of several pairs for one pattern the active one comes last and counts, else the last retired."""
     return pair.retired is None, pair.retired or 0
 
 
 def _since(evidence: Sequence[GenerationRecord], pattern_id: str, iteration: int) -> _Support:
-    """What the records from `iteration` on show about a pattern."""
+    """Return the evidence about a pattern in records from `iteration` on."""
     supports, _ = _gather([record for record in evidence if record.iteration >= iteration])
     return supports.get(pattern_id, _Support())
 
 
 def _why_not_back(pair: Pair, since: _Support, *, full: bool) -> str:
-    """Why a retired pair stays away; contrasts are not asked for, it has those it was born with."""
+    """Return why a retired pair does not return; it needs no new contrasts, since it keeps its original ones."""
     records = len(since.misses) + len(since.contrasts)
     if not since.issue_refs or len(since.misses) < FALLEN * records:
         return (
@@ -185,12 +185,12 @@ def _compile(wording: Wording, support: _Support) -> Proposal:
 
 
 def first_skill(wording: Wording, miss: str) -> str:
-    """A skill as it is born: the behaviour, and advice for the way in which it was missed most."""
+    """Return the initial skill: the behaviour, and advice for the most frequent way to miss it."""
     return f"{wording.skill} {_advice(wording, miss)[0]}"
 
 
 def _advice(wording: Wording, miss: str) -> list[str]:
-    """Advice for every way to fail, the one that was seen first."""
+    """Return advice for every way to fail, the observed one first."""
     ordered = sorted(wording.misses, key=lambda key: key != miss)
     return [wording.misses[key].advice for key in ordered]
 
@@ -201,9 +201,9 @@ def _misses_shown(pattern_id: str, failures: Sequence[RefinementRecord]) -> list
 
 
 def _rewritten(wording: Wording, miss: str, skill: Skill) -> str | None:
-    """The next pair of sentences that no revision held, opened with the moment that decides; None when all were tried.
+    """Return the next unused pair of sentences after an opener for the deciding moment; None if all were used.
 
-    The same sentences in another order or behind another opener are not a new text.
+    The same sentences in another order or after another opener do not count as new.
     """
     said = (*skill.earlier, skill.text)
     bodies = [(first, advice) for advice in _advice(wording, miss) for first in (wording.again, wording.skill)]

@@ -1,7 +1,8 @@
-"""A forgiving reader of shell commands: simple commands with their words, redirections and inline code.
+"""A tolerant parser of shell commands: simple commands with their words, redirections and inline code.
 
-It never executes, never raises and reads each character once: unbalanced quotes and endless here-documents are ordinary
-input from a model. `shlex` is not used because it refuses both and knows neither operators nor here-documents.
+It never executes, never raises and reads each character once: unbalanced quotes and unterminated here-documents are
+ordinary input from a model. `shlex` is not used because it rejects both and supports neither operators nor
+here-documents.
 """
 
 import re
@@ -43,7 +44,7 @@ class SimpleCommand:
 
     @property
     def text(self) -> str:
-        """One spelling for commands that differ in blanks and quotes only."""
+        """Return the same text for commands that differ only in blanks and quotes."""
         return " ".join((*self.words, *(f"< {path}" for path in self.inputs), *(f"> {path}" for path in self.outputs)))
 
 
@@ -57,7 +58,7 @@ class _Draft:
 
 
 def parse(command: str) -> tuple[SimpleCommand, ...]:
-    """All simple commands of a command line, in order; garbage gives few or none."""
+    """Return all simple commands of a command line, in order; invalid input yields few or none."""
     return tuple(_parse(command, 0))
 
 
@@ -71,7 +72,7 @@ def _parse(command: str, depth: int) -> Iterator[SimpleCommand]:
         if loops:
             words, draft.inputs, draft.outputs = (_expand(part, loops) for part in (words, draft.inputs, draft.outputs))
         if len(words) > 2 and words[0] in _SHELLS and words[1] in ("-c", "-lc", "-ec") and depth < 2:
-            offset = 1000 * (draft.pipeline + 1)  # keeps inner pipelines apart from those outside
+            offset = 1000 * (draft.pipeline + 1)  # keeps inner pipelines separate from outer ones
             yield from (replace(inner, pipeline=offset + inner.pipeline) for inner in _parse(words[2], depth + 1))
         elif words or draft.outputs:
             yield SimpleCommand(tuple(words), tuple(draft.inputs), tuple(draft.outputs), draft.code, draft.pipeline)
@@ -80,12 +81,12 @@ def _parse(command: str, depth: int) -> Iterator[SimpleCommand]:
 
 
 def _drafts(command: str) -> Iterator[_Draft]:
-    """Splits at operators; the body of a here-document becomes `code` of the command that opened it."""
+    """Split at operators; the body of a here-document becomes `code` of the command that opened it."""
     draft, waiting = _Draft(), list[tuple[_Draft, str]]()
     expect, pipeline, position = "", 0, 0
     while position < len(command):
         match = _TOKEN.match(command, position)
-        if match is None:  # a lone backslash at the end
+        if match is None:  # a single backslash at the end
             position += 1
             continue
         position, kind, text = match.end(), match.lastgroup, match.group()
@@ -118,7 +119,7 @@ def _place(draft: _Draft, word: str, expect: str, waiting: list[tuple[_Draft, st
 
 
 def _take_bodies(command: str, position: int, waiting: list[tuple[_Draft, str]]) -> int:
-    """Reads the here-documents that begin on this line; one without an end takes the rest."""
+    """Read the here-documents that begin on this line; an unterminated one takes the rest."""
     for draft, delimiter in waiting:
         end = re.compile(rf"^\t*{re.escape(delimiter)}[ \t]*$", re.MULTILINE).search(command, position)
         draft.code = command[position : end.start() if end else len(command)]
@@ -128,14 +129,14 @@ def _take_bodies(command: str, position: int, waiting: list[tuple[_Draft, str]])
 
 
 def _plain(word: str) -> str:
-    """The word without its quotes."""
+    """Return the word without its quotes."""
     if "'" not in word and '"' not in word and "\\" not in word:
         return word
     return _QUOTED.sub(lambda m: m[1] if m[1] is not None else (m[2] if m[2] is not None else m[3]) or "", word)
 
 
 def _bare(words: list[str]) -> list[str]:
-    """Drops what stands before the program: keywords, assignments, `env`, `timeout 5`."""
+    """Remove prefixes of the program: keywords, assignments, `env`, `timeout 5`."""
     start = 0
     while start < len(words):
         word = words[start]
@@ -153,7 +154,7 @@ def _bare(words: list[str]) -> list[str]:
 
 
 def _expand(words: list[str], loops: dict[str, list[str]]) -> list[str]:
-    """`$f` becomes every item of its loop, so that a loop counts as touching all of them."""
+    """Expand `$f` to every item of its loop, so that a loop counts as touching all of them."""
     expanded: list[str] = []
     for word in words:
         match = _VARIABLE.search(word) if "$" in word else None
@@ -172,7 +173,7 @@ def _trimmed(item: str, operation: str) -> str:
 
 
 def _executed(words: list[str], pipeline: int) -> SimpleCommand:
-    """The command that `find -exec` runs, with `{}` standing for the pattern it looks for."""
+    """Return the command that `find -exec` runs, with `{}` replaced by the search pattern."""
     pattern = next((words[i + 1] for i, w in enumerate(words[:-1]) if w in ("-name", "-iname")), "*")
     inner = words[words.index("-exec") + 1 :]
     kept = (pattern if word == "{}" else word for word in inner if word not in (";", "+"))

@@ -1,4 +1,4 @@
-"""What a tool does, by its name: shells, file tools, browsers, and structured interfaces such as `update_order`."""
+"""Classify tools by name: shells, file tools, browsers, and structured interfaces such as `update_order`."""
 
 import re
 from functools import lru_cache
@@ -41,13 +41,13 @@ _FILE_WORDS = frozenset(("file", "files", "dir", "directory", "folder", "path", 
 
 @lru_cache(maxsize=2048)
 def words_of(name: str) -> tuple[str, ...]:
-    """The lower-case words of a tool's name: `str_replace_editor`, `WebFetch`, `mcp__gmail__sendMail`."""
+    """Return the lower-case words of a tool's name: `str_replace_editor`, `WebFetch`, `mcp__gmail__sendMail`."""
     return tuple(word for word in re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word)
 
 
 @lru_cache(maxsize=2048)
 def kind_of(name: str) -> Op | str | None:
-    """What kind of tool a name promises; None where it promises nothing."""
+    """Return the kind of tool that a name suggests; None if it suggests none."""
     words = words_of(name)
     if not words or _SILENT & set(words):
         return NOTHING if words else None
@@ -64,7 +64,7 @@ def kind_of(name: str) -> Op | str | None:
 
 
 def gesture_of(name: str) -> Op:
-    """What a browser tool does: look at a page, or act on it."""
+    """Return what a browser tool does: view a page, or act on it."""
     words = words_of(name)
     found = next((_GESTURES[word] for word in words if word in _GESTURES), None)
     return found or (
@@ -73,10 +73,10 @@ def gesture_of(name: str) -> Op:
 
 
 def verb_of(name: str) -> Op:
-    """What a structured interface does to its record."""
+    """Return the operation of a structured interface on its record."""
     return _VERBS[words_of(name)[0]]
 
 
 def noun_of(name: str) -> str:
-    """The record that a structured interface is about: `order` for `update_pending_order_items`."""
+    """Return the record type of a structured interface: `order` for `update_pending_order_items`."""
     return "-".join(words_of(name)[1:3])

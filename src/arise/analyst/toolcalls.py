@@ -1,4 +1,4 @@
-"""From a tool call of any harness to generic acts: shells by command, file tools by path, browsers and records."""
+"""Convert a tool call of any harness to generic acts: shells by command, file tools by path, browsers and records."""
 
 import json
 import re
@@ -38,7 +38,7 @@ _IDENTIFIER = re.compile(r"(?:^|_)(?:id|ids|number|email|key|name|url)$")
 
 
 def acts_of_call(call: ToolCall) -> tuple[str, Sequence[Act]]:
-    """One spelling of a call, and its acts; arguments of unexpected types are read as text."""
+    """Return a canonical text of a call and its acts; arguments of unexpected types are read as text."""
     kind = kind_of(call.name)
     arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
     editor = _EDITOR_COMMANDS.get(str(arguments.get("command", ""))) if "path" in arguments else None
@@ -64,14 +64,17 @@ def acts_of_call(call: ToolCall) -> tuple[str, Sequence[Act]]:
 
 
 def _patch(name: str, text: str, arguments: Mapping[str, object]) -> list[Act]:
-    """The files that a patch touches; a patch in a form nobody knows still writes something."""
+    """Return writes of the files that a patch touches; a patch in an unknown format still writes something."""
     body = "\n".join(value for value in arguments.values() if isinstance(value, str))
     paths = [next(filter(None, groups)).strip() for groups in _PATCHED.findall(body)] or _paths(arguments) or [""]
     return [Act(Op.WRITE, path, name, text) for path in dict.fromkeys(paths)]
 
 
 def _record(name: str, text: str, arguments: Mapping[str, object]) -> list[Act]:
-    """A structured interface on a record, e.g. `order/W123`; its answer shows what a change left behind."""
+    """Return the acts of a structured interface on a record, e.g.
+
+    `order/W123`; the answer to a change shows its result.
+    """
     key = next((str(value) for name, value in arguments.items() if _IDENTIFIER.search(name) and value), "")
     path = f"{noun_of(name)}/{key}" if key else ""
     op = verb_of(name)
@@ -85,7 +88,7 @@ def _address(arguments: Mapping[str, object]) -> str:
 
 
 def _code_text(arguments: Mapping[str, object]) -> str:
-    """Python handed to an interpreter, as the command that would run it; a file is run by its name."""
+    """Return the command that would run Python code passed to an interpreter; a file is run by its name."""
     code = next((str(arguments[key]) for key in ("code", "source", "input", "cell") if arguments.get(key)), "")
     return f"python3 - <<'END_OF_CODE'\n{code}\nEND_OF_CODE" if code else f"python3 {_shell_text(arguments)}"
 
@@ -101,14 +104,14 @@ def _shell_text(arguments: Mapping[str, object]) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """A command given as a list: the script of `bash -lc SCRIPT`, else the words quoted as needed."""
+    """Return a command given as a list: the script of `bash -lc SCRIPT`, else the words quoted as needed."""
     if len(words) == 3 and words[1] in ("-c", "-lc", "-ec"):
         return words[2]
     return shlex.join(words) if any(" " in word or not word for word in words) else " ".join(words)
 
 
 def _paths(arguments: Mapping[str, object]) -> list[str]:
-    """Values of the usual path arguments; failing those, any argument that looks like a file."""
+    """Return the values of the usual path arguments; without those, any argument that looks like a file."""
     named = [arguments[key] for key in _PATH_ARGUMENTS if key in arguments]
     values = named or list(arguments.values())
     flat = [item for value in values for item in (value if isinstance(value, list | tuple) else (value,))]

@@ -1,7 +1,7 @@
-"""A trajectory as events: what was called, on which files, and what came back (App. "Rollout Evidence").
+"""A trajectory as events: what was called, on which files, and what was returned (App. "Rollout Evidence").
 
-It reads the instruction, the agent's words and calls, and the observations; never the system prompt (evolved skills
-stand there), never a reward.
+It reads the instruction, the agent's text and calls, and the observations; never a reward, and never the system prompt,
+which contains evolved skills.
 """
 
 import re
@@ -22,7 +22,7 @@ _NOTHING = Observation("")
 _READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
 _NUMBERED = re.compile(r"^\s*\d+(?:[:|\t\u2192]).*\n\s*\d+[:|\t\u2192]", re.MULTILINE)
 """Two numbered lines of a file."""
-_GLOB_REACH = 256  # known files a pattern is tried on: keeps hostile traces linear
+_GLOB_REACH = 256  # number of known files matched against a pattern: keeps hostile traces linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Trace:
-    """One trajectory, read; `seen` gives for each file the sequence number from which it was visible (-1: at once)."""
+    """One parsed trajectory; `seen` maps each file to the sequence number when it became visible (-1: initially)."""
 
     brief: Brief
     provided_skills: tuple[str, ...]
@@ -67,7 +67,7 @@ class Trace:
     finished: bool
 
     def of(self, *ops: Op) -> list[Event]:
-        """Events of these kinds, in order."""
+        """Return the events of these kinds, in order."""
         if len(ops) == 1:
             return self._by_op.get(ops[0], [])
         return [event for event in self.events if event.op in ops]
@@ -81,26 +81,26 @@ class Trace:
 
     @cached_property
     def artifacts(self) -> list[Event]:
-        """Writes that took effect, without copies kept aside; restricted to named outputs once one was written."""
+        """Return successful writes without backup copies; only named outputs, once one of them was written."""
         done = [e for e in self.of(Op.WRITE) if not e.failed and not backup_like(e.path)]
         wanted = [e for e in done if e.path in self.brief.outputs]
         return wanted or done
 
     @cached_property
     def results(self) -> dict[str, Event]:
-        """The last write of each main result: the artifacts of the same kind as the first one named, or written."""
+        """Return the last write of each main result: artifacts of the same kind as the first one named or written."""
         made = {event.path: event for event in self.artifacts}
         first = next((path for path in (*self.brief.outputs, *made) if path in made), "")
         return {path: event for path, event in made.items() if ending(path) == ending(first)}
 
     @cached_property
     def guides(self) -> dict[str, int]:
-        """Guidance files by the moment they became visible."""
+        """Return the guidance files with the sequence number at which they became visible."""
         return {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
 
     @cached_property
     def checks(self) -> dict[str, int]:
-        """Runnable checks by the moment they became visible."""
+        """Return the runnable checks with the sequence number at which they became visible."""
         return {path: seq for path, seq in self.seen.items() if runnable_check(path)}
 
     @property
@@ -108,21 +108,21 @@ class Trace:
         return self.calls[-1].turn if self.calls else 0
 
     def had_a_turn_after(self, event: Event) -> bool:
-        """Whether the agent could still act after an event: it went on, or chose to finish."""
+        """Return whether the agent could still act after an event: it continued, or chose to finish."""
         return self.finished or event.at < len(self.calls) - 1
 
     def said(self, after: int = 0) -> str:
-        """The agent's own words from a turn on, in lower case."""
+        """Return the agent's own text from a turn on, in lower case."""
         return "\n".join(text for turn, text in self.words if turn >= after).lower()
 
 
 def read_trace(task: Task, trajectory: Trajectory) -> Trace:
-    """Reads a trajectory once, in order."""
+    """Parse a trajectory in one pass."""
     return _Reader(read_brief(task.instruction)).read(task, trajectory)
 
 
 def _own_words(turn: Turn) -> str:
-    """What the agent said, without the calls that some harnesses repeat in its text."""
+    """Return the agent's text without the calls that some harnesses repeat in it."""
     text = f"{turn.reasoning}\n{turn.text}"
     for call in turn.calls[:8]:
         for value in call.arguments.values() if isinstance(call.arguments, Mapping) else ():
@@ -132,7 +132,7 @@ def _own_words(turn: Turn) -> str:
 
 
 def _answer_to(call: ToolCall, place: int, turn: Turn, answers: Mapping[str, Observation]) -> Observation:
-    """The observation of a call: by its id, else by its place unless that one answers another call."""
+    """Return the observation of a call: by its id, else by position unless that one answers another call."""
     if call.id in answers and call.id:
         return answers[call.id]
     at_place = turn.observations[place] if place < len(turn.observations) else _NOTHING
@@ -142,7 +142,7 @@ def _answer_to(call: ToolCall, place: int, turn: Turn, answers: Mapping[str, Obs
 
 @dataclass
 class _Reader:
-    """Collects events while it learns which files exist, so that different spellings of a path become one."""
+    """Collect events and learn which files exist, so that different spellings of a path are unified."""
 
     brief: Brief
     seen: dict[str, int] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class _Reader:
         working = next((act for act in acts if act.op in (Op.RUN, Op.CHECK)), acts[0] if acts else None)
         first = len(self.events)
         for act in acts:
-            # where a call works and then checks, a failure is the check's: the work before it was done
+            # if a call works and then checks, a failure belongs to the check: the work before it succeeded
             failed = answer.failed and (act.op is Op.CHECK or Op.CHECK not in ops)
             for path in self._paths(act):
                 self._add(turn, self._really(act.op, path, act.program), path, act, failed=failed)
@@ -201,12 +201,12 @@ class _Reader:
             self.writers.setdefault(path, act.program)
 
     def _really(self, op: Op, path: str, program: str) -> Op:
-        """A requested output that is handed to a program before anything else wrote it is what that program writes."""
+        """Return WRITE if a program is given a requested output that no other program wrote before."""
         handed_over = op is Op.USE and path in self.brief.outputs and program not in _READERS
         return Op.WRITE if handed_over and self.writers.get(path, program) == program else op
 
     def _paths(self, act: Act) -> Iterator[str]:
-        """The files of an act: patterns become the known files they match, unknown plain words are no files."""
+        """Return the files of an act: patterns expand to the known files they match, unknown words are no files."""
         if not act.path:
             yield ""
         elif any(c in act.path for c in "*?"):
@@ -218,7 +218,7 @@ class _Reader:
             yield self._canonical(act.path)
 
     def _canonical(self, path: str) -> str:
-        """One name for `in.csv`, `./in.csv` and `/app/in.csv`."""
+        """Return one name for `in.csv`, `./in.csv` and `/app/in.csv`."""
         path = clean_path(path)
         known = self.by_name.setdefault(path.rsplit("/", 1)[-1], [])
         for other in known[:8]:
@@ -228,7 +228,7 @@ class _Reader:
         return path
 
     def _learn(self, acts: Sequence[Act], ops: frozenset[Op], answer: Answer) -> None:
-        """Files that this call's answer made visible."""
+        """Record the files that this call's answer made visible."""
         now = len(self.events)
         if Op.LIST in ops and not answer.failed:
             folders = [act.path for act in acts if act.op is Op.LIST]

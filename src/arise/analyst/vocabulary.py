@@ -1,4 +1,4 @@
-"""Sets of common words and program names, kept as data beside the code that reads by them."""
+"""Sets of common words and program names, stored as data files."""
 
 import tomllib
 from functools import cache
@@ -6,7 +6,7 @@ from importlib.resources import files
 
 
 def vocabulary(name: str) -> frozenset[str]:
-    """One named set — `vocabulary("viewers")` holds `cat` and `head`."""
+    """Return one named set — `vocabulary("viewers")` contains `cat` and `head`."""
     return frozenset(_table()[name].split())
 
 

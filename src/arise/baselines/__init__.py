@@ -1,1 +1,1 @@
-"""The methods ARISE is compared with, each as an object in one of the loop's seams."""
+"""The methods ARISE is compared with, each as an object that plugs into the training loop."""

@@ -1,7 +1,7 @@
 """OnlineRubrics (arXiv 2510.07284): criteria elicited from how a group's rollouts differ from reference attempts.
 
-They hold for that group only: nothing accumulates. What is compared are the judge's diagnostics of both attempts, and
-the reflector writes the criteria, so that any judge and reflector of ARISE can serve.
+They apply to that group only: nothing accumulates. The comparison uses the judge's diagnostics of both attempts, and
+the reflector writes the criteria, so any judge and reflector of ARISE can be used.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ References = Callable[[Task], Awaitable[Sequence[Rollout]]]
 
 @dataclass(frozen=True)
 class OnlineRubrics:
-    """Elicits a group's criteria, then judges the group by them."""
+    """Elicit a group's criteria, then judge the group by them."""
 
     judge: Judge
     reflector: Reflector
@@ -67,7 +67,7 @@ class OnlineRubrics:
 
 
 def _criterion(proposal: Proposal) -> Pair:
-    """A proposal as a rubric whose id is made from its text: the same criterion has the same id in every group."""
+    """Return a proposal as a rubric whose id derives from its text, so equal criteria share an id across groups."""
     rubric_id = "c" + blake2b(proposal.criteria_text.encode(), digest_size=4).hexdigest()
     rubric = Rubric(
         rubric_id,

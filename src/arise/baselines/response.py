@@ -13,14 +13,14 @@ from arise.types import Group, Pool, Verdict
 
 
 def criteria_score(points: Sequence[float], met: Sequence[bool]) -> float:
-    """Points of the criteria that were met over all positive points; 0 without any positive points."""
+    """Return the points of the criteria that were met over all positive points; 0 without positive points."""
     possible = sum(point for point in points if point > 0)
     gained = sum(point for point, is_met in zip(points, met, strict=True) if is_met)
     return gained / possible if possible > 0 else 0.0
 
 
 def response_credit(settings: ResponseCredit) -> CreditRule:
-    """R = (w * outcome + score) / (w + 1), normalised within the group; where no criterion applies, the outcome."""
+    """Return R = (w * outcome + score) / (w + 1), normalised within the group; the outcome if no criterion applies."""
 
     def rule(group: Group, pool: Pool) -> Advantages | None:  # noqa: ARG001 - criteria may be the group's own
         if not group.complete:
@@ -41,7 +41,7 @@ def response_credit(settings: ResponseCredit) -> CreditRule:
 
 
 def _scores(group: Group) -> Floats:
-    """The share of applicable criteria that each rollout met, equally weighted; nan where none applied."""
+    """Return the share of applicable criteria that each rollout met, equally weighted; nan if none applied."""
     scores = []
     for rollout in group.rollouts:
         verdicts = rollout.judgment.verdicts.values() if rollout.judgment else ()

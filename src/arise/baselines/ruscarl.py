@@ -1,4 +1,4 @@
-"""RuscaRL's scaffold (arXiv 2508.16949): criteria in the prompt, fewer along the group, gone early in the run."""
+"""RuscaRL's scaffold (arXiv 2508.16949): criteria in the prompt, fewer along the group, removed early in the run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,29 +13,29 @@ from arise.types import Pair, Pool, ShownSkill, Task, Tokens, Trajectory
 
 
 def decay(iteration: int, iterations: int, start: float = 0.2, steepness: float = 125.0) -> float:
-    """How much of the scaffold is left in iteration 0, 1, ...: a steep sigmoid that is one half at `start`."""
+    """Return the remaining share of the scaffold in iteration 0, 1, ...: a steep sigmoid, one half at `start`."""
     progress = min(1.0, iteration / (iterations - 1)) if iterations > 1 else 0.0
     return 1.0 / (1.0 + exp(steepness * (progress - start)))
 
 
 def ratio(member: int, group_size: int, left: float) -> float:
-    """The share of criteria that a member of a group sees: all for the first, none for the last."""
+    """Return the share of criteria that a member of a group sees: all for the first, none for the last."""
     return (group_size - 1 - member) / (group_size - 1) * left if group_size > 1 else 1.0
 
 
 def shown_count(criteria: int, share: float) -> int:
-    """How many criteria a share is, half to even as in the published script; there is no minimum."""
+    """Return the number of criteria in a share, rounded half to even as in the published script, with no minimum."""
     return round(criteria * share)
 
 
 class ScaffoldedGuidance:
-    """Shows each rollout its own random part of the pool's criteria, whatever the state of their skills."""
+    """Show each rollout a random subset of the pool's criteria, regardless of the state of their skills."""
 
     def __init__(self, settings: Scaffold, iterations: int, seed: int) -> None:
         self.settings, self.iterations, self.seed = settings, iterations, seed
 
     def shown(self, pool: Pool, iteration: int, task_id: str, group_size: int) -> list[tuple[Pair, ...]]:
-        """The pairs that each rollout of the group sees, with the scaffold's text in the place of the skill."""
+        """Return the pairs that each rollout of the group sees, with the scaffold's text instead of the skill."""
         left = decay(iteration, self.iterations, self.settings.start, self.settings.steepness)
         scaffold = [self._text(pair) for pair in pool.pairs]
         random = np.random.default_rng([self.seed, iteration, *blake2b(task_id.encode(), digest_size=8).digest()])
@@ -54,7 +54,7 @@ class ScaffoldedGuidance:
 
 @dataclass(frozen=True)
 class BarePromptRows:
-    """Acts with the scaffold and trains without it: the bare prompt is restored and log-probs are rescored.
+    """Act with the scaffold and train without it: restore the bare prompt and rescore log-probs.
 
     The published method learns p(answer | bare prompt) from answers found with the scaffold.
     """
@@ -83,7 +83,7 @@ class BarePromptRows:
 
 
 def _with_prompt(row: Tokens, old_length: int, prompt: Sequence[int]) -> Tokens:
-    """The row with another prompt before what followed the old one."""
+    """Return the row with its prompt replaced."""
     return Tokens(
         np.concatenate([np.array(prompt, dtype=np.int64), row.ids_U[old_length:]]),
         np.concatenate([np.zeros(len(prompt), dtype=np.bool_), row.generated_U[old_length:]]),

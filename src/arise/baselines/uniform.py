@@ -14,7 +14,7 @@ FORMAT = 1
 
 
 class Uniform:
-    """Walks through a shuffled corpus and reshuffles at its end; a batch never holds a task twice."""
+    """Iterate over a shuffled corpus and reshuffle at its end; a batch never contains a task twice."""
 
     def __init__(self, tasks: Sequence[Task], random: np.random.Generator) -> None:
         self.task_ids = unique("tasks", (task.id for task in tasks))
@@ -22,7 +22,7 @@ class Uniform:
         self._queue: deque[int] = deque()
 
     def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]:  # noqa: ARG002
-        """The next `count` available tasks of the epoch, fewer when the corpus has fewer."""
+        """Return the next `count` available tasks of the epoch, fewer if the corpus has fewer."""
         if count < 1:
             raise ValueError(f"count = {count}: a batch has at least one task")
         blocked = set(unavailable)
@@ -46,10 +46,10 @@ class Uniform:
         return draws
 
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None:
-        """Uniform sampling learns nothing."""
+        """Do nothing: uniform sampling does not learn."""
 
     def keep_only(self, pool: Pool) -> None:
-        """Uniform sampling does not look at the pool."""
+        """Do nothing: uniform sampling ignores the pool."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rest of the epoch and the generator state."""
@@ -61,7 +61,7 @@ class Uniform:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Continue exactly where `to_dict` was taken."""
+        """Continue from the state that `to_dict` saved."""
         require_format("uniform sampler", saved, FORMAT, "uniform")
         position = {task_id: x for x, task_id in enumerate(self.task_ids)}
         unknown = [task_id for task_id in saved["queue"] if task_id not in position]

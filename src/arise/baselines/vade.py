@@ -15,7 +15,7 @@ FORMAT = 1
 
 
 class Vade:
-    """alpha and beta per task from verified outcomes; takes the top B of one posterior draw."""
+    """Keep alpha and beta per task from verified outcomes; select the top B of one posterior draw."""
 
     def __init__(
         self, tasks: Sequence[Task], random: np.random.Generator, settings: VadeSampling | None = None
@@ -29,12 +29,12 @@ class Vade:
         self._version_X = np.zeros(len(self.task_ids), dtype=np.int64)
 
     def posterior(self, version: int) -> tuple[Floats, Floats]:
-        """Alpha and beta of every task as they count at `version`; each version without a draw decays them once."""
+        """Return alpha and beta of every task at `version`; each version without a draw decays them once."""
         decay_X = self.settings.unobserved_decay ** self._elapsed(self._version_X, version)
         return self._successes_X * decay_X, self._failures_X * decay_X
 
     def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]:
-        """The `count` available tasks whose drawn p promises most information, p (1 - p)^2, best first."""
+        """Return the `count` available tasks whose drawn p has the largest gain p (1 - p)^2, best first."""
         if count < 1:
             raise ValueError(f"count = {count}: a batch has at least one task")
         estimates_X = pass_estimates(*self.posterior(version), self.random)
@@ -61,10 +61,10 @@ class Vade:
             self._version_X[x] = version
 
     def keep_only(self, pool: Pool) -> None:
-        """VADE does not look at the pool."""
+        """Do nothing: VADE ignores the pool."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The tasks with evidence, and the generator."""
+        """Return the tasks with evidence, and the generator state."""
         seen = np.flatnonzero(self._successes_X + self._failures_X)
         arrays = (self._successes_X, self._failures_X, self._version_X)
         return {
@@ -75,7 +75,7 @@ class Vade:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Continue exactly where `to_dict` was taken."""
+        """Continue from the state that `to_dict` saved."""
         require_format("VADE sampler", saved, FORMAT, self.settings.kind)
         for array in (self._successes_X, self._failures_X, self._version_X):
             array[:] = 0
@@ -100,7 +100,7 @@ class Vade:
 
 
 def top(gain_X: Floats, count: int) -> list[int]:
-    """The positions of the `count` largest gains, largest first."""
+    """Return the positions of the `count` largest gains, largest first."""
     if count < 1:
         return []
     best = np.argpartition(gain_X, len(gain_X) - count)[len(gain_X) - count :]

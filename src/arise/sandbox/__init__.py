@@ -1,4 +1,4 @@
-"""Places where agent commands run confined; bubblewrap is the default."""
+"""Sandboxes that confine agent commands; bubblewrap is the default."""
 
 from arise.ports import SandboxLost, TreeRefused
 from arise.sandbox.bubblewrap import BubblewrapSandbox

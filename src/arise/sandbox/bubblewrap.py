@@ -1,7 +1,7 @@
-"""One bubblewrap sandbox: how a command runs in it, and how all its processes are ended for certain.
+"""One bubblewrap sandbox: run commands in it and reliably kill all its processes.
 
-Writable folders are sized memory file systems that exist only inside the sandbox; the host holds them by descriptor, so
-files outlive the processes, have an exact size cap, and vanish with ARISE whatever ends it.
+Writable folders are size-limited tmpfs mounts that exist only inside the sandbox. The host holds them by file
+descriptor, so files outlive the processes, have an exact size limit, and disappear when ARISE exits for any reason.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from arise.sandbox.usage import MAX_STRETCH
 from arise.types import CommandResult
 
 DEATH_SECONDS = 10.0
-GRACE_SECONDS = 10.0  # the server ends a command at its deadline; this much later its processes keep it from answering
-CATCH_UP_SECONDS = 1.0  # for an answer that lies ready while this process was itself held up
+GRACE_SECONDS = 10.0  # after the deadline at which the server kills the command; later than this, the server is blocked
+CATCH_UP_SECONDS = 1.0  # time to read an answer that is already available when this process was itself delayed
 MAX_COMMAND_BYTES = 128 * 1024 - 1  # the kernel's limit on one argument
 NOT_STARTED, KILLED = 126, 137
 RELAY_PORT, RELAY_SECONDS = 8791, 60.0
@@ -34,7 +34,7 @@ _ENDED = ("exit", "timeout", "output", "memory", "processes")
 
 
 async def _dead(pidfd: int) -> None:
-    """Waits until the process behind a descriptor is dead."""
+    """Wait until the process behind a pidfd is dead."""
     if await_death(pidfd, 0):
         return
     loop = asyncio.get_running_loop()
@@ -55,19 +55,19 @@ def _remove(folders: Collection[Path]) -> None:
 
 
 def with_env(command: str, env: Mapping[str, str]) -> str:
-    """A shell command with variables exported before it."""
+    """Return a shell command that exports the variables first."""
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
     return f"export {exports}; {command}" if exports else command
 
 
 def send_kill(pidfd: int) -> None:
-    """Sends SIGKILL to the process behind a descriptor, if it is still there."""
+    """Send SIGKILL to the process behind a pidfd, if it still exists."""
     with contextlib.suppress(OSError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
 def await_death(pidfd: int, seconds: float = DEATH_SECONDS) -> bool:
-    """Whether the process behind a descriptor is dead, after waiting for it without yielding."""
+    """Block until the process behind a pidfd dies; return whether it did."""
     poller = select.poll()
     poller.register(pidfd, select.POLLIN)
     return bool(poller.poll(seconds * 1000))
@@ -75,7 +75,7 @@ def await_death(pidfd: int, seconds: float = DEATH_SECONDS) -> bool:
 
 @dataclass(eq=False)
 class BubblewrapSandbox:
-    """A running sandbox, made by `launch.start`; whoever opened it closes it, or else its pool does."""
+    """A running sandbox, created by `launch.start` and closed by its opener or its pool."""
 
     layout: Layout
     process: "subprocess.Popen[bytes]"
@@ -112,7 +112,7 @@ class BubblewrapSandbox:
 
     @property
     def workdir(self) -> str:
-        """Where commands run, as seen from inside."""
+        """Return the working directory of commands, as seen from inside."""
         return self.layout.workdir
 
     @property
@@ -120,13 +120,13 @@ class BubblewrapSandbox:
         return not self._killed and self.process.poll() is None
 
     def folder(self, place: str) -> Path:
-        """One of the layout's places as the host can reach it."""
+        """Return a path by which the host can reach one of the layout's folders."""
         return Path(f"/proc/self/fd/{self.folders[place]}")
 
     async def fill(self, place: str, source: Path, skip: Collection[str] = (), left_by_agent: bool = False) -> None:
-        """Copies the content of a host folder into one of the layout's places.
+        """Copy the content of a host folder into one of the layout's folders.
 
-        Raises TreeRefused when what an agent left there cannot be copied whole.
+        Raise TreeRefused if files left by an agent cannot be copied completely.
         """
         try:
             left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip, left_by_agent)
@@ -139,18 +139,18 @@ class BubblewrapSandbox:
         self.left_out += left_out
 
     def read(self, place: str, name: str, limit: int) -> bytes | None:
-        """A regular file directly in one of the places, or None when it is absent, something else or too large."""
+        """Return a regular file directly in one of the folders; None if it is absent, not regular or too large."""
         return read_plain_file(self.folders[place], name, limit)
 
     async def put(self, source: Path, target: str) -> None:
-        """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+        """Copy a file or the content of a host folder to the path `target` inside, overwriting existing files."""
         try:
             await asyncio.to_thread(transfer.put, source, target, self.folders)
         except OSError as error:
             raise SandboxLost(f"{source} could not be copied to {target}: {error}") from error
 
     async def get(self, source: str, target: Path) -> tuple[str, ...]:
-        """Copy a file or the content of a folder inside to the host path `target`; return what was left out."""
+        """Copy a file or the content of a folder from inside to the host path `target`; return what was left out."""
         try:
             return await asyncio.to_thread(transfer.get, source, target, self.folders)
         except FileNotFoundError:
@@ -184,10 +184,10 @@ class BubblewrapSandbox:
     async def run_command(
         self, command: str, timeout: float, alone: bool = False, guarded: bool = False, user: bytes = b""
     ) -> CommandResult:
-        """Run one command; with `alone`, end whatever it left running before its result is given.
+        """Run one command; with `alone`, kill every process it left running before returning the result.
 
-        With `guarded`, `report` then says who wrote what into the reward files. `user` are the numbers of a user of an
-        image, as `User.mark` writes them.
+        With `guarded`, `report` records which process wrote which reward file. `user` holds the numeric ids of a user
+        of the image, in the format of `User.mark`.
         """
         data = command.encode("utf-8", "replace")
         if b"\0" in data or len(data) > MAX_COMMAND_BYTES:
@@ -205,7 +205,7 @@ class BubblewrapSandbox:
                 raise SandboxLost("the sandbox has been ended")
             try:
                 return await self._exchange(frame, timeout)
-            except TimeoutError:  # nothing but the sandbox's own processes can keep its server from answering
+            except TimeoutError:  # only the sandbox's own processes can prevent its server from answering
                 await self.end()
                 self._limit_reached = "timeout"
                 return self._ended_by("timeout")
@@ -237,14 +237,14 @@ class BubblewrapSandbox:
         return CommandResult(output[:cap].decode("utf-8", "replace"), header[1], ended, truncated=len(output) > cap)
 
     def _memory_kills(self) -> int:
-        """How many processes the kernel has ended for want of memory since the last look."""
+        """Return how many processes the kernel has OOM-killed since the last call."""
         if self.group is None:
             return 0
         before, self._kills_seen = self._kills_seen, self.group.out_of_memory_kills()
         return self._kills_seen - before
 
     async def _lost(self, error: Exception) -> CommandResult:
-        """A server that died of the memory limit is the command's doing; any other death is an infrastructure fault."""
+        """Return a result if the server died of the command's memory limit; otherwise raise SandboxLost."""
         await self.end()
         if self._memory_kills():
             self._limit_reached = "memory"
@@ -255,13 +255,13 @@ class BubblewrapSandbox:
         return CommandResult(f"the sandbox was ended by its {limit} limit\n", KILLED, limit)
 
     def kill(self) -> None:
-        """Sends SIGKILL to process 1, and with it to every process of the sandbox, without waiting."""
+        """Send SIGKILL to process 1, and so to every process of the sandbox, without waiting."""
         self._killed = True
         self.writer.close()
         send_kill(self.pidfds[0])
 
     async def end(self) -> None:
-        """Ends every process of the sandbox and returns when they are dead; the files stay until `close`."""
+        """Kill every process of the sandbox and wait until all are dead; the files stay until `close`."""
         async with self._ending:
             if self._ended:
                 return
@@ -272,7 +272,7 @@ class BubblewrapSandbox:
             self._ended = True
 
     async def close(self) -> None:
-        """Ends every process and lets go of everything the sandbox held."""
+        """Kill every process and release all resources of the sandbox."""
         await self.end()
         if self._closed:
             return
@@ -283,4 +283,4 @@ class BubblewrapSandbox:
             self.group.remove()
         if self.on_close is not None:
             self.on_close(self)
-        await asyncio.to_thread(_remove, self.shown.values())  # some disks take milliseconds over it
+        await asyncio.to_thread(_remove, self.shown.values())  # this takes milliseconds on some disks

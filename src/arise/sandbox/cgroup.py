@@ -1,4 +1,4 @@
-"""Kernel limits on memory, processes and processor share, by control group version 1 or 2, one group per sandbox."""
+"""Kernel limits on memory, processes and CPU share: cgroup version 1 or 2, one group per sandbox."""
 
 import contextlib
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ CPU_PERIOD = 100_000  # microseconds
 
 @dataclass(frozen=True)
 class Group:
-    """The control group of one sandbox: one folder in version 2, one for each controller in version 1."""
+    """The cgroup of one sandbox: one folder in version 2, one per controller in version 1."""
 
     folders: tuple[Path, ...]
     events: Path
 
     def add(self, pid: int) -> None:
-        """Moves a process in; its later children are born inside."""
+        """Move a process into the group; its later children start inside it."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(pid))
 
     def out_of_memory_kills(self) -> int:
-        """How many of its processes the kernel has ended for want of memory."""
+        """Return how many processes of the group the kernel has OOM-killed."""
         try:
             lines = self.events.read_text().splitlines()
         except OSError:
@@ -35,7 +35,7 @@ class Group:
         return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
     def remove(self) -> None:
-        """Removes the folders; one that is still busy is left for the next sweep."""
+        """Remove the folders; leave a busy one for the next sweep."""
         for folder in self.folders:
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -43,7 +43,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Cgroups:
-    """Where groups can be made: in version 1 below the parents for memory, pids and cpu, in version 2 below one."""
+    """The parent cgroups: one each for memory, pids and cpu in version 1, a single one in version 2."""
 
     version: int
     parents: tuple[Path, ...]
@@ -51,7 +51,7 @@ class Cgroups:
     """Whether each sandbox gets an equal share of the processors."""
 
     def create(self, limits: Limits) -> Group:
-        """Makes one group with its limits written."""
+        """Create one group and write its limits."""
         name = new_name()
         folders = tuple(parent / name for parent in self.parents)
         memory, pids, cpu = folders[0], folders[0 if self.version == 2 else 1], folders[-1]
@@ -60,7 +60,7 @@ class Cgroups:
             for folder in group.folders:
                 folder.mkdir()
             (memory / _of(self.version, "memory.limit_in_bytes", "memory.max")).write_text(str(limits.memory_bytes))
-            (pids / "pids.max").write_text(str(limits.processes + 1))  # and the sandbox's own server
+            (pids / "pids.max").write_text(str(limits.processes + 1))  # plus the sandbox's own server
             if self.shares:
                 file, weight = WEIGHT[self.version]
                 (cpu / file).write_text(weight)
@@ -74,7 +74,7 @@ class Cgroups:
         return group
 
     def sweep(self) -> int:
-        """Removes the groups of owners that are dead, and says how many."""
+        """Remove the groups of dead owners and return their number."""
         removed = 0
         for folder in (folder for parent in self.parents for folder in orphans(parent)):
             with contextlib.suppress(OSError):
@@ -95,12 +95,12 @@ def _limit_cpus(group: Path, version: int, cpus: float | None) -> None:
 
 
 def _of(version: int, first: str, second: str) -> str:
-    """The name of a file in this version of control groups."""
+    """Return the name of a file in this version of cgroups."""
     return first if version == 1 else second
 
 
 def _usable(parent: Path) -> bool:
-    """Whether a group can be made, and removed, under `parent`."""
+    """Return whether a group can be created and removed under `parent`."""
     probe = parent / new_name()
     try:
         probe.mkdir()
@@ -111,7 +111,7 @@ def _usable(parent: Path) -> bool:
 
 
 def _version1(root: Path, own: dict[str, str]) -> Cgroups | None:
-    """Each controller has its own hierarchy, and this process its own path in each of them."""
+    """Find the parent groups in version 1, where each controller has its own hierarchy and path."""
     parents = {name: root / name / own[name].lstrip("/") for name in (*NEEDED, "cpu") if name in own}
     usable = {name: parent for name, parent in parents.items() if _usable(parent)}
     if not usable.keys() >= set(NEEDED):
@@ -120,9 +120,9 @@ def _version1(root: Path, own: dict[str, str]) -> Cgroups | None:
 
 
 def _delegated(parent: Path) -> set[str]:
-    """The controllers that children of `parent` get, switching on what is needed where that is allowed."""
+    """Return the controllers delegated to children of `parent`, enabling missing ones if permitted."""
     switch = parent / "cgroup.subtree_control"
-    # A group that holds processes, or belongs to another user, cannot switch any on: what is on already counts.
+    # A group with processes or of another user cannot enable controllers: use those that are already enabled.
     with contextlib.suppress(OSError):
         there = set((parent / "cgroup.controllers").read_text().split())
         off = there & {*NEEDED, "cpu"} - set(switch.read_text().split())
@@ -146,7 +146,7 @@ def _version2(root: Path, own: str) -> Cgroups | None:
 
 
 def find_cgroups(root: Path = ROOT, membership: Path = Path("/proc/self/cgroup")) -> Cgroups | None:
-    """The control groups that this process may use, or None."""
+    """Return the cgroups that this process may use, or None."""
     try:
         lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
     except OSError:

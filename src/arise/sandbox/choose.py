@@ -1,4 +1,4 @@
-"""Which kind of sandbox a place gets: the lightest that gives everything it asks for, and why it is that one."""
+"""Choose the sandbox kind of a place: the lightest that provides everything it requires, with the reason."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,14 +23,14 @@ Kind = Literal["auto", "bubblewrap", "overlay", "podman", "docker"]
 
 
 def why_image(place: Place) -> str:
-    """Why a place needs an image, "" where plain bubblewrap gives all it asks for."""
+    """Return why a place needs an image; "" if plain bubblewrap is enough."""
     offered = bubblewrap_capabilities()
     if place.image:
         return f"it names the image {place.image}"
     if place.dockerfile is not None and (line := beyond_plain(place.dockerfile.read_text("utf-8", "replace"))):
         return f"its Dockerfile says {line[:60]!r}"
     if place.dockerfile is None:
-        return ""  # without any image there is nothing else to run it in
+        return ""  # without an image there is no other way to run it
     amounts = ((place.cpus, offered.cpus), (place.memory_mb, offered.memory_mb), (place.storage_mb, offered.storage_mb))
     if any(there is not None and asked > there for asked, there in amounts):
         return "it asks for more than a sandbox in memory has"
@@ -45,7 +45,7 @@ def why_image(place: Place) -> str:
 
 
 def image_kind(kind: Kind) -> tuple[Literal["overlay", "podman", "docker"] | None, str]:
-    """The kind that runs images on this machine, and why it is that one; None where there is none."""
+    """Return the sandbox kind that runs images on this machine and the reason; None if there is none."""
     wanted = kind if kind in ("podman", "docker") else None
     program = find_program(wanted)
     if kind == "bubblewrap":
@@ -61,7 +61,7 @@ def image_kind(kind: Kind) -> tuple[Literal["overlay", "podman", "docker"] | Non
 
 
 def capabilities(kind: Kind) -> SandboxCapabilities:
-    """What sandboxes of a kind offer on this machine, known before any is opened."""
+    """Return the capabilities of a sandbox kind on this machine, before any sandbox is opened."""
     found, _ = image_kind(kind)
     if found is None:
         return bubblewrap_capabilities()
@@ -78,12 +78,12 @@ def capabilities(kind: Kind) -> SandboxCapabilities:
 
 
 def engine_remedy(kind: Kind) -> str:
-    """The one command after which tasks with images can be run."""
+    """Return the one command that makes tasks with images runnable."""
     return 'set sandbox.kind = "auto"' if kind == "bubblewrap" else f"as root: {INSTALL}"
 
 
 class ChosenPool:
-    """Opens each place in the lightest kind that is faithful, and verifies where the attempt was."""
+    """Open each place in the lightest faithful sandbox kind, and verify in the same kind as the attempt."""
 
     def __init__(
         self,
@@ -110,18 +110,18 @@ class ChosenPool:
 
     @property
     def plain_pools(self) -> tuple[BubblewrapPool, BubblewrapPool]:
-        """The pools without images: of agents, and of tests."""
+        """Return the pools without images: one for agents, one for tests."""
         return self._plain, self._plain_tests.pool
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limits that this machine does not enforce, for the record of the run."""
+        """Return the limits that this machine does not enforce, for the run record."""
         return self._plain_tests.notes
 
     async def open(self, place: Place = BARE) -> Sandbox:
-        """A fresh sandbox of the lightest kind that gives the place all it asks for.
+        """Open a fresh sandbox of the lightest kind that provides everything the place requires.
 
-        A place that names no network gets the pool's own.
+        A place without a network setting uses the pool's default.
         """
         reason = why_image(place)
         if not reason and self.kind in ("auto", "bubblewrap"):
@@ -137,7 +137,7 @@ class ChosenPool:
         return place if place.network else replace(place, network=self.network)
 
     def _say(self, kind: str, reason: str) -> None:
-        """Say once for each kind which one is used, and why."""
+        """Report the chosen kind and the reason, once per kind."""
         if kind not in self._told:
             self._told.add(kind)
             self._tell(f"sandbox: {kind}, because {reason}")
@@ -154,7 +154,7 @@ class ChosenPool:
             return self._images
 
     async def prepare(self, places: "list[Place]") -> None:
-        """Build or take every image that these places need, before any attempt waits for one."""
+        """Build or pull every image that these places need before any attempt waits for one."""
         needed = [place for place in places if why_image(place) or self.kind not in ("auto", "bubblewrap")]
         needed = [place for place in needed if place.image or place.dockerfile is not None]
         if needed:
@@ -162,7 +162,7 @@ class ChosenPool:
             await asyncio.gather(*(pool.images.get(place) for place in needed))
 
     async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
-        """Run test.sh in the kind of sandbox that the attempt had."""
+        """Run test.sh in the same sandbox kind as the attempt."""
         if isinstance(attempt, ImageSandbox):
             return await (await self._image_pool()).verify(attempt, replace(job, place=self._connected(job.place)))
         return await self._plain_tests.verify(attempt, job)
@@ -180,7 +180,7 @@ class ChosenPool:
         await self.close()
 
     async def close(self) -> None:
-        """End every sandbox of every kind."""
+        """Close every sandbox of every kind."""
         await self._stack.aclose()
 
 

@@ -1,7 +1,7 @@
-"""Attempts in containers of podman or docker, with the same server inside as everywhere, so that a command is quick.
+"""Attempts in podman or docker containers, with the usual server inside so that commands start quickly.
 
-The engine starts and limits the container; commands and their output go over a socket. Attempts are verified as those
-of the fast path are, on the layer that the container leaves.
+The engine starts and limits the container; commands and their output use a socket. Attempts are verified as on the fast
+path, on the layer that the container leaves.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ STARTING_AT_ONCE = 4
 
 
 class ContainerSandbox(ImageSandbox):
-    """A container; its processes are all below its process 1, its files in the engine's storage."""
+    """A container; all its processes descend from its process 1, its files are in the engine's storage."""
 
     engine: Program
     name: str = ""
 
     async def close(self) -> None:
-        """End every process and remove the container."""
+        """Kill every process and remove the container."""
         if not self._closed:
             await super().close()
             await self.engine.remove([self.name])
@@ -52,7 +52,7 @@ class ContainerSandbox(ImageSandbox):
 def run_line(
     name: str, image: Image, place: Place, env: dict[str, str], folder: Path, public: str = "bridge"
 ) -> list[str]:
-    """The arguments that start a container, the same for podman and docker; `public` names their public network."""
+    """Return the arguments that start a container with podman or docker; `public` names the public network."""
     limits = limits_of(place)
     line = ["run", "--name", name, "--label", f"{LABEL}={owner_mark()}", "--hostname", "sandbox"]
     line += ["--network", public if place.network == "public" else "none"]
@@ -60,7 +60,7 @@ def run_line(
     line += ["--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes + 1)]
     line += ["--cpus", f"{place.cpus:g}"] if place.cpus else []
     line += ["--ulimit", f"nofile={limits.open_files}:{limits.open_files}", "--ulimit", "core=0:0"]
-    line += ["--ulimit", "nproc=20000:20000"]  # the engine's own default exceeds what some machines allow
+    line += ["--ulimit", "nproc=20000:20000"]  # the engine's own default exceeds the maximum on some machines
     line += ["--ulimit", f"fsize={limits.disk_bytes}:{limits.disk_bytes}"]
     line += ["--cap-drop", "MKNOD", "--cap-drop", "SYS_CHROOT"]
     line += ["--security-opt", f"seccomp={folder / 'seccomp.json'}"]
@@ -85,7 +85,7 @@ class ContainerPool:
 
     @property
     def _public(self) -> str:
-        """A network without the host's loopback, for which podman needs no configured bridge."""
+        """Return a network without the host's loopback, for which podman needs no configured bridge."""
         return "slirp4netns" if self.program.name == "podman" else "bridge"
 
     @property
@@ -103,7 +103,7 @@ class ContainerPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limits that this machine does not enforce, for the record of the run."""
+        """Return the limits that this machine does not enforce, for the run record."""
         storage = f"{self.program.name} limits each file and not the sum of all files that a container writes"
         return (*self._tests.notes, storage)
 
@@ -116,14 +116,14 @@ class ContainerPool:
         await self.close()
 
     async def sweep(self) -> int:
-        """Remove the containers of owners that are dead, and say how many."""
+        """Remove the containers of dead owners and return their number."""
         listed = await self.program.call("ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}")
         names = [name for name in listed.split() if orphaned(name)]
         await self.program.remove(names)
         return len(names)
 
     async def open(self, place: Place = BARE) -> ImageSandbox:
-        """A fresh container on the image of `place`, healthy and set up."""
+        """Open a fresh container on the image of `place`, set up and healthy."""
         image = await self.images.get(place)
         user = require_user(image, place.user or image.user)
         name = new_name()
@@ -201,17 +201,17 @@ class ContainerPool:
         return box
 
     async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
-        """Run test.sh on the file system that an ended attempt left, over it the original system files."""
+        """Run test.sh on the file system of a finished attempt, with the original system files restored."""
         return await self._tests.verify(attempt, job)
 
     async def close(self) -> None:
-        """End and remove every container."""
+        """Kill and remove every container."""
         await asyncio.gather(*(box.close() for box in tuple(self._open) if isinstance(box, ContainerSandbox)))
         await self._tests.close()
 
 
 async def _accepted(listening: socket.socket, process: "subprocess.Popen[bytes]", errors: int) -> socket.socket:
-    """The connection of the server inside, or why there is none."""
+    """Return the connection of the server inside; raise SandboxLost if it does not connect."""
     loop = asyncio.get_running_loop()
     waiting = asyncio.ensure_future(loop.sock_accept(listening))
     try:
@@ -228,7 +228,7 @@ async def _accepted(listening: socket.socket, process: "subprocess.Popen[bytes]"
 
 
 def _group(pid: int) -> Group | None:
-    """The control group that the engine made, for what the kernel ended in it."""
+    """Return the cgroup that the engine created, used to count OOM kills."""
     own = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     for _, names, path in own:
         if names == "memory":

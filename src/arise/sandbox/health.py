@@ -1,4 +1,4 @@
-"""What must be true before an agent starts: the task's set-up has run, and its healthcheck succeeds."""
+"""Make a sandbox ready for an agent: run the task's set-up and wait for its healthcheck."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ _SAID = 500
 
 
 async def become_ready(sandbox: Sandbox, place: Place) -> None:
-    """Make the working directory, run the set-up commands and wait for the healthcheck; raises SandboxLost."""
+    """Create the working directory, run the set-up and wait for the healthcheck; raise SandboxLost on failure."""
     for command in place.setup:
         done = await sandbox.run(command, SETUP_SECONDS, user="root")
         if done.ended != "exit" or done.exit_code:
@@ -21,7 +21,7 @@ async def become_ready(sandbox: Sandbox, place: Place) -> None:
 
 
 async def _healthy(sandbox: Sandbox, check: Healthcheck) -> None:
-    """Failures in the start period do not count; after it, so many in a row are a fault of the environment."""
+    """Wait until the healthcheck succeeds; raise SandboxLost after `retries` failures past the start period."""
     begun, failures = time.monotonic(), 0
     while True:
         starting = time.monotonic() - begun < check.start_period

@@ -1,4 +1,4 @@
-"""One attempt in an image: the file system, users and environment that its task's author gave it."""
+"""One attempt in an image, with the file system, users and environment that the task author provided."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _MISSING_USER = "the image has no user {!r}"
 
 
 def require_user(image: Image, name: str) -> User:
-    """A user of an image; one that it does not have is a fault of the task, told before anything runs."""
+    """Return a user of an image; raise SandboxLost if the image does not have it."""
     found = resolve_user([Path(layer) for layer in image.layers], name)
     if found is None:
         raise SandboxLost(_MISSING_USER.format(name))
@@ -26,7 +26,7 @@ def require_user(image: Image, name: str) -> User:
 
 
 def environment(image: Image, user: User, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a command: those of the image, of the task, and those that name the user."""
+    """Return the variables of a command: those of the image, of the task and of the user."""
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     base = {"PATH": path, "HOME": user.home, "USER": user.name, "TERM": "dumb"}
     return {**base, **image.env, **given}
@@ -34,7 +34,7 @@ def environment(image: Image, user: User, given: Mapping[str, str]) -> dict[str,
 
 @dataclass(frozen=True)
 class Left:
-    """The layer that an attempt leaves: where this process reads it, and where it is found for a mount."""
+    """The layer that an attempt leaves: its path for this process, and its path for a mount."""
 
     upper: Path
     mounted: str
@@ -44,7 +44,7 @@ class Left:
 
 @dataclass(eq=False)
 class ImageSandbox(BubblewrapSandbox):
-    """A sandbox on an image's root file system; `folders["/"]` is that of the attempt, held until `close`."""
+    """A sandbox on an image's root file system; `folders["/"]` is the attempt's root, kept open until `close`."""
 
     image: Image = field(default_factory=lambda: Image(""))
     user: User = field(default_factory=User)
@@ -65,7 +65,7 @@ class ImageSandbox(BubblewrapSandbox):
         return await self.run_command(with_env(command, {**self.env, **named, **(env or {})}), timeout, user=known.mark)
 
     async def settle(self) -> None:
-        """End every process but the sandbox itself, which can go on."""
+        """Kill every process except the sandbox itself, which stays usable."""
         if self.alive:
             await self.run_command("true", 30, alone=True)
 
@@ -75,22 +75,22 @@ class ImageSandbox(BubblewrapSandbox):
 
     @property
     def pid(self) -> int:
-        """Process 1 inside, by its number on the host."""
+        """Return the host process id of process 1 inside."""
         lines = Path(f"/proc/self/fdinfo/{self.pidfds[0]}").read_text().splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("Pid:")))
 
     async def connect(self) -> None:
-        """Give the sandbox the network that its place asks for."""
+        """Connect the sandbox to the network that its place requires."""
         variables = await self.network.connect(self.pid, self.place.network)
         self.env = {**self.env, **variables}
 
     async def end(self) -> None:
-        """End every process of the sandbox and return when they are dead; the files stay until `close`."""
+        """Kill every process of the sandbox and wait until all are dead; the files stay until `close`."""
         self.network.close()
         await super().end()
 
     async def close(self) -> None:
-        """End every process and release everything, the attempt's files among it."""
+        """Kill every process and release all resources, including the attempt's files."""
         done = self._closed
         await super().close()
         if done:
@@ -103,6 +103,6 @@ class ImageSandbox(BubblewrapSandbox):
 
 
 def remove_scratch(folder: Path) -> None:
-    """Remove the folder that layers were mounted in; nothing is mounted there in the namespace of this process."""
+    """Remove the folder in which layers were mounted; it holds no mounts in the namespace of this process."""
     with contextlib.suppress(OSError):
         shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Images of tasks: taken as they are or built from a Dockerfile, once for all attempts, kept by their content."""
+"""Task images: pulled or built from a Dockerfile once for all attempts, and cached by content."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ BUILDS_AT_ONCE = 2
 
 @dataclass(frozen=True)
 class Image:
-    """An image on this machine with what its configuration says — `Image("sha256:...", workdir="/app")`."""
+    """An image on this machine with its configuration — `Image("sha256:...", workdir="/app")`."""
 
     id: str
     layers: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Image:
 
 
 def context_digest(folder: Path) -> str:
-    """A digest of everything that a build can see: names, kinds, modes, links and contents of its context."""
+    """Return a digest of everything a build can see: names, types, modes, links and contents of its context."""
     digest = hashlib.sha256(b"arise build context 1\0")
     for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         info = path.lstat()
@@ -47,7 +47,7 @@ def context_digest(folder: Path) -> str:
 
 
 def read_image(found: Mapping[str, Any]) -> Image:
-    """An image as `inspect` tells of it."""
+    """Return an image as described by `inspect`."""
     config = found.get("Config") or {}
     pairs = (entry.partition("=") for entry in config.get("Env") or ())
     driver = found.get("GraphDriver") or {}
@@ -65,7 +65,7 @@ def read_image(found: Mapping[str, Any]) -> Image:
 
 
 class Images:
-    """Every image that attempts asked for, each prepared once — `await Images(program).get(place)`."""
+    """Every requested image, each prepared once — `await Images(program).get(place)`."""
 
     def __init__(self, program: Program, pull: Pull = "missing") -> None:
         self.program, self.pull = program, pull
@@ -75,7 +75,7 @@ class Images:
         """How many builds were run, because no earlier one had the same content."""
 
     async def get(self, place: Place) -> Image:
-        """The image that a place asks for; concurrent calls wait for one build, and a failed build is not kept."""
+        """Return the image of a place; concurrent calls share one build, and a failed build is not cached."""
         if place.dockerfile is not None:
             key = await asyncio.to_thread(context_digest, place.dockerfile.parent)
         else:
@@ -124,7 +124,7 @@ class Images:
 
 @contextlib.asynccontextmanager
 async def _locked(key: str) -> AsyncIterator[None]:
-    """One build of the same content at a time on this machine, across runs; the kernel ends the lock with its owner."""
+    """Lock builds of the same content on this machine, across runs; the kernel releases the lock with its owner."""
     folder = cache_folder() / "builds"
     folder.mkdir(parents=True, exist_ok=True)
     with _opened(folder / f"{key[:40]}.lock") as fd:

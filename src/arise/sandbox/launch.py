@@ -1,4 +1,4 @@
-"""Starts bubblewrap, and takes hold of the new sandbox before anything of an agent's runs in it."""
+"""Start bubblewrap, and apply limits to the new sandbox before any agent code runs in it."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ _NAMESPACE_SETTINGS = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "user.max_user_namespaces": ("0", "15000"),
 }
-# The kernel counts these by user, and all sandboxes run as one: none may take what the others need.
+# The kernel counts these per user, and all sandboxes share one user: no sandbox may exhaust them for the others.
 _SHARED = {
     resource.RLIMIT_SIGPENDING: 256,
     resource.RLIMIT_MSGQUEUE: 128 * 1024,
@@ -39,7 +39,7 @@ _SHARED = {
 
 
 def _limit(pid: int, limits: Limits, grouped: bool) -> None:
-    """Sets limits that every command inherits; without control groups, also the weaker ones by process and user."""
+    """Set limits that every command inherits; without cgroups, also the weaker ones per process and user."""
     values = {
         resource.RLIMIT_FSIZE: limits.disk_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
@@ -57,7 +57,7 @@ def _limit(pid: int, limits: Limits, grouped: bool) -> None:
 def _spawn(
     layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int, grouped: bool
 ) -> "subprocess.Popen[bytes]":
-    """Starts bwrap in a session of its own, so that an interrupt typed at the terminal reaches ARISE only."""
+    """Start bwrap in its own session, so that an interrupt typed at the terminal reaches only ARISE."""
     line = [*layout.prefix, *layout.arguments, "--info-fd", str(info)]
     passed = [control.fileno(), info, *layout.passed]
     for place, path in shown.items():
@@ -67,7 +67,7 @@ def _spawn(
     if rules is not None:
         line += ["--seccomp", str(rules)]
         passed.append(rules)
-    # What no control group enforces is left to the server.
+    # The server enforces the limits that no cgroup enforces.
     caps = (0, 0) if grouped else (layout.limits.processes, layout.limits.memory_bytes)
     server = layout.server(str(control.fileno()), *map(str, caps), owner_mark(), layout.guard_settings)
     try:
@@ -85,7 +85,7 @@ def _spawn(
 
 
 def _explain(errors: int) -> SandboxLost:
-    """Why bwrap ended before its server was ready."""
+    """Return an error that explains why bwrap exited before its server was ready."""
     said = os.pread(errors, 2000, 0).decode("utf-8", "replace").strip() or "no message"
     if said.startswith("bwrap:") and any(sign in said for sign in _NOT_PERMITTED):
         return SandboxUnavailable(f"bubblewrap may not make namespaces here ({said})", allow_namespaces())
@@ -93,7 +93,7 @@ def _explain(errors: int) -> SandboxLost:
 
 
 def allow_namespaces(settings: Path = Path("/proc/sys")) -> str:
-    """What lets bubblewrap make user namespaces: the kernel settings that stand in the way, or all that can."""
+    """Return how to let bubblewrap create user namespaces: the kernel settings that forbid it, or all candidates."""
     found = [
         f"{name}={allowed}"
         for name, (forbidden, allowed) in _NAMESPACE_SETTINGS.items()
@@ -117,7 +117,7 @@ def _setting(settings: Path, name: str) -> str:
 
 
 async def start(layout: Layout, cgroups: Cgroups | None, make: Make = BubblewrapSandbox) -> BubblewrapSandbox:
-    """Starts one sandbox; must be called from a thread that outlives it, since the kernel ends it with that thread."""
+    """Start one sandbox; call this from a thread that outlives it, since the kernel kills it with that thread."""
     try:
         return await _start(layout, cgroups, make)
     except OSError as error:  # out of descriptors, memory or disk
@@ -165,7 +165,7 @@ async def _take_hold(
     outer: int,
     on_failure: contextlib.ExitStack,
 ) -> tuple[tuple[int, int], dict[str, int], Group | None]:
-    """Puts the limits on and opens what the host needs, before anything of the agent's has run."""
+    """Apply the limits and open the file descriptors the host needs, before any agent code runs."""
 
     def kept(fd: int) -> int:
         on_failure.callback(os.close, fd)
@@ -181,5 +181,5 @@ async def _take_hold(
     on_failure.callback(group.remove)
     on_failure.callback(await_death, pidfds[0])  # only then can the group be removed
     on_failure.callback(send_kill, pidfds[0])
-    await asyncio.to_thread(group.add, pid)  # the kernel may make the writer wait for all processors
+    await asyncio.to_thread(group.add, pid)  # the kernel may block the writer until all processors respond
     return pidfds, folders, group

@@ -1,4 +1,4 @@
-"""The file system of an image as a stack of folders, read from the host without mounting it."""
+"""The file system of an image as a stack of layer folders, read from the host without mounting it."""
 
 import contextlib
 import os
@@ -23,12 +23,12 @@ class User:
 
     @property
     def mark(self) -> bytes:
-        """The numbers, as the server inside takes them."""
+        """Return the numeric ids in the format of the server inside."""
         return f"{self.uid} {self.gid} {','.join(map(str, self.groups))}".encode()
 
 
 def is_whiteout(path: Path) -> bool:
-    """Whether a layer says here that a file of the layers below is gone."""
+    """Return whether this entry marks a file of the lower layers as deleted."""
     try:
         info = path.lstat()
     except OSError:
@@ -37,7 +37,7 @@ def is_whiteout(path: Path) -> bool:
 
 
 def is_opaque(path: Path) -> bool:
-    """Whether a folder of a layer hides the same folder of the layers below."""
+    """Return whether a folder of a layer hides the same folder of the lower layers."""
     try:
         return os.getxattr(path, OPAQUE, follow_symlinks=False) == b"y"
     except OSError:
@@ -45,7 +45,7 @@ def is_opaque(path: Path) -> bool:
 
 
 def find(layers: Sequence[Path], relative: str) -> Path | None:
-    """Where the topmost layer that has it keeps a path, None where the image has none; no link is followed."""
+    """Return a path's location in the topmost layer that has it, without following links; None if there is none."""
     parts = relative.strip("/").split("/")
     for layer in layers:
         here, hidden = layer, False
@@ -66,7 +66,7 @@ def find(layers: Sequence[Path], relative: str) -> Path | None:
 
 
 def leads_to(layers: Sequence[Path], name: str, places: Sequence[str]) -> bool:
-    """Whether a path of the merged layers passes or ends in one of `places`, through any number of links."""
+    """Return whether a path of the merged layers passes through or ends in one of `places`, following links."""
     todo, here, hops = _parts(name), list[str](), 0
     while todo:
         part = todo.pop(0)
@@ -92,7 +92,7 @@ def _parts(path: str) -> list[str]:
 
 
 def names_in(layers: Sequence[Path], folder: str) -> set[str]:
-    """The names that a folder has in any layer, those removed again included."""
+    """Return the names a folder has in any layer, including deleted ones."""
     found: set[str] = set()
     for layer in layers:
         with contextlib.suppress(OSError):
@@ -107,7 +107,7 @@ def _rows(layers: Sequence[Path], name: str) -> Iterator[list[str]]:
 
 
 def resolve_user(layers: Sequence[Path], wanted: str) -> User | None:
-    """A user by name or number, with an optional `:group`, as the image's own files say; None for an unknown name."""
+    """Return a user by name or number, with an optional `:group`, from the image's files; None for an unknown name."""
     name, _, group = (wanted or "root").partition(":")
     entry = next((row for row in _rows(layers, "etc/passwd") if len(row) > 5 and name in (row[0], row[2])), None)
     if entry is None and not name.isdecimal() and name != "root":

@@ -1,4 +1,4 @@
-"""What a sandbox looks like from inside, as a bwrap command line: some of the host, read-only, and the rest made."""
+"""The view from inside a sandbox, as a bwrap command line: parts of the host read-only, everything else new."""
 
 import json
 import os
@@ -32,7 +32,7 @@ _ENVIRONMENT = {
 }
 
 
-# What of /proc tells of the machine, its disks, devices and other users, and no common program needs.
+# Entries of /proc that reveal the machine, its disks, devices and other users, and that no common program needs.
 _HIDDEN_PROC = {
     *("acpi", "asound", "bus", "cmdline", "config.gz", "diskstats", "driver", "interrupts", "iomem", "ioports"),
     *("kallsyms", "key-users", "keys", "locks", "modules", "partitions", "scsi", "swaps", "timer_list"),
@@ -40,7 +40,7 @@ _HIDDEN_PROC = {
 
 
 class SandboxUnavailable(SandboxLost):
-    """No sandbox can be had on this machine; `remedy` says what mends it."""
+    """No sandbox can be started on this machine; `remedy` says how to fix that."""
 
     def __init__(self, what: str, remedy: str) -> None:
         self.what, self.remedy = what, remedy
@@ -48,7 +48,7 @@ class SandboxUnavailable(SandboxLost):
 
 
 def find_bubblewrap() -> str:
-    """The path of bwrap, or the one command that installs it."""
+    """Return the path of bwrap; raise SandboxUnavailable with the install command if it is missing."""
     found = shutil.which("bwrap")
     if found is None:
         what = "bubblewrap (bwrap) is not installed, and agent commands never run unconfined"
@@ -57,14 +57,14 @@ def find_bubblewrap() -> str:
 
 
 def inner_python() -> tuple[str, tuple[str, ...]]:
-    """The interpreter that serves inside a sandbox, and the folders outside /usr that it needs there."""
+    """Return the interpreter of the server inside a sandbox, and the folders outside /usr that it needs."""
     if Path("/usr/bin/python3").exists():
         return "/usr/bin/python3", ()
     return f"{sys.base_prefix}/bin/python3", () if sys.base_prefix.startswith("/usr") else (sys.base_prefix,)
 
 
 def _system() -> list[str]:
-    """The host's programs and libraries, read-only, and an /etc that holds no more than programs need to start."""
+    """Return mounts of the host's programs and libraries, read-only, and of a minimal /etc."""
     line = []
     for path in map(Path, SYSTEM):
         if path.is_symlink():
@@ -81,7 +81,7 @@ def _system() -> list[str]:
 
 
 def proc_arguments() -> list[str]:
-    """A /proc in which nothing can be written, little read of the machine, and the server not opened."""
+    """Return mounts of a read-only /proc that reveals little of the machine and protects the server process."""
     # Started by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
     line = ["--proc", "/proc"]
     for path in sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and not path.is_symlink()):
@@ -92,14 +92,14 @@ def proc_arguments() -> list[str]:
 
 
 def cover(path: Path, folder: bool = False) -> list[str]:
-    """An empty place where a file or folder of the host would be seen."""
+    """Return arguments that mount an empty file or folder over a host path."""
     if folder or path.is_dir():
         return ["--perms", "0000", "--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path)]
     return ["--ro-bind", "/dev/null", str(path)]
 
 
 def covers(hidden: Collection[str], visible: Collection[str]) -> list[str]:
-    """Covers for what of `hidden` lies below a visible host path; what cannot be covered is refused."""
+    """Return covers for `hidden` paths below a visible host path; raise SandboxUnavailable if one is needed inside."""
     roots = {Path(path).resolve() for path in visible}
     interpreter = Path(inner_python()[0]).resolve()
     covered: list[Path] = []
@@ -118,7 +118,7 @@ def covers(hidden: Collection[str], visible: Collection[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things are — `Layout(Limits(), folders=("/logs",), shown=("/tests",))`; the host can fill all of them."""
+    """Folders of a sandbox — `Layout(Limits(), folders=("/logs",), shown=("/tests",))`; the host can fill them."""
 
     limits: Limits
     workdir: str = WORKDIR
@@ -137,12 +137,12 @@ class Layout:
 
     @property
     def writable(self) -> tuple[str, ...]:
-        """Every place with a file system of its own."""
+        """Return every folder with its own file system."""
         return (self.workdir, *self.folders)
 
     @property
     def guard_settings(self) -> str:
-        """What the server's guard is told, "" where there is none to be."""
+        """Return the settings of the server's guard; "" if there is no guard."""
         settings = guard_settings(platform.machine()) if self.guard else None
         if self.guard is None or settings is None:
             return ""
@@ -151,26 +151,26 @@ class Layout:
 
     @property
     def guard_extras(self) -> dict[str, object]:
-        """What the guard is told beyond its usual settings."""
+        """Return additional guard settings."""
         return {}
 
     @property
     def prefix(self) -> list[str]:
-        """The command that prepares the file system and becomes bwrap, empty where there is nothing to prepare."""
+        """Return the command that prepares the file system and executes bwrap; empty if nothing needs preparing."""
         return []
 
     @property
     def closing(self) -> list[str]:
-        """The last arguments of bwrap, after every place is mounted."""
+        """Return the last arguments of bwrap, after all folders are mounted."""
         return ["--remount-ro", "/"]
 
     def server(self, *arguments: str) -> list[str]:
-        """The command line of the server inside."""
+        """Return the command line of the server inside."""
         return [inner_python()[0], "-I", "-S", SERVER, *arguments]
 
     @cached_property
     def arguments(self) -> list[str]:
-        """The bwrap command line, but for the descriptors that differ from start to start."""
+        """Return the bwrap command line, without the file descriptors that differ between starts."""
         line = [find_bubblewrap(), "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000"]
         line += ["--hostname", "sandbox", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--as-pid-1"]
         line.append("--clearenv")
@@ -181,7 +181,7 @@ class Layout:
         sizes = {TEMPORARY: self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
         for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]
-        # After the sandbox's own /tmp, which would cover a toolchain that lies in the host's.
+        # After the sandbox's own /tmp, which would cover a toolchain inside the host's /tmp.
         bound = (*inner_python()[1], *self.read_only)
         for path in bound:
             line += ["--ro-bind", path, path]

@@ -1,4 +1,4 @@
-"""What one sandbox may use. Every limit is enforced by the kernel, not by asking the command."""
+"""Resource limits of one sandbox, enforced by the kernel rather than by the command."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """Caps of one sandbox — `Limits(memory_bytes=256 * MIB)`; files live in memory, so they count towards it too."""
+    """Limits of one sandbox — `Limits(memory_bytes=256 * MIB)`; files are in memory and count towards its limit."""
 
     memory_bytes: int = 512 * MIB
     processes: int = 128

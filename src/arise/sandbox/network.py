@@ -1,4 +1,4 @@
-"""What a sandbox without a network of its own is given: one address, a list of hosts, or the public network."""
+"""Network access for a sandbox without its own network: one address, a list of hosts, or the public network."""
 
 import asyncio
 import os
@@ -17,19 +17,19 @@ SECONDS = 20.0
 
 
 def networks() -> frozenset[str]:
-    """The networks that a sandbox on this machine can be given."""
+    """Return the networks available to sandboxes on this machine."""
     public = {"public"} if shutil.which("slirp4netns") else set()
     return frozenset({"none", "endpoint", "allow"} | public)
 
 
 def allowed_hosts(network: str) -> Sequence[str] | None:
-    """The hosts of `allow:a,b`, None for any other network."""
+    """Return the hosts of `allow:a,b`; None for any other network."""
     return network.removeprefix("allow:").split(",") if network.startswith("allow:") else None
 
 
 @dataclass
 class Network:
-    """The ways out of one sandbox, all closed with it — `env = await Network().connect(pid, "public")`."""
+    """The connections out of one sandbox, closed together — `env = await Network().connect(pid, "public")`."""
 
     doors: Doors = field(default_factory=Doors)
     _proxy: Proxy | None = None
@@ -37,7 +37,7 @@ class Network:
     _alive: int = -1
 
     async def connect(self, pid: int, network: str) -> dict[str, str]:
-        """Give the network namespace of a process what `network` names; returns variables for its commands."""
+        """Connect the network namespace of a process to `network`; return variables for its commands."""
         if network == "public":
             await asyncio.to_thread(self._attach, pid)
         elif (hosts := allowed_hosts(network)) is not None:
@@ -47,7 +47,7 @@ class Network:
         return {}
 
     def _attach(self, pid: int) -> None:
-        """Start slirp4netns, which ends by itself when this process closes its end of a pipe or dies."""
+        """Start slirp4netns, which exits when this process closes its end of a pipe or dies."""
         program = shutil.which("slirp4netns")
         if program is None:
             raise SandboxLost("a public network needs slirp4netns: apt-get install slirp4netns")
@@ -73,7 +73,7 @@ class Network:
             os.close(ready)
 
     def close(self) -> None:
-        """Close every way out."""
+        """Close every connection."""
         self.doors.close()
         if self._proxy is not None:
             self._proxy.close()

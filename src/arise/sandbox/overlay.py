@@ -1,7 +1,7 @@
-"""The fast path: an attempt on the root file system of an image, in bubblewrap, without a container engine running it.
+"""The fast path: an attempt on the root file system of an image, in bubblewrap, without a container engine.
 
-The image's folders are the lower layers of an overlay, mounted in a mount namespace of its own, so that the kernel
-takes everything down with the sandbox whatever ends it. Users keep their numbers in a user namespace of its own.
+The image's folders are the lower layers of an overlay in a separate mount namespace, so the kernel unmounts everything
+when the sandbox ends, however it ends. Users keep their numeric ids in a separate user namespace.
 """
 
 import os
@@ -18,7 +18,7 @@ from arise.sandbox.limits import MIB
 from arise.sandbox.programs import cache_folder
 from arise.sandbox.runtime import runtime
 
-# What Docker gives a container, without the right to make devices and to leave a root folder.
+# Docker's default capabilities, without those to create devices and to leave a root folder.
 CAPABILITIES = (
     *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"),
     *("CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_AUDIT_WRITE", "CAP_SETFCAP"),
@@ -47,7 +47,7 @@ exec "$@"
 
 @dataclass(frozen=True)
 class ImageLayout(Layout):
-    """What a sandbox on an image looks like from inside; every field of `Layout` keeps its meaning."""
+    """The layout of a sandbox on an image; every field of `Layout` keeps its meaning."""
 
     scratch: Path = Path()
     """The folder of the host in which the layers are mounted."""
@@ -70,12 +70,12 @@ class ImageLayout(Layout):
 
     @property
     def upper(self) -> Path:
-        """The attempt's own layer, as seen from the mount namespace of bwrap."""
+        """Return the attempt's own layer, as seen from the mount namespace of bwrap."""
         return self.scratch / "layers" / "upper"
 
     @property
     def prefix(self) -> list[str]:
-        """The command that mounts the layers and becomes bwrap."""
+        """Return the command that mounts the layers and executes bwrap."""
         options = ":".join(self.lower)
         size = str(self.limits.disk_bytes)
         enter = ["nsenter", f"--mount=/proc/self/fd/{self.inside}", "--"] if self.inside >= 0 else []
@@ -114,7 +114,7 @@ class ImageLayout(Layout):
         return [*line, "--perms", "0755", "--dir", self.workdir, "--chdir", self.workdir]
 
     def prepare(self) -> None:
-        """Make the folders to mount on, and the file that holds the changes where they are too large for memory."""
+        """Create the mount points, and a disk file for the changes if they are too large for memory."""
         self.scratch.mkdir(0o700, exist_ok=True)
         for name in ("layers", "root"):
             (self.scratch / name).mkdir()
@@ -124,7 +124,7 @@ class ImageLayout(Layout):
 
 
 def empty_disk(size: int) -> Path:
-    """An empty file system of that many bytes as a sparse file, made once for each size."""
+    """Return an empty file system of the given size as a sparse file, created once per size."""
     path = cache_folder() / "disks" / f"{size}.ext4"
     if path.exists():
         return path

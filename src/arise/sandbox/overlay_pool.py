@@ -38,7 +38,7 @@ MEMORY_MB, STORAGE_MB, PROCESSES = 2048.0, 10240.0, 512
 
 
 def why_not_fast() -> str:
-    """Why the fast path cannot be used on this machine, "" where it can."""
+    """Return why the fast path is unavailable on this machine; "" if it is available."""
     if os.geteuid() != 0:
         return "only root can mount the file system of an image"
     missing = [name for name in ("bwrap", "unshare", "mount", "mkfs.ext4") if shutil.which(name) is None]
@@ -46,7 +46,7 @@ def why_not_fast() -> str:
 
 
 def limits_of(place: Place) -> Limits:
-    """The limits that a place asks for, with Harbor's defaults for what it leaves open."""
+    """Return the limits that a place requests, with Harbor's defaults for those it does not set."""
     disk = int((place.storage_mb or STORAGE_MB) * MIB)
     memory = int((place.memory_mb or MEMORY_MB) * MIB)
     small = disk <= IN_MEMORY
@@ -88,17 +88,17 @@ class OverlayPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limits that this machine does not enforce, for the record of the run."""
+        """Return the limits that this machine does not enforce, for the run record."""
         return missing_limits(self.cgroups)
 
     async def start(self) -> None:
-        """Remove what dead runs left behind; raises SandboxUnavailable where the fast path cannot be used."""
+        """Remove leftovers of dead runs; raise SandboxUnavailable if the fast path is unavailable."""
         if reason := why_not_fast():
             raise SandboxUnavailable(f"the fast path cannot be used: {reason}", 'set sandbox.kind = "podman"')
         sweep(self.cgroups)
 
     async def open(self, place: Place = BARE) -> ImageSandbox:
-        """A fresh sandbox on the image of `place`, healthy and set up."""
+        """Open a fresh sandbox on the image of `place`, set up and healthy."""
         image = await self.images.get(place)
         if not image.layers:
             raise SandboxLost(f'{self.program.name} does not keep images as folders: use sandbox.kind = "podman"')
@@ -142,7 +142,7 @@ class OverlayPool:
         sandbox.on_close = self._forget
         outer = f"/proc/{sandbox.process.pid}"
         upper = os.open(f"{outer}/root{layout.upper}", FOLDER)
-        mounts = os.open(f"{outer}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)  # keeps the layers when the processes are gone
+        mounts = os.open(f"{outer}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)  # keeps the layers after the processes exit
         sandbox.held += [upper, mounts]
         sandbox.left = Left(Path(f"/proc/self/fd/{upper}"), str(layout.upper), mounts)
         return sandbox
@@ -156,7 +156,7 @@ class OverlayPool:
         self._open.discard(sandbox)
 
     async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
-        """Run test.sh on the file system that an attempt left, or on an environment of its own."""
+        """Run test.sh on the file system that an attempt left, or in a separate environment."""
         assert isinstance(attempt, ImageSandbox), "an attempt is verified by the pool that opened it"
         await attempt.settle()
         if job.separate:
@@ -184,7 +184,7 @@ class OverlayPool:
             await sandbox.close()
 
     async def _verify_apart(self, attempt: ImageSandbox, job: VerifierJob) -> VerifierRun:
-        """Bring the artifacts of the attempt, and nothing else of it, to an environment that the agent never saw."""
+        """Copy only the artifacts of the attempt to an environment that the agent never saw."""
         own = job.place.dockerfile is not None or bool(job.place.image)
         place = job.place if own else replace(job.place, image=attempt.image.id)
         image = await self.images.get(place) if own else attempt.image
@@ -203,7 +203,7 @@ class OverlayPool:
             await sandbox.close()
 
     async def close(self) -> None:
-        """End every sandbox and return when all their processes are dead."""
+        """Close every sandbox and return when all their processes are dead."""
         self._closed = True
         await asyncio.gather(*(sandbox.close() for sandbox in tuple(self._open)))
         await self._namespaces.close()
@@ -230,7 +230,7 @@ def _restore(attempt: ImageSandbox, layer: Path) -> Restored:
 
 
 def _alone(image: Image, place: Place, job: VerifierJob) -> ImageLayout:
-    """A verifier's sandbox on an image."""
+    """Return the layout of a verifier sandbox on an image."""
     user = require_user(image, job.user or place.user or image.user)
     return ImageLayout(
         limits_of(place),
@@ -248,7 +248,7 @@ def _alone(image: Image, place: Place, job: VerifierJob) -> ImageLayout:
 def _over(
     attempt: ImageSandbox, job: VerifierJob, layer: Path, programs: tuple[str, ...]
 ) -> tuple[ImageLayout, tuple[int, ...]]:
-    """A verifier's sandbox on what an attempt left, and the descriptors that it needs."""
+    """Return the layout of a verifier sandbox on what an attempt left, and the file descriptors it needs."""
     assert attempt.left is not None
     left = attempt.left
     layout = replace(
@@ -262,9 +262,9 @@ def _over(
 
 
 async def run_tests(sandbox: ImageSandbox, job: VerifierJob) -> VerifierRun:
-    """Bring the tests and run test.sh under the guard."""
+    """Copy the tests into the sandbox and run test.sh under the guard."""
     await sandbox.fill(TESTS, job.tests)
-    sandbox.shown[TESTS].chmod(0o755)  # whoever the tests run as reads them
+    sandbox.shown[TESTS].chmod(0o755)  # the user that runs the tests must be able to read them
     command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **sandbox.env, **job.env})
     done = await sandbox.run_command(command, job.timeout, alone=True, guarded=True, user=sandbox.user.mark)
     return result_of(done, sandbox, guarded=True)

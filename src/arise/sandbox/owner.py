@@ -1,4 +1,4 @@
-"""Names for what a sandbox keeps on the host, by which the next start knows what a killed owner left behind."""
+"""Names of a sandbox's resources on the host, by which the next start recognises those of a killed owner."""
 
 import functools
 import itertools
@@ -11,7 +11,7 @@ _serial = itertools.count()
 
 
 def _start_time(pid: int) -> str:
-    """The start time of a process, which tells a reused process id from its former owner; empty when it is gone."""
+    """Return the start time of a process, which distinguishes reused process ids; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -24,31 +24,31 @@ def _mark(pid: int) -> str:
 
 
 def owner_mark() -> str:
-    """What this process's names begin with — `arise-4711-88231`: its id and its start time."""
+    """Return the prefix of this process's names — `arise-4711-88231`: its id and its start time."""
     return _mark(os.getpid())
 
 
 def new_name() -> str:
-    """A name that no other call, process or boot gives."""
+    """Return a name that is unique across calls, processes and boots."""
     return f"{owner_mark()}-{next(_serial)}"
 
 
 def orphaned(name: str) -> bool:
-    """Whether a name was given by an owner that is dead."""
+    """Return whether a name belongs to a dead owner."""
     match = _NAME.fullmatch(name)
     return match is not None and _start_time(int(match[1])) != match[2]
 
 
 def orphans(folder: Path) -> list[Path]:
-    """What lies in a folder under the name of an owner that is dead."""
+    """Return the entries of a folder that belong to dead owners."""
     return [path for path in folder.glob("arise-*") if orphaned(path.name)]
 
 
 def orphan_processes() -> list[int]:
-    """Processes started with the mark of a dead owner as last argument, and left to process 1.
+    """Return processes whose last argument is the mark of a dead owner and whose parent is process 1.
 
-    Sandboxes die with their owner, but for the instant in which bwrap has made its child and not yet asked for that.
-    A living sandbox of another container has a parent there, so that its owner's id, unknown here, is not asked for.
+    Sandboxes die with their owner, except in the instant after bwrap created its child and before it requested that. A
+    live sandbox of another container has a parent there, so its owner's id, unknown here, is not checked.
     """
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

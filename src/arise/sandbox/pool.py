@@ -1,4 +1,4 @@
-"""Sandboxes started ahead of need, so that opening one costs a copy of the task's files and no process start."""
+"""Sandboxes started in advance, so that opening one costs only a copy of the task's files."""
 
 import asyncio
 import contextlib
@@ -28,14 +28,14 @@ CLOSED = "the sandbox pool is closed"
 
 
 def _raise_open_files() -> None:
-    """Each sandbox holds some descriptors here, and a few hundred would reach the customary soft limit of 1024."""
+    """Raise the soft limit on open files: a few hundred sandboxes would exceed the usual 1024 descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def sweep(cgroups: Cgroups | None) -> None:
-    """Remove the processes, control groups and folders of owners that are dead."""
+    """Remove the processes, cgroups and folders of dead owners."""
     _raise_open_files()
     for pid in orphan_processes():
         with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ def sweep(cgroups: Cgroups | None) -> None:
 
 
 def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
-    """Every limit that the kernel does not enforce on this machine, and what stands in for it."""
+    """Return every limit that the kernel does not enforce on this machine, and its substitute."""
     notes = []
     if cgroups is None:
         watched = "memory" if os.geteuid() else "memory and processes"
@@ -63,7 +63,7 @@ def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
 
 
 def bubblewrap_capabilities(limits: Limits | None = None) -> SandboxCapabilities:
-    """What a bubblewrap sandbox gives a task: the programs of this machine, no network, one user."""
+    """Return the capabilities of a bubblewrap sandbox: the programs of this machine, no network, one user."""
     limits = limits or Limits()
     return SandboxCapabilities(
         "bubblewrap",
@@ -104,14 +104,14 @@ class BubblewrapPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Every limit that the kernel does not enforce on this machine, and what stands in for it."""
+        """Return every limit that the kernel does not enforce on this machine, and its substitute."""
         uncapped = (
             () if self._watches_capped else ("no cap on inotify: one sandbox can leave no instance to the others",)
         )
         return missing_limits(self.cgroups) + uncapped
 
     async def start(self) -> None:
-        """Removes what dead runs left behind and starts the pool, or raises SandboxUnavailable with the remedy."""
+        """Remove leftovers of dead runs and start the pool; raise SandboxUnavailable with the remedy if that fails."""
         sweep(self.cgroups)
         first = await start(self.layout, self.cgroups)
         self._watches_capped = first.watches_capped
@@ -120,7 +120,7 @@ class BubblewrapPool:
             self._begin()
 
     def _begin(self) -> None:
-        """Has one more sandbox started in the background."""
+        """Start one more sandbox in the background."""
         task = asyncio.get_running_loop().create_task(self._add())
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
@@ -135,9 +135,9 @@ class BubblewrapPool:
                 self._ready.put_nowait(fault)
 
     async def open(self, place: Place = BARE) -> BubblewrapSandbox:
-        """A fresh sandbox whose working directory holds a copy of the files of `place`.
+        """Open a fresh sandbox whose working directory holds a copy of the files of `place`.
 
-        `capabilities` says what else of a place is honoured; the rest is refused before a task gets here.
+        `capabilities` lists the other supported settings of a place; unsupported tasks are refused earlier.
         """
         sandbox = await self._start_with(place.folders) or await self._take()
         self._open.add(sandbox)
@@ -151,7 +151,7 @@ class BubblewrapPool:
         return sandbox
 
     async def _start_with(self, folders: tuple[str, ...]) -> BubblewrapSandbox | None:
-        """A sandbox started on the spot, for a place with folders that those kept ready do not have."""
+        """Start a sandbox on demand, for a place with folders that the prepared ones do not have."""
         missing = tuple(folder for folder in folders if folder not in (*self.layout.writable, *self.layout.shown))
         if not missing:
             return None
@@ -166,7 +166,7 @@ class BubblewrapPool:
             found = await self._ready.get()
             if isinstance(found, SandboxLost):
                 if self._closed:
-                    self._ready.put_nowait(found)  # for the next that waits
+                    self._ready.put_nowait(found)  # for the next waiting task
                 raise found
             if self._closed:
                 await found.close()
@@ -177,7 +177,7 @@ class BubblewrapPool:
         raise SandboxLost(CLOSED)
 
     async def close(self) -> None:
-        """Ends every sandbox, handed out or waiting, and returns when all their processes are dead."""
+        """Close every sandbox, in use or prepared, and return when all their processes are dead."""
         self._closed = True
         await asyncio.gather(*self._starting, return_exceptions=True)
         while not self._ready.empty():

@@ -1,4 +1,4 @@
-"""The container engine as a program: podman, or docker with the same arguments."""
+"""Command-line interface of the container engine: podman, or docker with the same arguments."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ PACKAGES = "podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs i
 INSTALL = f"apt-get install --no-install-recommends {PACKAGES}"
 CALL_SECONDS = 60.0
 _TAIL = 2000
-# For a machine without systemd, where podman's own defaults do not start a container.
+# For a machine without systemd, where podman does not start containers with its own defaults.
 _SETTINGS = """[containers]
 default_ulimits=["nofile=20000:20000","nproc=20000:20000"]
 netns="host"
@@ -30,18 +30,18 @@ runtime="runc"
 
 
 class EngineFailed(SandboxLost):
-    """A call of the container engine failed; the message holds what it said last."""
+    """A call of the container engine failed; the message ends with its last output."""
 
 
 def cache_folder() -> Path:
-    """Where ARISE keeps what can be made again — ARISE_CACHE, else `arise` below XDG_CACHE_HOME or `~/.cache`."""
+    """Return the cache folder of ARISE — ARISE_CACHE, else `arise` below XDG_CACHE_HOME or `~/.cache`."""
     if own := os.environ.get("ARISE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arise"
 
 
 def find_program(wanted: Name | None = None) -> Name | None:
-    """The container engine of this machine that answers, podman before docker; None where there is none."""
+    """Return a working container engine of this machine, preferring podman to docker; None if there is none."""
     if wanted != "docker" and shutil.which("podman"):
         return "podman"
     # The docker client alone runs nothing: it needs its daemon.
@@ -51,7 +51,7 @@ def find_program(wanted: Name | None = None) -> Name | None:
 
 
 def require_program(wanted: Name | None = None) -> "Program":
-    """The container engine, or the one command that installs one."""
+    """Return the container engine; raise SandboxUnavailable with the install command if there is none."""
     found = find_program(wanted)
     if found is None:
         missing = "docker with a running daemon" if wanted == "docker" else "podman"
@@ -61,13 +61,13 @@ def require_program(wanted: Name | None = None) -> "Program":
 
 @dataclass(frozen=True)
 class Program:
-    """Calls the engine — `await Program("podman").call("image", "inspect", "debian")`."""
+    """Call the engine — `await Program("podman").call("image", "inspect", "debian")`."""
 
     name: str
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def settings(self) -> dict[str, str]:
-        """The environment of every call, with our own CONTAINERS_CONF where the machine needs one."""
+        """Return the environment of every call, with ARISE's own CONTAINERS_CONF if the machine needs one."""
         if self.name != "podman" or "CONTAINERS_CONF" in self.environment or Path("/run/systemd/system").exists():
             return self.environment
         path = cache_folder() / "containers.conf"
@@ -79,7 +79,7 @@ class Program:
         return self.environment | {"CONTAINERS_CONF": str(path)}
 
     async def call(self, *arguments: str, seconds: float = CALL_SECONDS) -> str:
-        """Run one command to its end and return its output; raises EngineFailed."""
+        """Run one command to completion and return its output; raise EngineFailed if it fails."""
         line = [self.name, *arguments]
         try:
             process = await asyncio.create_subprocess_exec(
@@ -108,7 +108,7 @@ class Program:
         return output.decode("utf-8", "replace")
 
     async def inspect(self, kind: Literal["image", "container"], name: str) -> dict[str, Any] | None:
-        """What the engine knows of an image or container, None where there is none of that name."""
+        """Return the engine's description of an image or container; None if it does not exist."""
         try:
             (found,) = json.loads(await self.call(kind, "inspect", name))
         except EngineFailed as error:
@@ -119,6 +119,6 @@ class Program:
         return dict(found)
 
     async def remove(self, names: Sequence[str]) -> None:
-        """Remove containers with their processes and files, whether they run or not."""
+        """Remove containers, running or not, with their processes and files."""
         if names:
             await self.call("rm", "--force", "--volumes", *names)

@@ -1,4 +1,4 @@
-"""The only way out of a sandbox with a list of allowed hosts: an HTTP proxy on the host that knows the list."""
+"""An HTTP proxy on the host that is the only way out of a sandbox with a list of allowed hosts."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ VARIABLES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_prox
 
 
 def allows(hosts: Sequence[str], host: str) -> bool:
-    """Whether a list of names, `*.names`, addresses and networks holds a host."""
+    """Return whether a host matches a list of names, `*.names`, addresses and networks."""
     host = host.strip("[]").rstrip(".").lower()
     for entry in (entry.strip().rstrip(".").lower() for entry in hosts):
         if entry == host or (entry.startswith("*.") and host.endswith(entry[1:])):
@@ -26,7 +26,7 @@ def allows(hosts: Sequence[str], host: str) -> bool:
 
 
 class Proxy:
-    """Carries requests and tunnels to allowed hosts — `async with Proxy(["pypi.org"]) as proxy: proxy.url`."""
+    """Forward requests and tunnels to allowed hosts — `async with Proxy(["pypi.org"]) as proxy: proxy.url`."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self.hosts = tuple(hosts)
@@ -36,17 +36,17 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where it listens, on the host's loopback."""
+        """Return its address on the host's loopback."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def start(self) -> Self:
-        """Begin to listen."""
+        """Start listening."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD_BYTES)
         return self
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Stop accepting connections."""
         if self._server is not None:
             self._server.close()
 

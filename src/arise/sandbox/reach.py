@@ -1,7 +1,7 @@
-"""Lets commands in a sandbox without network reach one address of the host, and nothing else.
+"""Connect commands in a sandbox without network to one address of the host, and nothing else.
 
-The listening socket is made inside the sandbox's network namespace by a helper that ends at once; this process then
-accepts its connections and carries them to the address. No process and no file of ARISE is needed inside.
+A short-lived helper creates the listening socket inside the sandbox's network namespace; this process then accepts its
+connections and forwards them to the address. No process and no file of ARISE is needed inside.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ socket.send_fds(socket.socket(fileno=int(sys.argv[1])), [str(here.getsockname()[
 
 
 async def listen_inside(pid: int) -> tuple[socket.socket, int]:
-    """A socket that listens on loopback in the network namespace of a process, and its port there."""
+    """Return a socket that listens on loopback in the network namespace of a process, and its port there."""
     nsenter = shutil.which("nsenter")
     if nsenter is None:
         raise SandboxLost("nsenter is missing: install util-linux to let sandboxes reach the endpoint")
@@ -55,7 +55,7 @@ async def listen_inside(pid: int) -> tuple[socket.socket, int]:
 
 
 async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on everything that arrives until its end."""
+    """Forward all data until end of file."""
     with contextlib.suppress(OSError):
         while data := await reader.read(_CHUNK):
             writer.write(data)
@@ -66,12 +66,12 @@ async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @dataclass
 class Doors:
-    """The addresses that a sandbox reaches — `await Doors().open(pid, "http://127.0.0.1:8000/v1")`."""
+    """The addresses that a sandbox can reach — `await Doors().open(pid, "http://127.0.0.1:8000/v1")`."""
 
     _servers: dict[str, tuple[asyncio.Server, str]] = field(default_factory=dict)
 
     async def open(self, pid: int, url: str) -> str:
-        """The URL under which the process with this id, and those beside it, reach `url`: http://... or unix:PATH."""
+        """Return the URL by which a process, and others in its namespace, reach `url`: http://... or unix:PATH."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "unix") or (parts.scheme == "http" and parts.hostname is None):
             raise SandboxLost(f"{url} cannot be reached from a sandbox: only http:// and unix: addresses can")
@@ -84,14 +84,14 @@ class Doors:
         return f"http://{here}" if parts.scheme == "unix" else urlunsplit(parts._replace(netloc=here))
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Stop accepting connections."""
         for server, _ in self._servers.values():
             server.close()
         self._servers.clear()
 
 
 async def _connect(target: SplitResult, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carry one connection both ways until either side ends it."""
+    """Forward one connection in both directions until either side closes it."""
     try:
         if target.scheme == "unix":
             far_reader, far_writer = await asyncio.open_unix_connection(target.path)

@@ -1,8 +1,8 @@
-"""What an attempt may not bring before test.sh: changed system files, and files that programs run by themselves.
+"""Undo changes of an attempt that could affect test.sh: system files, and files that programs run automatically.
 
-In an image the agent is often root. Test.sh then runs on the file system as the agent left it, so that installed
-software and changed settings count, but with the programs and libraries of the image in their original version: a
-layer over the agent's puts them back. What it hides is told, never silent.
+In an image the agent is often root. Test.sh runs on the file system as the agent left it, so that installed software
+and changed settings count, but with the image's original programs and libraries: a layer over the agent's restores
+them. Hidden files are always reported.
 """
 
 import os
@@ -23,14 +23,14 @@ PYTHON_HOOKS = ("sitecustomize.py", "usercustomize.py")
 ROOT_HOOKS = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
 FORBIDDEN = ("/tests", "/logs", "/proc", "/run/arise")
 """Where no link of an attempt may lead: it would be a window on the tests or on the reward."""
-MTAB = "etc/mtab"  # a link to /proc/mounts that container engines make
+MTAB = "etc/mtab"  # a link to /proc/mounts that container engines create
 MAX_FILES = 200_000
 _TRUSTED = (*WRAPPERS, *TOOLS, *SCRIPTED_TOOLS, *SHELLS)
 
 
 @dataclass
 class Restored:
-    """What the layer does, by path: put back, or hidden; and the programs of the attempt with a trusted name."""
+    """What the layer restores or hides, by path, and the programs of the attempt with a trusted name."""
 
     back: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Restored:
     loader_changed: bool = False
 
     def notes(self) -> tuple[str, ...]:
-        """For whoever reads the output of test.sh; long lists are cut."""
+        """Return notes for readers of the output of test.sh; long lists are cut."""
         told = [f"{name} (a system file, in its original version)" for name in self.back]
         told += [
             f"{name} (takes the place of a program, is run by itself, or leads to the tests)" for name in self.hidden
@@ -50,7 +50,7 @@ class Restored:
 def restore(
     upper: Path, layers: Sequence[Path], target: Path, env: Mapping[str, str], fresh: Sequence[str]
 ) -> Restored:
-    """Fill the folder `target` as a layer to lie over the agent's `upper`; `fresh` are folders to be empty."""
+    """Fill the folder `target` as a layer over the agent's `upper`; `fresh` names folders that must be empty."""
     image = _Image(layers, env)
     done = Restored()
     for count, (name, info) in enumerate(_walk(upper, "")):
@@ -64,7 +64,7 @@ def restore(
 
 
 class _Image:
-    """What the image itself holds, asked for by path."""
+    """The content of the image itself, looked up by path."""
 
     def __init__(self, layers: Sequence[Path], env: Mapping[str, str]) -> None:
         self.layers = layers
@@ -90,7 +90,7 @@ def _walk(upper: Path, name: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _judge(name: str, info: os.stat_result, upper: Path, image: _Image, target: Path, done: Restored) -> None:
-    """Decide about one file that the attempt made, changed or removed."""
+    """Decide about one file that the attempt created, changed or removed."""
     top, base, folder = name.partition("/")[0], os.path.basename(name), os.path.dirname(name)
     loader = name in LOADER or folder == LOADER_FOLDER
     done.loader_changed = done.loader_changed or loader
@@ -118,7 +118,7 @@ def _judge(name: str, info: os.stat_result, upper: Path, image: _Image, target: 
 
 
 def _carries_code(path: Path, base: str) -> bool:
-    """Whether Python or pytest would run code at its start because of this file."""
+    """Return whether Python or pytest would run code at startup because of this file."""
     if base == "entry_points.txt":
         return "pytest11" in _text(path)
     if not base.endswith(".pth") or base.startswith("__editable__"):
@@ -136,7 +136,7 @@ def _text(path: Path) -> str:
 
 
 def _place(upper: Path, target: Path, name: str) -> Path:
-    """Where a file goes in the layer, below folders with the modes and owners that the attempt left them."""
+    """Return a file's path in the layer; create its parent folders with the modes and owners the attempt left."""
     path = Path(target, name)
     for folder in reversed(path.relative_to(target).parents[:-1]):
         if not (target / folder).is_dir():
@@ -159,7 +159,7 @@ def _hide(upper: Path, target: Path, name: str, done: Restored) -> None:
 
 
 def _empty(target: Path, folder: str) -> None:
-    """A folder in which nothing of the attempt is seen, whatever it put at its path or above it."""
+    """Create a folder that hides everything the attempt put at its path or above it."""
     path = target / folder.strip("/")
     path.mkdir(mode=0o755, parents=True, exist_ok=True)
     os.setxattr(path, OPAQUE, b"y")

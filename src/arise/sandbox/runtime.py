@@ -1,6 +1,6 @@
-"""The Python that serves inside an image: the host's own, brought along, since the image may have none.
+"""The Python that runs the server inside an image: a copy of the host's, since the image may have none.
 
-It is started by the host's dynamic loader with the host's libraries, so that it needs nothing of the image.
+The host's dynamic loader starts it with the host's libraries, so it needs nothing from the image.
 """
 
 import functools
@@ -21,19 +21,19 @@ _NEEDED = ("_ctypes", "_json", "_posixsubprocess", "_socket", "_struct", "fcntl"
 
 @dataclass(frozen=True)
 class Runtime:
-    """What must be shown inside, and how the server is started there — `runtime().command(...)`."""
+    """The paths to mount inside and the server's command line — `runtime().command(...)`."""
 
     shown: tuple[tuple[str, str], ...]
     """Host paths and where each is seen inside."""
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line of the server."""
+        """Return the command line of the server."""
         loader = [f"{INNER}/lib/loader", "--library-path", f"{INNER}/lib", f"{INNER}/bin/python3"]
         return [*loader, "-I", "-S", SERVER, *arguments]
 
 
 def _libraries(path: Path) -> dict[str, Path]:
-    """Shared libraries that a program or module needs, by name, the dynamic loader among them."""
+    """Return the shared libraries that a program or module needs, by name, including the dynamic loader."""
     said = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False).stdout
     found = {name: Path(real) for name, real in re.findall(r"(\S+) => (/\S+)", said)}
     loader = re.search(r"^\s*(/\S*ld-\S+)", said, re.MULTILINE)
@@ -44,7 +44,7 @@ def _libraries(path: Path) -> dict[str, Path]:
 
 @functools.cache
 def runtime() -> Runtime:
-    """The interpreter of the host with its libraries copied to one folder of the cache, and its standard library."""
+    """Return the host's interpreter and standard library, with the shared libraries copied to one cache folder."""
     python = Path(inner_python()[0]).resolve()
     said = subprocess.run([str(python), "-I", "-c", _ASK], capture_output=True, text=True, check=True).stdout.split()
     standard, version = Path(said[0]), said[1]
@@ -69,7 +69,7 @@ def runtime() -> Runtime:
 
 
 def _copied(folder: Path, python: Path, libraries: dict[str, Path], version: str) -> Path:
-    """The folder with copies, made whole or not at all."""
+    """Return the folder of copies, created atomically."""
     if folder.is_dir():
         return folder
     draft = folder.with_name(f"{folder.name}.{os.getpid()}")

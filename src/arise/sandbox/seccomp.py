@@ -1,8 +1,8 @@
 """The system-call filter of a sandbox, as the BPF program that `bwrap --seccomp` takes.
 
-Namespaces already keep the host out of reach; the filter closes what they leave open: the kernel keyring, tracing of
-the sandbox's own server, new namespaces, sockets that no namespace confines, limits that all sandboxes share, and
-interfaces with a long record of faults. Calls newer than this list do not exist inside, unless they are named here.
+Namespaces already isolate the host; the filter blocks what they do not: the kernel keyring, tracing of the sandbox's
+own server, new namespaces, sockets that no namespace confines, limits shared by all sandboxes, and interfaces with a
+long record of vulnerabilities. Calls newer than this list do not exist inside, unless they are named here.
 """
 
 import os
@@ -60,7 +60,7 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "quotactl": (179, 60),
     "syslog": (103, 116),
     "lookup_dcookie": (212, 18),
-    "fanotify_init": (300, 262),  # its groups are counted by user, and the sandboxes share one
+    "fanotify_init": (300, 262),  # its groups are counted per user, and the sandboxes share one user
     "modify_ldt": (154, None),
     "iopl": (172, None),
     "ioperm": (173, None),
@@ -68,11 +68,11 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "sysfs": (139, None),
 }
 # Absent by name, so that libraries fall back to older calls: clone3 hides its flags behind a pointer, while those of
-# clone can be read, and io_setup takes from a number of requests that the whole machine shares.
+# clone can be read, and io_setup uses a number of requests that the whole machine shares.
 _ABSENT = {"clone3": (435, 435), "io_setup": (206, 0)}
 _LAST_OLD = (334, 294)
 """Behind this number each machine has a gap, then both count alike from 424 on."""
-# Of the numbers behind it, those that exist inside. What is newer than this list does not, until somebody has read it.
+# The later call numbers that exist inside. Calls newer than this list do not exist until someone has reviewed them.
 _NEW = {
     "pidfd_send_signal": 424,
     "pidfd_open": 434,
@@ -95,7 +95,7 @@ _NEW = {
 _CLONE = (56, 220)
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}  # confined by the network and mount namespaces
-_NETLINK, _ROUTE = 16, 0  # of netlink only what lists the sandbox's own interfaces
+_NETLINK, _ROUTE = 16, 0  # for netlink, only what lists the sandbox's own interfaces
 _PRLIMIT = (302, 261)
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
@@ -109,12 +109,12 @@ def _refuse(error: int) -> bytes:
 
 
 def _argument(index: int, high: bool = False) -> bytes:
-    """Loads half of an argument; both machines are little-endian."""
+    """Load half of an argument; both architectures are little-endian."""
     return _instruction(_LOAD, _FIRST_ARGUMENT + 8 * index + 4 * high)
 
 
 def _own_limits_only(column: int) -> list[bytes]:
-    """Refuses to set the limits of another process, of the sandbox's server above all."""
+    """Forbid setting the limits of another process, especially of the sandbox's server."""
     return [
         _instruction(_EQUAL, _PRLIMIT[column], if_false=8),
         _argument(0),
@@ -122,14 +122,14 @@ def _own_limits_only(column: int) -> list[bytes]:
         _argument(2),
         _instruction(_EQUAL, 0, if_false=2),
         _argument(2, high=True),
-        _instruction(_EQUAL, 0, if_true=1),  # only to read them
+        _instruction(_EQUAL, 0, if_true=1),  # only reads them
         _refuse(EPERM),
         _instruction(_RETURN, _ALLOW),
     ]
 
 
 def _sockets(column: int) -> list[bytes]:
-    """Allows sockets of the named families only; leaves the number of any other call loaded."""
+    """Allow only sockets of the named families; leave the number of any other call loaded."""
     allow = _instruction(_RETURN, _ALLOW)
     families = [_instruction(_LOAD, _FIRST_ARGUMENT)]
     for family in _FAMILIES.values():
@@ -145,9 +145,9 @@ def _sockets(column: int) -> list[bytes]:
 
 
 def filter_program(machine: str, guarded: bool = False) -> bytes | None:
-    """The BPF program for `machine`, or None where its system-call numbers are not known here.
+    """Return the BPF program for `machine`; None if its system-call numbers are unknown.
 
-    In a `guarded` sandbox the server sets limits of other processes, which its guard refuses to commands.
+    In a `guarded` sandbox the server sets limits of other processes; its guard denies that to commands.
     """
     if machine not in _MACHINES:
         return None
@@ -158,7 +158,7 @@ def filter_program(machine: str, guarded: bool = False) -> bytes | None:
         _refuse(EPERM),
         _instruction(_LOAD, _NUMBER),
     ]
-    if machine == "x86_64":  # the x32 numbers reach the same calls by another door
+    if machine == "x86_64":  # the x32 numbers reach the same calls
         program += [_instruction(_AT_LEAST, _X32_BIT, if_false=1), _refuse(EPERM)]
     for error, calls in ((EPERM, _DENIED), (ENOSYS, _ABSENT)):
         for numbers in calls.values():
@@ -175,7 +175,7 @@ def filter_program(machine: str, guarded: bool = False) -> bytes | None:
 
 
 def open_filter(guarded: bool = False) -> int | None:
-    """A fresh descriptor holding the filter of this machine, for one bwrap to read to its end."""
+    """Return a new file descriptor with this machine's filter, for one bwrap to read."""
     program = filter_program(platform.machine(), guarded)
     if program is None:
         return None
@@ -188,8 +188,8 @@ def open_filter(guarded: bool = False) -> int | None:
 _NOTIFY = 0x7FC00000
 _WRITING = 0o1103  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
 _SECCOMP = (317, 277)
-# What the guard of a verifier's sandbox is asked about: (x86-64 number, AArch64 number, the argument that holds the
-# flags of an open, which is let pass when it only reads).
+# Calls reported to the guard of a verifier's sandbox: (x86-64 number, AArch64 number, the argument that holds the
+# flags of an open, which is allowed when it only reads).
 _GUARDED: dict[str, tuple[int | None, int | None, int | None]] = {
     "execve": (59, 221, None),
     "execveat": (322, 281, None),
@@ -204,11 +204,11 @@ _GUARDED: dict[str, tuple[int | None, int | None, int | None]] = {
     "unlinkat": (263, 35, None),
     "exit_group": (231, 94, None),
 }
-_DUP = (33, 24)  # dup2, and dup3 which stands for it
+_DUP = (33, 24)  # dup2, and dup3 which replaces it
 
 
 def guard_settings(machine: str) -> dict[str, object] | None:
-    """The BPF programs of the guard and the names of the calls it is asked about; None for an unknown machine."""
+    """Return the guard's BPF programs and the names of the calls it supervises; None for an unknown machine."""
     if machine not in _MACHINES:
         return None
     column = _MACHINES[machine][0]
@@ -225,7 +225,7 @@ def guard_settings(machine: str) -> dict[str, object] | None:
         else:
             program += [_instruction(_EQUAL, found, if_false=4), _argument(flags)]
             program += [_instruction(_ANY_BIT, _WRITING, if_false=1), ask, allow]
-    # A shell takes its own output back from where it kept it, from 10 on: what it wrote to the file is all there.
+    # A shell restores its own output from a copy at descriptor 10 or above: its output to the file is then complete.
     calls[_DUP[column]] = "dup"
     program += [_instruction(_EQUAL, _DUP[column], if_false=5), _argument(0), _instruction(_AT_LEAST, 10, if_false=3)]
     program += [_argument(1), _instruction(_AT_LEAST, 3, if_true=1), ask]
@@ -238,7 +238,7 @@ def guard_settings(machine: str) -> dict[str, object] | None:
 
 
 def engine_profile() -> dict[str, object]:
-    """The same refusals by name, as a seccomp profile that podman and docker take."""
+    """Return the same denied calls as a seccomp profile for podman and docker."""
     bits = [1 << at for at in range(32) if _NEW_NAMESPACES >> at & 1]
     flags = [{"index": 0, "value": bit, "valueTwo": bit, "op": "SCMP_CMP_MASKED_EQ"} for bit in bits]
     return {

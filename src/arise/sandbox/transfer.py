@@ -1,4 +1,4 @@
-"""Copies files between the host and the open folders of a sandbox; no link is followed on the way."""
+"""Copy files between the host and the open folders of a sandbox without following links."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def _blamed() -> Iterator[ExitStack]:
-    """Descriptors to close, with errors that an agent can cause told apart from those of the machine."""
+    """Close collected descriptors on exit; raise TreeRefused for errors that an agent can cause."""
     try:
         with ExitStack() as stack:
             yield stack
@@ -27,7 +27,7 @@ def _blamed() -> Iterator[ExitStack]:
 
 
 def put(source: Path, target: str, folders: Mapping[str, int]) -> None:
-    """Copy a file or the content of a folder of the host to the path `target` inside, over what is there."""
+    """Copy a file or the content of a host folder to the path `target` inside, overwriting existing files."""
     with _blamed() as stack:
         place, parts = _locate(target, folders)
         if source.is_dir():
@@ -48,7 +48,7 @@ def put(source: Path, target: str, folders: Mapping[str, int]) -> None:
 
 
 def get(source: str, target: Path, folders: Mapping[str, int]) -> tuple[str, ...]:
-    """Copy a file or the content of a folder inside to the host path `target`; return what was left out."""
+    """Copy a file or the content of a folder from inside to the host path `target`; return what was left out."""
     with _blamed() as stack:
         place, parts = _locate(source, folders)
         parent = _descend(folders[place], parts[:-1], stack) if parts else -1
@@ -69,7 +69,7 @@ def get(source: str, target: Path, folders: Mapping[str, int]) -> tuple[str, ...
 
 
 def _locate(path: str, folders: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
-    """The open folder that holds a path inside, and the way from there."""
+    """Return the open folder that contains a path inside, and the relative path from it."""
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if not path.startswith("/") or ".." in parts:
         raise ValueError(f"{path!r} is not an absolute path without '..'")

@@ -1,8 +1,8 @@
-"""Copies a folder that may be hostile: no link is followed, nothing outside the source is read, the work is bounded.
+"""Copy untrusted folders: follow no links, read nothing outside the source, bound the work.
 
-Brings a task's files into a sandbox, and an agent's files into the verifier's. Links are kept only where they stay
-inside the folder or lead to the read-only system, so that none becomes a window on the tests when it is read there.
-Regular files and folders come along all or not at all: a part of them would let test.sh judge what is not there.
+Copies a task's files into a sandbox, and an agent's files into the verifier's. Links are kept only if they stay inside
+the folder or point to the read-only system, so that none exposes the tests when it is read there. Regular files and
+folders are copied completely or not at all: test.sh must not judge a partial copy.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def stays_inside(link: str, depth: int, home: str) -> bool:
-    """Whether a link `depth` folders below `home` leads into `home` or the read-only system, whatever it passes."""
+    """Return whether a link `depth` folders below `home` always points into `home` or the read-only system."""
     parts = [part for part in link.split("/") if part not in ("", ".")]
     climbs = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
     if (
         ".." in parts[climbs:]
-    ):  # past a name, `..` starts from wherever another link leads: only leading ones can be counted
+    ):  # after a name, `..` is relative to the target of another link: only leading ones can be counted
         return False
     if link.startswith("/"):
         return climbs == 0 and ("/" + "/".join(parts) + "/").startswith((*SYSTEM, home + "/"))
@@ -42,7 +42,7 @@ def stays_inside(link: str, depth: int, home: str) -> bool:
 
 
 def copy_data(reader: int, writer: int, size: int) -> None:
-    """Copies what is written and leaves holes as holes, so that a sparse file costs no more than its data."""
+    """Copy data and keep holes, so that a sparse file costs no more than its data."""
     at = 0
     while at < size:
         try:
@@ -50,7 +50,7 @@ def copy_data(reader: int, writer: int, size: int) -> None:
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
-            break  # nothing but a hole is left
+            break  # only a hole is left
         at = os.lseek(reader, start, os.SEEK_HOLE)
         os.lseek(writer, start, os.SEEK_SET)
         while start < at:
@@ -63,7 +63,7 @@ def copy_data(reader: int, writer: int, size: int) -> None:
 
 @dataclass
 class Copy:
-    """One copy under way into the open folder `target`, later seen as `home`; `left_out` did not come along."""
+    """One copy in progress into the open folder `target`, later mounted as `home`; `left_out` lists skipped entries."""
 
     target: int
     home: str
@@ -75,7 +75,7 @@ class Copy:
     hard_links: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def folder(self, source: int, target: int, at: tuple[str, ...] = (), skip: Collection[str] = ()) -> None:
-        """Copies the content of one open folder, but for the names in `skip`."""
+        """Copy the content of one open folder, except the names in `skip`."""
         with os.scandir(source) as entries:
             found = [entry.name for entry in itertools.islice(entries, MAX_ENTRIES + 1) if entry.name not in skip]
         self.entries += len(found)
@@ -108,7 +108,7 @@ class Copy:
             self.left_out.append(f"{readable((*at, name))} (not a file, folder or link)")
 
     def _open(self, name: str, flags: int, info: os.stat_result, source: int) -> int:
-        """Opens an entry; where an agent took away the right to read what is its own, that is given back."""
+        """Open an entry; restore read permission that the agent removed."""
         try:
             return os.open(name, flags, dir_fd=source)
         except PermissionError:
@@ -118,7 +118,7 @@ class Copy:
             return os.open(name, flags, dir_fd=source)
 
     def _mode(self, info: os.stat_result, least: int) -> int:
-        """The mode of a copy: nothing that an agent left is hidden from test.sh by taking the right to read it away."""
+        """Return the mode of a copy; add read permission so that an agent cannot hide files from test.sh."""
         return info.st_mode & 0o777 | (least if self.left_by_agent else 0)
 
     def _subfolder(self, name: str, info: os.stat_result, source: int, target: int, at: tuple[str, ...]) -> None:
@@ -161,7 +161,7 @@ class Copy:
             os.close(reader)
 
     def _link(self, first: tuple[str, ...], name: str, target: int) -> None:
-        """Links to the first copy folder by folder: its whole path may be longer than a path can be."""
+        """Create a hard link to the first copy folder by folder, since its whole path may exceed the length limit."""
         folder = os.dup(self.target)
         try:
             for part in first[:-1]:
@@ -174,7 +174,7 @@ class Copy:
 
 
 def readable(parts: tuple[str, ...]) -> str:
-    """A path for people, whatever bytes are in its names."""
+    """Return a printable path for names with arbitrary bytes."""
     text = os.fsencode("/".join(parts)).decode("utf-8", "replace")
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
@@ -182,9 +182,9 @@ def readable(parts: tuple[str, ...]) -> str:
 def copy_tree(
     source: Path, target: int, home: str, skip: Collection[str] = (), left_by_agent: bool = False, over: bool = False
 ) -> tuple[str, ...]:
-    """Copy the folder `source` into the open folder `target`, seen inside as `home`; return what was left out.
+    """Copy the folder `source` into the open folder `target`, mounted inside as `home`; return what was left out.
 
-    What an agent left is the copier's to unlock: modes that keep its own user out are lifted from the source.
+    In an agent's folder, modes that deny access to its own user are changed in the source.
     """
     if left_by_agent:
         os.chmod(source, 0o700)
@@ -202,7 +202,7 @@ def copy_tree(
 
 
 def read_plain_file(folder: int, name: str, limit: int) -> bytes | None:
-    """The content of a regular file directly in an open folder, or None when it is absent or larger than `limit`."""
+    """Return the content of a regular file directly in an open folder; None if it is absent or larger than `limit`."""
     try:
         fd = os.open(name, _SOURCE, dir_fd=folder)
     except OSError:

@@ -1,26 +1,26 @@
-"""What the processes of a sandbox use, and a time limit that does not count waiting for a processor.
+"""Resource usage of a sandbox's processes, and a time limit that excludes waiting for a processor.
 
-Executed inside by the server, with whatever Python 3.9 or later is there; it imports nothing slow.
+Executed inside by the server, with any Python 3.9 or later; it imports nothing slow.
 """
 
 import os
 import time
 
 TICK_SECONDS = 0.1
-MAX_STRETCH = 4.0  # a time limit takes at most this many times as long by the clock
+MAX_STRETCH = 4.0  # upper bound on the wall-clock time of a time limit, as a multiple of it
 _PER_SECOND = os.sysconf("SC_CLK_TCK")
 _COARSE = 2 / _PER_SECOND  # user and system time are each rounded down to a clock tick
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def _processes() -> list[str]:
-    """The folders in /proc of all processes of the sandbox but this one."""
+    """Return the /proc folders of all processes of the sandbox except this one."""
     own = str(os.getpid())
     return [f"/proc/{name}" for name in os.listdir("/proc") if name.isdigit() and name != own]
 
 
 def _fields(path: str) -> list[str]:
-    """The fields of a file of one process, after its name where that is given; none when the process is gone."""
+    """Return the fields of a process's file, after its name if given; empty if the process is gone."""
     try:
         with open(path, "rb") as file:
             return file.read().rpartition(b")")[2].decode().split()
@@ -36,7 +36,7 @@ def _any_thread_runs(folder: str) -> bool:
 
 
 class Usage:
-    """The processes of the sandbox, without its server, at one moment."""
+    """Usage of the sandbox's processes, without its server, at one moment."""
 
     def __init__(self) -> None:
         self.threads = 0
@@ -57,16 +57,16 @@ class Usage:
 
 
 def private_memory() -> int:
-    """Bytes that the processes of the sandbox hold for themselves, files not counted."""
+    """Return the private memory of the sandbox's processes in bytes, without files."""
     found = [_fields(f"{folder}/statm") for folder in _processes()]
     return sum(int(fields[1]) - int(fields[2]) for fields in found if fields) * _PAGE
 
 
 class Allowance:
-    """A time limit that is longer where the machine is short of processors.
+    """A time limit that is extended when the machine is short of processors.
 
-    Whenever something in the sandbox could run, and all of it together ran for less than the time that passed, the
-    difference is added to the limit, until the limit is `MAX_STRETCH` times as long. Sleeping and computing count.
+    While a process in the sandbox is runnable and all of them together ran for less than the elapsed time, the
+    difference is added to the limit, up to `MAX_STRETCH` times the original. Sleeping and computing count.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -76,17 +76,17 @@ class Allowance:
 
     @property
     def left(self) -> float:
-        """Seconds that are left as far as is known."""
+        """Return the remaining seconds as of the last update."""
         limit = min(self._seconds + self._starved, self._seconds * MAX_STRETCH)
         return self._began + limit - time.monotonic()
 
     @property
     def next_look(self) -> float:
-        """Seconds until the next `look` has something to do."""
+        """Return the seconds until the next `look` is useful."""
         return max(0.0, min(self.left, self._looked + TICK_SECONDS - time.monotonic()))
 
     def look(self) -> bool:
-        """Bring the limit up to date, at most once every `TICK_SECONDS` before its end; says whether it did."""
+        """Update the limit, at most once every `TICK_SECONDS` before its end; return whether it was updated."""
         now = time.monotonic()
         elapsed = now - self._looked
         if elapsed < TICK_SECONDS and self.left > 0:

@@ -1,7 +1,7 @@
-"""User namespaces in which every user of an image exists, made ahead of need: making one takes a process start.
+"""User namespaces in which every user of an image exists, created in advance because each needs a process start.
 
-Users keep their numbers, so that the files of an image belong to whom it says, but have no power over the host: the
-capabilities of root inside hold inside only.
+Users keep their numeric ids, so that file ownership matches the image, but have no power over the host: root's
+capabilities apply only inside.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _SCRIPT = f"echo made; read -r _; {{ {_LIMITS}; }} 2>/dev/null; echo limited; re
 
 
 def make_namespace() -> int:
-    """A descriptor of a new user namespace with all users mapped, its inotify instances capped; for root only."""
+    """Return a descriptor of a new user namespace with all users mapped and inotify capped; for root only."""
     process = subprocess.Popen(
         ["unshare", "--user", "sh", "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -43,19 +43,19 @@ def make_namespace() -> int:
 
 
 class UserNamespaces:
-    """A few of them ready, a new one started for each that is taken."""
+    """A few prepared namespaces; each one taken is replaced."""
 
     def __init__(self, ready: int = 4) -> None:
         self._ready, self._waiting = ready, list[asyncio.Task[int]]()
 
     async def take(self) -> int:
-        """A descriptor, the caller's to close."""
+        """Return a descriptor that the caller must close."""
         while len(self._waiting) <= self._ready:
             self._waiting.append(asyncio.create_task(asyncio.to_thread(make_namespace)))
         return await self._waiting.pop(0)
 
     async def close(self) -> None:
-        """Close those that nobody took."""
+        """Close the unused ones."""
         for found in await asyncio.gather(*self._waiting, return_exceptions=True):
             if isinstance(found, int):
                 os.close(found)

@@ -1,6 +1,6 @@
-"""Runs test.sh in bubblewrap sandboxes of its own, under a guard that tells who writes the reward.
+"""Run test.sh in separate bubblewrap sandboxes, under a guard that records which process writes the reward.
 
-Agent sandboxes never hold tests, and no process of an agent reaches these: its files are copied.
+Agent sandboxes never contain tests, and no agent process can reach these sandboxes: the agent's files are copied.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from arise.sandbox.pool import BubblewrapPool
 from arise.types import CommandResult, RewardFile, VerifierJob, VerifierRun
 from arise.types.sandbox import LOGS, MAX_REWARD_BYTES, REWARD_JSON, REWARD_TEXT, TESTS
 
-# The working directory is the agent's: nothing in it may be taken for a Python library unless the task says so.
+# The working directory is the agent's: Python must not import libraries from it unless the task says so.
 SAFE_ENVIRONMENT = {
     "PYTHONSAFEPATH": "1",
     "PYTHONNOUSERSITE": "1",
@@ -26,7 +26,7 @@ SAFE_ENVIRONMENT = {
 
 
 class BubblewrapVerifierPool:
-    """Verifies in fresh sandboxes — `async with BubblewrapVerifierPool(4) as pool: await pool.verify(box, job)`."""
+    """Verify in fresh sandboxes — `async with BubblewrapVerifierPool(4) as pool: await pool.verify(box, job)`."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class BubblewrapVerifierPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limits that this machine does not enforce, for the record of the run."""
+        """Return the limits that this machine does not enforce, for the run record."""
         if not self.unguarded:
             return self.pool.notes
         return (
@@ -52,7 +52,7 @@ class BubblewrapVerifierPool:
         )
 
     async def verify(self, attempt: Sandbox, job: VerifierJob) -> VerifierRun:
-        """Copy the files of an ended attempt into a fresh sandbox and run test.sh there."""
+        """Copy the files of a finished attempt into a fresh sandbox and run test.sh there."""
         sandbox = await self.pool.open()
         try:
             await sandbox.fill(TESTS, job.tests)
@@ -67,7 +67,7 @@ class BubblewrapVerifierPool:
             await sandbox.close()
 
     async def _why_unguarded(self) -> str:
-        """Try the guard once, so that what is missing is known before the first attempt."""
+        """Try the guard once before the first attempt; return why it cannot be used, "" if it works."""
         if not self.pool.layout.guard_settings:
             return "no system-call filter for this machine"
         sandbox = await self.pool.open()
@@ -80,7 +80,7 @@ class BubblewrapVerifierPool:
             await sandbox.close()
 
     async def close(self) -> None:
-        """End every sandbox and return when all their processes are dead."""
+        """Close every sandbox and return when all their processes are dead."""
         await self.pool.close()
 
     async def __aenter__(self) -> Self:
@@ -97,7 +97,7 @@ class BubblewrapVerifierPool:
 
 
 async def _bring(attempt: Sandbox, sandbox: BubblewrapSandbox) -> None:
-    """Copy what an attempt left; the files of a bubblewrap sandbox need no copy on the host."""
+    """Copy what an attempt left; the files of a bubblewrap sandbox need no intermediate copy on the host."""
     if isinstance(attempt, BubblewrapSandbox):
         await sandbox.fill(sandbox.workdir, attempt.folder(attempt.workdir), left_by_agent=True)
         return
@@ -108,7 +108,7 @@ async def _bring(attempt: Sandbox, sandbox: BubblewrapSandbox) -> None:
 
 
 def result_of(done: CommandResult, sandbox: BubblewrapSandbox, guarded: bool) -> VerifierRun:
-    """How a run of test.sh ended and what it left."""
+    """Return how a run of test.sh ended and the files it left."""
     ended = "signal" if sandbox.signalled else "exit"
     if done.ended in ("timeout", "output") or not sandbox.alive:
         ended = done.ended
@@ -126,7 +126,7 @@ def result_of(done: CommandResult, sandbox: BubblewrapSandbox, guarded: bool) ->
 
 
 def _watched(sandbox: BubblewrapSandbox) -> tuple[tuple[RewardFile, ...], tuple[str, ...]]:
-    """The reward files of those who may write them, and what others tried."""
+    """Return the reward files written by permitted processes, and attempts by others."""
     report = json.loads(sandbox.report or b"{}")
     if report.get("missing", "no report"):
         raise SandboxLost(f"test.sh could not be watched: {report.get('missing', 'no report')}")
@@ -135,6 +135,6 @@ def _watched(sandbox: BubblewrapSandbox) -> tuple[tuple[RewardFile, ...], tuple[
 
 
 def _found(sandbox: BubblewrapSandbox) -> tuple[RewardFile, ...]:
-    """The reward files, whoever wrote them."""
+    """Return the reward files without checking who wrote them."""
     found = [(name, sandbox.read(LOGS, name, MAX_REWARD_BYTES)) for name in (REWARD_JSON, REWARD_TEXT)]
     return tuple(RewardFile(name, data, order=at) for at, (name, data) in enumerate(found) if data is not None)

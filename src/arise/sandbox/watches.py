@@ -1,7 +1,8 @@
-"""Caps what one sandbox may take of the machine's inotify instances and watches, which the kernel counts by user.
+"""Limit one sandbox's share of the machine's inotify instances and watches, which the kernel counts per user.
 
-All sandboxes run as one user of the host; without a cap one of them can leave none for the others. The kernel also
-counts by user namespace, and bubblewrap leaves one around each sandbox in which ARISE is root and may set the limit.
+All sandboxes run as one user of the host; without a limit one of them can exhaust the watches of the others. The kernel
+also counts per user namespace, and bubblewrap creates one around each sandbox in which ARISE is root and may set the
+limit.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ SECONDS = 20.0
 
 
 def cap_watches(pid: int) -> bool:
-    """Caps the sandbox whose process 1 is `pid`; says whether that was possible."""
+    """Set the limits of the sandbox whose process 1 is `pid`; return whether that was possible."""
     nsenter = shutil.which("nsenter")
     if nsenter is None:
         return False
@@ -28,7 +29,7 @@ def cap_watches(pid: int) -> bool:
             around = fcntl.ioctl(inner, _GET_PARENT)
             opened.callback(os.close, around)
             if os.path.samestat(os.fstat(around), os.stat("/proc/self/ns/user")):
-                return False  # there is none in between, and the host's own limits are not ours to set
+                return False  # there is no namespace in between, and ARISE must not change the host's own limits
             done = subprocess.run(
                 [nsenter, "--preserve-credentials", f"--user=/proc/self/fd/{around}", "--", "sh", "-ec", _WRITE],
                 pass_fds=[around],

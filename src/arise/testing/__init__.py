@@ -1,6 +1,6 @@
-"""Test doubles that ship: a loopback server with OpenAI's interface, scripted faults, an expert that answers prompts.
+"""Shipped test doubles: a loopback server with OpenAI's interface, scripted faults, an expert that answers prompts.
 
-Nothing here is imported by a run unless its configuration asks for it.
+A run imports this package only if its configuration asks for it.
 """
 
 from arise.testing.expert import Expert

@@ -1,7 +1,7 @@
-"""Task types by the words of an instruction, for an expert that answers the annotation prompt without a language model.
+"""Annotate task types from the words of an instruction, for an expert without a language model.
 
-Rare words of the registry weigh more than common ones. A type matches when it stands out; types that come near are
-named for the second pass, which asks about them alone and is content with less.
+Rare words of the registry weigh more than common ones. A type matches if its score stands out; types that come close
+are named for the second pass, which asks only about them with a lower threshold.
 """
 
 import math
@@ -33,7 +33,7 @@ _ENDINGS = re.compile(r"(?:izations?|ations?|ements?|ings?|ions?|ments?|ness|ers
 
 
 def annotate(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to an annotation prompt, as the prompt asks for it; a focused registry is judged less strictly."""
+    """Return the reply to an annotation prompt in the requested format; a short registry uses a lower threshold."""
     registry, tasks = data["task_flow_registry"], data["tasks"]
     weights = _weights(registry)
     least = CLEAR if len(registry) > 10 else FAIR
@@ -59,7 +59,7 @@ def _judgment(
 
 
 def _score(wanted: set[str], entry: Mapping[str, str], weights: Mapping[str, float]) -> float:
-    """Share of the instruction's weight that a type accounts for; its name counts in full, its criteria in part."""
+    """Return the share of the instruction's weight that a type explains; its name counts fully, its criteria partly."""
     name, definition = set(_stems(entry["id"].replace("-", " "))), set(_stems(entry["definition"]))
     criteria = set(_stems(entry["true_criteria"]))
     known = [word for word in wanted if word in weights]
@@ -76,7 +76,7 @@ def _weights(registry: Sequence[Mapping[str, str]]) -> dict[str, float]:
 
 
 def _demand(instruction: str) -> str:
-    """The first sentence without names of files: what is asked for; what follows is how and where."""
+    """Return the first sentence without file names: it states the request, later ones say how and where."""
     plain = re.sub(r"\S*[./]\w\S*", " ", instruction.strip())
     return re.split(r"[.!?:]\s|\n\n", plain, maxsplit=1)[0]
 

@@ -1,7 +1,7 @@
-"""An expert behind HTTP: answers the paper's prompts through any judge and reflector, e.g. the offline analyst.
+"""An expert behind HTTP: answers the paper's prompts with any judge and reflector, e.g. the offline analyst.
 
-Reads nothing but the request, as a model would: what the prompts leave out, the expert does not know. Only the rubric's
-tag and criterion, which the judge's prompt has no place for, come from `known` or from pairs it wrote itself.
+It reads only the request, as a model would. Only the rubric's tag and criterion, which the judge's prompt does not
+contain, come from `known` or from pairs it wrote itself.
 """
 
 import json
@@ -97,7 +97,7 @@ class Expert:
         reflection = await self._reflector.propose(selection, avoid, data["max_items"], data["generation_round"] - 1)
         for proposal in reflection.proposals:
             self._learn(proposal.as_pair())
-        # The contract asks for contrast evidence, also where a criterion only comes back.
+        # The contract requires contrast evidence, even for a criterion that only returns.
         back = [again.proposal for again in reflection.returns if again.proposal.contrast_refs]
         return json.dumps({"items": [_pair_item(proposal) for proposal in (*reflection.proposals, *back)]})
 
@@ -151,7 +151,7 @@ def _pool(rubrics: Sequence[Rubric]) -> Pool:
 
 
 def verdict_line(rubric_id: str, verdict: Verdict) -> dict[str, Any]:
-    """A verdict as the contract wants it."""
+    """Format a verdict as the contract requires."""
     applies = verdict is not Verdict.NOT_APPLICABLE
     return {"rubric_id": rubric_id, "applicable": applies, "verdict": verdict.value if applies else None}
 

@@ -1,6 +1,6 @@
-"""An OpenAI-compatible server on loopback whose every answer is scripted: latency, 429, 5xx, hangs, cuts, garbage.
+"""An OpenAI-compatible loopback server with scripted answers: latency, 429, 5xx, hangs, cuts, garbage.
 
-A real socket, so that time-outs, broken bodies and leaked connections are the real thing.
+It uses a real socket, so that time-outs, broken bodies and leaked connections are realistic.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Ask:
-    """A request the server received, when, and its number from 0."""
+    """A received request, its time, and its number from 0."""
 
     number: int
     at: float
@@ -36,7 +36,7 @@ class Ask:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The user message, which is a JSON object in every prompt of arise."""
+        """Return the user message, which is a JSON object in every prompt of ARISE."""
         value = json.loads(self.user)
         if not isinstance(value, dict):
             raise ValueError("the user message is not a JSON object")
@@ -71,7 +71,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Hang:
-    """Nothing more after the headers and half a body, until the client goes away."""
+    """Headers and half a body, then silence until the client disconnects."""
 
     headers: bool = True
 
@@ -83,7 +83,7 @@ class CutOff:
 
 @dataclass(frozen=True)
 class RawBody:
-    """A 200 whose body is anything at all, with further headers if given: `("content-encoding: gzip",)`."""
+    """A 200 response with an arbitrary body, and more headers if given: `("content-encoding: gzip",)`."""
 
     body: bytes
     content_type: str = "application/json"
@@ -92,7 +92,7 @@ class RawBody:
 
 @dataclass(frozen=True)
 class Wire:
-    """Bytes as they stand, status line included: `start`, then `more` so many `times`, each after `gap` seconds.
+    """Raw bytes including the status line: `start`, then `more` repeated `times`, each after `gap` seconds.
 
     The connection closes afterwards.
     """
@@ -152,7 +152,7 @@ class FakeLLM:
             writer.close()
 
     async def _answer(self, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Plays one action; False when the connection is to close."""
+        """Perform one action; return False if the connection must close."""
         ask = Ask(len(self.asks), time.monotonic(), json.loads(body))
         self.asks.append(ask)
         result = self.script(ask)
@@ -185,7 +185,7 @@ class FakeLLM:
 
 @contextmanager
 def in_thread(fake: FakeLLM) -> Iterator[FakeLLM]:
-    """Serves from a thread of its own, for a client that blocks, such as a command run in-process."""
+    """Serve from a separate thread, for a blocking client such as a command run in-process."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

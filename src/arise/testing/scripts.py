@@ -1,4 +1,4 @@
-"""Ready-made scripts: constant, in order, with faults, an honest judge, and one that does what a trajectory says."""
+"""Ready-made scripts: constant, in order, with faults, an honest judge, and one that obeys the trajectory."""
 
 import json
 import random
@@ -20,24 +20,24 @@ NOTHING_UNCOVERED: dict[str, Any] = {
 
 
 def always(text: str) -> Script:
-    """The same completion to everything."""
+    """Answer every request with the same completion."""
     return lambda _ask: Say(text)
 
 
 def in_order(actions: Sequence[Action], then: Action | None = None) -> Script:
-    """The actions one after the other, then the last (or `then`) for ever."""
+    """Play the actions in order, then repeat the last (or `then`) forever."""
     last = then or actions[-1]
     return lambda ask: actions[ask.number] if ask.number < len(actions) else last
 
 
 def sometimes(script: Script, fault: Action, share: float, seed: int = 0) -> Script:
-    """The script, with `fault` instead in this share of requests."""
+    """Play the script, with `fault` instead for this share of requests."""
     rng = random.Random(seed)  # noqa: S311 - scripted faults
     return lambda ask: fault if rng.random() < share else script(ask)
 
 
 def honest(verdict_of: Callable[[str, Ask], Verdict], diagnostics: dict[str, Any] | None = None) -> Script:
-    """A judge that keeps the contract: `verdict_of(rule, ask)` for each rubric, canaries by what the trace shows."""
+    """Return a judge that follows the contract: `verdict_of(rule, ask)` for each rubric, canaries by the trace."""
 
     def answer(ask: Ask) -> Action:
         if FIRST_CALL in ask.data:
@@ -58,7 +58,7 @@ def honest(verdict_of: Callable[[str, Ask], Verdict], diagnostics: dict[str, Any
 
 
 def obeying(order: str, verdict: Verdict, otherwise: Script) -> Script:
-    """A gullible judge: where the data contains `order`, every rubric gets `verdict`."""
+    """Return a gullible judge: if the data contains `order`, every rubric receives `verdict`."""
 
     def answer(ask: Ask) -> Any:
         if order not in ask.user:

@@ -1,4 +1,4 @@
-"""The embedded world: unlimited Harbor tasks of multi-turn file work, and demonstrations to start a model from.
+"""The embedded world: unlimited Harbor tasks of multi-turn file work, and demonstrations to warm-start a model.
 
-It knows nothing of rubrics, skills or samplers: what there is to learn must be discovered from traces.
+It knows nothing of rubrics, skills or samplers: behaviours must be discovered from traces.
 """

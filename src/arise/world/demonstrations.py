@@ -1,4 +1,4 @@
-"""Scripted attempts at world tasks, with the flaws and habits of a worker; each command is really run by the caller."""
+"""Scripted attempts at world tasks with a worker's flaws and habits; the caller runs every command."""
 
 from collections.abc import Generator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from arise.world.kinds import PROFILES, SEPARATORS
 
 
 class Seen(NamedTuple):
-    """What a command showed: its output, and whether it failed."""
+    """The result of a command: its output, and whether it failed."""
 
     text: str
     failed: bool
@@ -21,7 +21,7 @@ Script = Generator[str, Seen, None]
 
 
 def demonstration(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Script:
-    """One attempt as a generator of commands that is sent what each of them showed."""
+    """Yield the commands of one attempt; each result is sent back to the generator."""
     profile = yield from _gather(instance, habits, random)
     known_format = Habit.PROBE in habits
     if Habit.BACKUP in habits and instance.kind.in_place:
@@ -35,7 +35,7 @@ def demonstration(instance: Instance, habits: frozenset[Habit], random: np.rando
 
 
 def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Generator[str, Seen, str]:
-    """Look around; gives the profile the worker will use, a guess where it was not looked up."""
+    """Yield commands that inspect the environment; return the profile to use, guessed if it was not looked up."""
     looks = []
     if Habit.LIST in habits:
         looks.append("ls")
@@ -62,7 +62,7 @@ def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Gene
 def _transform(
     instance: Instance, n: int, profile: str, separator: str, habits: frozenset[Habit], random: np.random.Generator
 ) -> Generator[str, Seen, str]:
-    """Run the tool on input `n`, react to an error, perhaps check; gives the separator that is now believed right."""
+    """Run the tool on input `n`, react to an error, sometimes check; return the separator now believed correct."""
     seen = yield instance.command(n, profile, separator)
     while seen.failed and "expected" in seen.text:
         if Habit.REPAIR in habits:

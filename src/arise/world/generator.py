@@ -1,4 +1,4 @@
-"""Writes instances as Harbor task directories: training and evaluation disjoint, one task type held out entirely."""
+"""Write instances as Harbor task directories: training and evaluation disjoint, one task type held out entirely."""
 
 import subprocess
 import tempfile
@@ -53,9 +53,9 @@ echo $passed > /logs/verifier/reward.txt
 
 
 def instances(world: WorldTasks, split: str) -> Iterator[tuple[Task, Instance]]:
-    """The tasks of a split (`train`, `eval` or `demo`) in order, without end.
+    """Yield the tasks of a split (`train`, `eval` or `demo`) in order, without end.
 
-    An instance belongs to the split its content hashes to, so that splits are disjoint whatever their sizes.
+    The hash of an instance's content decides its split, so splits are disjoint at any size.
     """
     kinds, weights = _mix(world, split)
     random = np.random.default_rng([world.seed, *split.encode()])
@@ -72,7 +72,7 @@ def instances(world: WorldTasks, split: str) -> Iterator[tuple[Task, Instance]]:
 
 
 def write_task(task: Task, instance: Instance, directory: Path) -> Path:
-    """One Harbor task directory below `directory`."""
+    """Write one Harbor task directory below `directory`."""
     root = directory / task.id
     files = instance.environment()
     _write(root / "environment", files | {"Dockerfile": DOCKERFILE})
@@ -86,12 +86,12 @@ def write_task(task: Task, instance: Instance, directory: Path) -> Path:
 
 
 def write_environment(instance: Instance, directory: Path) -> None:
-    """Only the files the agent finds."""
+    """Write only the files available to the agent."""
     _write(directory, instance.environment())
 
 
 def _expected(instance: Instance) -> dict[str, str]:
-    """What the oracle leaves behind, by running it: the tools are the only definition of a right result."""
+    """Return the expected files by running the oracle: only the tools define the correct result."""
     wanted = [*instance.outputs, *(["report.txt"] if instance.kind.report else [])]
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
@@ -115,7 +115,7 @@ def _task_toml(task: Task) -> str:
 
 
 def _mix(world: WorldTasks, split: str) -> tuple[list[Kind], list[float]]:
-    """The kinds of a split with their probabilities; the held-out type occurs in evaluation only."""
+    """Return the kinds of a split with their probabilities; the held-out type occurs only in evaluation."""
     known = {kind.task_type for kind in KINDS}
     unknown = sorted({world.held_out, *world.mix} - known - {""})
     if unknown:
@@ -135,5 +135,5 @@ def _digest(instance: Instance) -> str:
 
 
 def _split_of(digest: str) -> str:
-    """One in four instances is for evaluation, one in four for demonstrations, the rest for training."""
+    """Assign a quarter of the instances to evaluation, a quarter to demonstrations and the rest to training."""
     return ("eval", "demo", "train", "train")[int(digest[-1], 16) % 4]

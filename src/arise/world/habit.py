@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Habit(StrEnum):
-    """What a careful worker does; none of it is enough for any task alone."""
+    """A behaviour of a careful worker; none is sufficient for any task alone."""
 
     LIST = "list"
     GUIDE = "guide"

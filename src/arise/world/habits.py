@@ -1,7 +1,7 @@
-"""Habits of a scripted worker: how often it shows them, and what may have been asked of it.
+"""Habits of a scripted worker: how often it shows them, and which were requested.
 
-A worker shows every habit now and then by itself and clearly more often when asked: so a model that learns from its
-demonstrations can follow guidance, and has something to build on without it.
+A worker shows every habit occasionally on its own and clearly more often on request, so a model trained on its
+demonstrations can follow guidance and has a starting point without it.
 """
 
 import numpy as np
@@ -30,21 +30,21 @@ UNGUIDED, ASK_RATE = 0.3, 0.4
 
 
 def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
-    """Which habits somebody asks for: often none, else each with the same chance."""
+    """Sample the requested habits: often none, otherwise each with equal probability."""
     if random.random() < UNGUIDED:
         return frozenset()
     return frozenset(habit for habit in Habit if random.random() < ASK_RATE)
 
 
 def habits_shown(asked: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
-    """Which habits a worker shows in one attempt."""
+    """Sample the habits that a worker shows in one attempt."""
     return frozenset(habit for habit in Habit if random.random() < _rate(habit, habit in asked))
 
 
 def asked_given_shown(shown: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
-    """What may have been asked of a worker who showed these habits, with the probability that it was.
+    """Sample which habits were requested, from the posterior given those shown.
 
-    So one attempt, which costs a sandbox, goes with any number of different guidance texts.
+    One attempt, which costs a sandbox, can then be combined with any number of guidance texts.
     """
     unguided, guided = UNGUIDED, 1.0 - UNGUIDED
     asked = set()
@@ -58,7 +58,7 @@ def asked_given_shown(shown: frozenset[Habit], random: np.random.Generator) -> f
 
 
 def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str, ...]:
-    """One piece of advice for each habit, in any order."""
+    """Return one piece of advice for each habit, in random order."""
     habits = sorted(asked)
     return tuple(advice(habits[i], random) for i in random.permutation(len(habits)))
 

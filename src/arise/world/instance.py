@@ -1,4 +1,4 @@
-"""One task instance: its data, its right option, its files and its oracle, all from one random stream."""
+"""One task instance: its data, correct option, files and oracle, all from one random stream."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +53,7 @@ echo "wrote report.txt"
 class Instance:
     """A concrete task of a kind.
 
-    `buffered`: its tool holds rows back on its first run. `corrected`: its notes overrule its specification.
+    `buffered`: its tool withholds rows on its first run. `corrected`: its notes override its specification.
     """
 
     kind: Kind
@@ -77,12 +77,12 @@ class Instance:
 
     @property
     def specified(self) -> str:
-        """The profile that spec.txt names."""
+        """Return the profile that spec.txt names."""
         return self.decoy if self.corrected else self.profile
 
     @cached_property
     def instruction(self) -> str:
-        """What the agent is asked, without the profile and without the separator."""
+        """Return the agent's instruction, without the profile and the separator."""
         named = self.inputs[0] if self.kind.parts == 1 else "all csv files"
         lines = [self.wording.format(inputs=named), "Follow spec.txt ."]
         if self.kind.in_place:
@@ -94,11 +94,11 @@ class Instance:
         return " ".join(lines)
 
     def command(self, n: int, profile: str | None = None, separator: str | None = None) -> str:
-        """The tool call for input `n`."""
+        """Return the tool call for input `n`."""
         return f"./tool {profile or self.profile} {separator or self.separator} {self.inputs[n]}"
 
     def environment(self) -> dict[str, str]:
-        """The files the agent finds."""
+        """Return the files available to the agent."""
         files = {"tool": self._tool(), "check": CHECK}
         for name, rows in zip(self.inputs, self.rows, strict=True):
             files[name] = "".join(SEPARATORS[self.separator].join(row) + "\n" for row in rows)
@@ -113,7 +113,7 @@ class Instance:
         return files
 
     def oracle(self) -> list[str]:
-        """Commands that solve the task."""
+        """Return commands that solve the task."""
         commands = []
         for n, (source, target) in enumerate(zip(self.inputs, self.outputs, strict=True)):
             if self.kind.in_place:
@@ -138,19 +138,19 @@ class Instance:
 
 
 def make_instance(kind: Kind, random: np.random.Generator, corrections: float = 1.0) -> Instance:
-    """A fresh instance of `kind`, its notes correcting its specification with the probability `corrections`."""
+    """Return a new instance of `kind`, whose notes correct its specification with probability `corrections`."""
     profile, decoy = random.choice(PROFILES, size=2, replace=False).tolist()
     separator = str(random.choice(list(SEPARATORS))) if kind.formats else "comma"
     rows = tuple(_rows(kind, random) for _ in range(kind.parts))
     wording = kind.wordings[int(random.integers(len(kind.wordings)))]
     buffered = bool(random.random() < kind.buffered)
-    # Without a lot at 1.0 one seed gives the same tasks whether or not a caller knows of corrections.
+    # No draw at 1.0: one seed then produces the same tasks with and without support for corrections.
     corrected = kind.notes and (corrections == 1.0 or bool(random.random() < corrections))
     return Instance(kind, wording, profile, decoy, separator, rows, buffered, corrected)
 
 
 def _rows(kind: Kind, random: np.random.Generator) -> tuple[tuple[str, ...], ...]:
-    """A header and three to five rows; ids repeat and values are missing where the kind says so."""
+    """Return a header and three to five rows; ids repeat and values are missing if the kind says so."""
     count = int(random.integers(3, 6))
     ids = random.choice(IDS, size=count, replace=False).tolist()
     if kind.repeats:

@@ -1,7 +1,7 @@
-"""The kinds of task the world can make: for each task type, what its tool does and what makes it hard.
+"""The task kinds of the world: for each task type, what its tool does and what makes it hard.
 
-Every kind asks for a transformation whose right profile stands only in a guidance file, so that success needs several
-behaviours in sequence; the tool is a real script around awk, and its result really depends on the profile.
+Every kind requires a transformation whose correct profile appears only in a guidance file, so success needs several
+behaviours in sequence; the tool is a real script around awk, and its result depends on the profile.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Kind:
-    """One task type: wordings of its instruction, what the tool's four profiles do (awk), and what makes it hard."""
+    """One task type: wordings of its instruction, the tool's four profiles (awk), and what makes it hard."""
 
     task_type: str
     domain: str
@@ -232,7 +232,7 @@ IDS = tuple("abcdefghjk")
 
 
 def at_difficulty(kind: Kind, difficulty: str) -> Kind:
-    """`easy` has no buffers, second guidance files or formats to find out; `hard` has more of the first."""
+    """Return the kind at a difficulty: `easy` has no buffers, notes or formats; `hard` more buffers and parts."""
     if difficulty == "easy":
         return replace(kind, buffered=0.0, notes=False, formats=False)
     if difficulty == "hard":

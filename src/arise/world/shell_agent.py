@@ -1,4 +1,4 @@
-"""The agent of the embedded world: its words are spaced for the tokenizer of the small built-in model."""
+"""The agent of the embedded world, with text spaced for the tokenizer of the small built-in model."""
 
 from arise.config import AgentConfig, SamplingConfig
 from arise.ports import Chat, Engine, PolicyLost, Sandbox
@@ -10,7 +10,7 @@ SYSTEM = "You work in a shell . Answer with one command : $ command . When the w
 
 
 class ShellAgent:
-    """Runs one attempt of the policy in a sandbox and keeps its exact token record."""
+    """Run one attempt of the policy in a sandbox and record its exact tokens."""
 
     def __init__(self, engine: Engine, chat: Chat, limits: AgentConfig, sampling: SamplingConfig) -> None:
         self.engine, self.chat, self.limits, self.sampling = engine, chat, limits, sampling
@@ -18,7 +18,7 @@ class ShellAgent:
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """One trajectory; `key` names the conversation and with `seed` fixes its randomness."""
+        """Return one trajectory; `key` names the conversation and with `seed` fixes its randomness."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": task.instruction}]
         record = TokenRecord(self.chat.prompt(messages))
         turns: list[Turn] = []

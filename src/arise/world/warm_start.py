@@ -1,4 +1,4 @@
-"""Demonstrations of world tasks, every command really run in a sandbox, with and without guidance."""
+"""Demonstrations of world tasks, with every command run in a sandbox, with and without guidance."""
 
 import asyncio
 import tempfile
@@ -23,7 +23,7 @@ AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Demonstration:
-    """One scripted attempt: the instruction, the habits shown, and answer and observation of every turn."""
+    """One scripted attempt: the instruction, the habits shown, and the answer and observation of every turn."""
 
     instruction: str
     habits: frozenset[Habit]
@@ -38,7 +38,7 @@ async def demonstrate(
     max_turns: int,
     seconds: float = 10.0,
 ) -> list[Demonstration]:
-    """`count` demonstrations from the world's own split; `show` is how the agent sees a command's result."""
+    """Return `count` demonstrations from the world's own split; `show` formats a command's result for the agent."""
     random = np.random.default_rng([world.seed, 77])
     free = asyncio.Semaphore(AT_ONCE)
 
@@ -70,7 +70,7 @@ async def _play(
     max_turns: int,
     seconds: float,
 ) -> list[tuple[str, str]]:
-    """Run a script in its sandbox; the last turn submits and sees nothing."""
+    """Run a script in its sandbox; the last turn submits and has no observation."""
     script = demonstration(instance, habits, random)
     turns: list[tuple[str, str]] = []
     try:

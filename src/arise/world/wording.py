@@ -1,4 +1,4 @@
-"""How a person would ask for each habit, in many wordings."""
+"""Natural requests for each habit, in many wordings."""
 
 import numpy as np
 
@@ -173,7 +173,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
 
 
 def phrase(habit: Habit, random: np.random.Generator) -> str:
-    """One sentence that asks for `habit`."""
+    """Return one sentence that requests `habit`."""
     when, what, why = (part[int(random.integers(len(part)))] for part in _PHRASES[habit])
     order = random.random()
     capital = what[0].upper() + what[1:]
@@ -185,11 +185,11 @@ def phrase(habit: Habit, random: np.random.Generator) -> str:
 
 
 def advice(habit: Habit, random: np.random.Generator) -> str:
-    """A piece of guidance as people write it: one sentence, now and then two."""
+    """Return a piece of natural guidance: one sentence, sometimes two."""
     count = 2 if random.random() < TWO_SENTENCES else 1
     return " ".join(phrase(habit, random) for _ in range(count))
 
 
 def vocabulary() -> list[str]:
-    """Every phrase part, for a tokenizer that should know these words."""
+    """Return every phrase part, for a tokenizer that should know these words."""
     return [text for parts in _PHRASES.values() for part in parts for text in part]

@@ -1,4 +1,4 @@
-"""Executable detectors for every pattern of the behaviour catalogue, in the order in which findings inform most."""
+"""Executable detectors for every pattern of the behaviour catalogue, most informative first."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ DETECTORS: Mapping[str, Detector] = {pattern_id: _ALL[pattern_id] for pattern_id
 
 
 def find_all(trace: Trace) -> dict[str, Finding]:
-    """The findings of all applicable patterns, most informative first."""
+    """Return the findings of all applicable patterns, most informative first."""
     found = {pattern_id: detector.find(trace) for pattern_id, detector in DETECTORS.items()}
     return {pattern_id: finding for pattern_id, finding in found.items() if finding is not None}
 

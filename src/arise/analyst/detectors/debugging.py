@@ -33,7 +33,7 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
                 "repeated", f"turn {call.turn} repeated the call that turn {before.turn} saw rejected", call.turn
             )
         if call.ops & _CHANGES:
-            rejected.clear()  # something was changed: the same call may now be right
+            rejected.clear()  # something was changed: the same call may now succeed
         if call.answer.refused:
             rejected[call.program] = call
     hint = " as the message said" if any(call.answer.hinted for call in _refused_calls(trace)) else ""
@@ -41,7 +41,7 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
 
 
 def _edits(trace: Trace) -> list[Event]:
-    """Changes to sources and settings; data files are results, and a script that reproduces a failure repairs none."""
+    """Return changes to sources and settings, without data files and scripts that only reproduce a failure."""
     written = [event for event in trace.of(Op.WRITE) if not event.failed and not _REPRODUCES.search(event.path)]
     return [event for event in written if not backup_like(event.path) and not data_like(event.path)]
 
@@ -68,7 +68,7 @@ def _reproduced_and_rerun(trace: Trace, opening: Opening) -> Finding:
 
 
 def _failure_then_change(trace: Trace) -> Opening | None:
-    """A failing check or program, and a later act that changes something."""
+    """Return the opportunity of a failing check or program followed by an act that changes something."""
     for call in trace.calls:
         if call.answer.failed and call.ops & _WORKS:
             later = trace.calls[call.at + 1 :]
@@ -94,7 +94,7 @@ def _cause_addressed(trace: Trace, opening: Opening) -> Finding:
 
 
 def _failed_twice(trace: Trace) -> Opening | None:
-    """The second failure of the same program on the same files."""
+    """Return the second failure of the same program on the same files."""
     count: dict[tuple[str, frozenset[str]], int] = {}
     for call in trace.calls:
         if not call.answer.failed or call.ops <= INSPECTIONS:

@@ -1,4 +1,4 @@
-"""The shape of a detector: an opportunity that never asks about compliance, then a verdict on what was done with it."""
+"""The structure of a detector: an opportunity that is independent of compliance, then a verdict on the response."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from arise.analyst.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Where the opportunity lies: from which event on, and which files it concerns."""
+    """Where an opportunity begins and which files it concerns."""
 
     seq: int = -1
     paths: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Detector:
-    """An executable pattern: `when` and `passes` say in one line what it looks at, `blind` what it cannot see."""
+    """An executable pattern: `when` and `passes` describe in one line what it checks, `blind` what it cannot see."""
 
     pattern_id: str
     when: str
@@ -41,7 +41,7 @@ class Detector:
         return self.opening(trace) is not None
 
     def find(self, trace: Trace) -> Finding | None:
-        """The verdict, or None when the trace gave no opportunity."""
+        """Return the verdict, or None if the trace offered no opportunity."""
         opening = self.opening(trace)
         return None if opening is None else self.verdict(trace, opening)
 

@@ -9,7 +9,7 @@ _MANY = 3
 
 
 def _something_read(trace: Trace) -> Opening | None:
-    """A look that gave content, and room to look again."""
+    """Return the opportunity of an inspection that returned content, with turns left to inspect again."""
     for call in trace.calls[:-1]:
         if call.ops and call.ops <= INSPECTIONS and not call.answer.failed:
             return Opening(call.first, turn=call.turn)
@@ -21,7 +21,7 @@ def _no_repeated_look(trace: Trace, opening: Opening) -> Finding:
     for call in trace.calls:
         if not call.ops or not call.ops <= INSPECTIONS:
             if call.ops:
-                shown.clear()  # something was run or written: looking again can bring news
+                shown.clear()  # something was run or written: looking again can show something new
             continue
         before = shown.get(call.text)
         if before and before[0] == call.answer.text:
@@ -33,7 +33,7 @@ def _no_repeated_look(trace: Trace, opening: Opening) -> Finding:
 
 
 def _many_operations(trace: Trace) -> Opening | None:
-    """Several inputs of one kind were processed, however it was done."""
+    """Return the opportunity of several inputs of one kind that were processed, by any method."""
     inputs = set(input_set(trace))
     done = {event.path for event in trace.of(Op.USE) if event.path in inputs}
     return Opening(paths=tuple(sorted(done))) if len(done) >= _MANY else None

@@ -22,7 +22,7 @@ _LIMIT_WORDS = re.compile(
 
 
 def input_set(trace: Trace) -> tuple[str, ...]:
-    """Files of one kind that the task spans: several named as inputs, or listed where all are asked for."""
+    """Return the files of one kind that the task spans: several named inputs, or listed ones if all are requested."""
     named = [path for path in trace.brief.inputs if "*" not in path]
     groups: dict[str, list[str]] = {}
     for path in named:
@@ -64,7 +64,7 @@ def _all_covered(trace: Trace, opening: Opening) -> Finding:
 
 
 def _enumerated(trace: Trace) -> Finding:
-    """All files were asked for and no listing shows several: they were listed or matched, or never looked for."""
+    """Judge whether the agent listed or matched the inputs if all were requested and no listing shows several."""
     for event in trace.events:
         if event.op is Op.LIST or (event.op in (Op.USE, Op.READ) and "*" in event.text):
             return passed(f"turn {event.turn} took the inputs from a listing or a pattern")
@@ -97,7 +97,7 @@ def _conversion_explicit(trace: Trace, opening: Opening) -> Finding:
 
 
 def _overwrites(trace: Trace) -> list[Event]:
-    """The first overwrite or removal of each file that was there before the agent came."""
+    """Return the first overwrite or removal of each file that existed before the agent started."""
     touched: set[str] = set()
     looked: dict[str, int] = {}
     found = []
@@ -117,7 +117,7 @@ def _overwrites(trace: Trace) -> list[Event]:
 
 
 def _asked_to_edit(trace: Trace, path: str) -> bool:
-    """A program's source that the instruction names is there to be changed."""
+    """Return whether a path is program source named in the instruction, and so meant to be changed."""
     return not data_like(path) and path in trace.brief.text
 
 

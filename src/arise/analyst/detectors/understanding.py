@@ -25,7 +25,7 @@ def _constraints_addressed(trace: Trace, _: Opening) -> Finding:
 
 
 def _first_processing(trace: Trace) -> Event | None:
-    """The first time a program works on data that was there before."""
+    """Return the first time a program processes data that existed before."""
     made = set(trace.brief.outputs)
     for event in trace.of(Op.USE, Op.WRITE):
         if event.op is Op.WRITE:
@@ -54,7 +54,7 @@ def _before_first_write(trace: Trace) -> int:
 
 
 def _guidance_offered(trace: Trace) -> Opening | None:
-    """Guidance seen before work began; an agent cut off before its first write may still have meant to open it."""
+    """Return guidance seen before work began; exclude agents cut off before their first write."""
     limit = _before_first_write(trace)
     listed = tuple(path for path, seq in trace.guides.items() if seq <= limit)
     visible = trace.brief.guides or listed
@@ -64,12 +64,12 @@ def _guidance_offered(trace: Trace) -> Opening | None:
 
 
 def _first_write(trace: Trace) -> int:
-    """The turn of the first write, 0 where nothing was written."""
+    """Return the turn of the first write; 0 if nothing was written."""
     return trace.artifacts[0].turn if trace.artifacts else 0
 
 
 def _opened(trace: Trace, limit: int) -> dict[str, int]:
-    """Guidance files and provided skills opened before a moment, with the turn."""
+    """Return guidance files and provided skills opened before an event, with the turn."""
     found: dict[str, int] = {}
     for event in trace.of(Op.READ, Op.SEARCH, Op.USE):
         if event.seq < limit and not event.failed:

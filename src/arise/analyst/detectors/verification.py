@@ -30,18 +30,18 @@ _CLAIMED_FILE = re.compile(
 
 
 def _last_write(trace: Trace) -> Event | None:
-    """The last write of a result, if the agent still had a turn to look at it."""
+    """Return the last write of a result, if the agent still had a turn to inspect it."""
     last = max(trace.results.values(), key=lambda event: event.seq, default=None)
     return last if last and trace.had_a_turn_after(last) else None
 
 
 def _looked_at_last(trace: Trace, looks: list[Event], did: str) -> Finding:
-    """Whether each result was looked at after its own last write; one look is enough, a failed check is not."""
+    """Judge whether each result was inspected after its last write; one look is enough, a failed check is not."""
     proof = None
     by_path: dict[str, list[Event]] = {}
     for look in looks:
         by_path.setdefault(look.path, []).append(look)
-    whole = [look for look in looks if look.op is Op.CHECK and not data_like(look.path)][-1:]  # a check of everything
+    whole = [look for look in looks if look.op is Op.CHECK and not data_like(look.path)][-1:]  # a check of all results
     for path, write in trace.results.items():
         own = sorted(by_path.get(path, []) + whole, key=lambda look: look.seq)
         after = [look for look in own if look.seq > write.seq]
@@ -73,7 +73,7 @@ def _read_back(trace: Trace, _: Opening) -> Finding:
 
 
 def _thin_answer(trace: Trace) -> Opening | None:
-    """The first answer that is empty where content was asked for, or says that it is partial."""
+    """Return the first answer that is empty although content was requested, or that says it is partial."""
     for call in trace.calls:
         looked = bool(call.ops & {Op.READ}) and call.ops <= INSPECTIONS
         thin = (looked and call.answer.empty) or (bool(call.answer.partial) and Op.FINISH not in call.ops)
@@ -141,7 +141,7 @@ def _cross_checked(trace: Trace, opening: Opening) -> Finding:
 
 
 def _closing_words(trace: Trace) -> str:
-    """What was said in the last turn that has words, and in the finishing call."""
+    """Return the text of the last turn that has any, and of the finishing call."""
     last = trace.words[-1][1].lower() if trace.words and trace.words[-1][0] >= trace.last_turn else ""
     return last + "\n" + "\n".join(call.text.lower() for call in trace.calls[-1:] if Op.FINISH in call.ops)
 

@@ -1,1 +1,1 @@
-"""What runs inside a sandbox, under whatever Python 3.9 or later is there; outside only tests import it."""
+"""Code that runs inside a sandbox, under any Python 3.9 or later; outside, only tests import it."""

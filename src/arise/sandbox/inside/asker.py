@@ -1,4 +1,4 @@
-"""A process that the kernel asks the guard about: its mark, and what it means by the arguments of its call."""
+"""A process whose system call the kernel reports to the guard: its role and the arguments of its call."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_TEXT, MAX_WORDS = 4096, 64
 
 
 class Asker:
-    """One thread, blocked in its call until it is answered.
+    """One thread, blocked in its system call until the guard answers.
 
-    Who may write the reward is marked on each process, in a limit that the kernel does not use: every child inherits
-    it, whoever its parent becomes, and nobody can raise it again.
+    The permission to write the reward is stored in a resource limit that the kernel does not use: every child inherits
+    it, reparented or not, and no process can raise it again.
     """
 
     def __init__(self, pid: int) -> None:
@@ -26,17 +26,17 @@ class Asker:
 
     @property
     def role(self) -> int:
-        """What it may do, by its mark."""
+        """Return the role of the process, read from its mark."""
         limit: int = resource.prlimit(self.pid, MARK)[1]
         return limit if limit in (NOBODY, PROGRAM) else SHELL
 
     def mark(self, role: int) -> None:
-        """Lowers what it, and every process that it will start, may do."""
+        """Lower the permissions of the process and of all its future children."""
         resource.prlimit(self.pid, MARK, (role, role))
 
     @property
     def process(self) -> str:
-        """The process that this thread belongs to, told apart from an earlier one of the same number."""
+        """Return the process of this thread, distinct from earlier processes with the same id."""
         with open(f"/proc/{self.pid}/status", encoding="utf-8", errors="replace") as file:
             leader = next(line.split()[1] for line in file if line.startswith("Tgid:"))
         with open(f"/proc/{leader}/stat", encoding="utf-8", errors="replace") as file:
@@ -44,19 +44,19 @@ class Asker:
 
     @property
     def name(self) -> str:
-        """The name of its program."""
+        """Return the name of its program."""
         with open(f"/proc/{self.pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().strip()
 
     def link(self, name: str) -> str:
-        """Where one of its links in /proc leads, "" where there is none."""
+        """Return the target of one of its links in /proc; "" if there is none."""
         try:
             return os.readlink(f"/proc/{self.pid}/{name}")
         except FileNotFoundError:
             return ""
 
     def read(self, address: int, size: int) -> bytes:
-        """A piece of its memory."""
+        """Read from its memory."""
         fd = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
         try:
             return os.pread(fd, size, address)
@@ -64,11 +64,11 @@ class Asker:
             os.close(fd)
 
     def text(self, address: int) -> str:
-        """A text in its memory, cut after MAX_TEXT bytes."""
+        """Read a string from its memory, cut after MAX_TEXT bytes."""
         return os.fsdecode(self.read(address, MAX_TEXT).partition(b"\0")[0])
 
     def words(self, address: int) -> list[str]:
-        """The first of its texts in a list that ends with a null pointer."""
+        """Return the first strings of a null-terminated list in its memory."""
         found = []
         for at in range(MAX_WORDS):
             (pointer,) = struct.unpack("=Q", self.read(address + 8 * at, 8))
@@ -78,7 +78,7 @@ class Asker:
         return found
 
     def path(self, folder: int, address: int) -> str:
-        """The absolute path that it means, without following links."""
+        """Return the absolute path that it refers to, without following links."""
         text = self.text(address)
         if not text.startswith("/"):
             base = self.link("cwd" if folder & 0xFFFFFFFF == HERE else f"fd/{folder & 0xFFFFFFFF}")
@@ -86,7 +86,7 @@ class Asker:
         return os.path.normpath("/" + text.lstrip("/"))
 
     def hands_over(self, inode: int) -> bool:
-        """Whether the program that it starts now would find the socket with this inode open."""
+        """Return whether the program that it starts would inherit the socket with this inode."""
         for fd in os.listdir(f"/proc/{self.pid}/fd"):
             with contextlib.suppress(OSError):
                 if self.link(f"fd/{fd}") == f"socket:[{inode}]":
@@ -98,7 +98,7 @@ class Asker:
 
 
 def anybody_else() -> bool:
-    """Whether any process lives that may not write the reward."""
+    """Return whether a process that may not write the reward is alive."""
     for name in os.listdir("/proc"):
         if name.isdecimal() and name != "1":
             with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
-"""The supervisor of test.sh: only what test.sh and its own programs write counts as the reward.
+"""The supervisor of test.sh: only output of test.sh and its own programs counts as the reward.
 
-Code of the attempt runs as the same user, so no mode keeps it from the reward files. Instead the kernel asks this
-process about every start of a program and every open for writing (seccomp user notification, Linux 5.14). Who may
-write the reward gets a socket in place of the file, which no path leads to. What lies at the path is never read.
+Code of the attempt runs as the same user, so file modes cannot protect the reward files. Instead the kernel asks this
+process about every program start and every open for writing (seccomp user notification, Linux 5.14). A process that may
+write the reward receives a socket instead of the file, which no path leads to. The file at the path is never read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BpfProgram(ctypes.Structure):
 
 
 class Guard:
-    """Watches one command — `pid = guard.spawn(command, sink)`, then `serve` whenever `waiting` is readable."""
+    """Supervise one command — `pid = guard.spawn(command, sink)`, then `serve` when `waiting` is readable."""
 
     def __init__(self, settings: str) -> None:
         chosen = json.loads(settings)
@@ -58,7 +58,7 @@ class Guard:
         """Why nothing is watched, "" while it is."""
 
     def spawn(self, command: bytes, output: int, take_on: Callable[[], object]) -> int:
-        """Starts the command, watched from its first moment, after it took on its user."""
+        """Start the command as its user, supervised from its first instruction."""
         ours, theirs = _socket.socketpair()
         pid = os.fork()
         if pid == 0:
@@ -75,7 +75,7 @@ class Guard:
         return pid
 
     def _become(self, command: bytes, output: int, supervisor: _socket.socket, take_on: Callable[[], object]) -> None:
-        """In the new process: asks to be watched, and becomes the command."""
+        """Install the filter in the new process and execute the command."""
         try:
             os.setsid()
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -108,16 +108,16 @@ class Guard:
         return found
 
     def serve(self) -> None:
-        """Takes what was written and answers whoever waits."""
+        """Read what was written and answer waiting processes."""
         self.rewards.drain()
         while any(fd == self.listener and event & select.EPOLLIN for fd, event in self.waiting.poll(0)):
             notification = bytearray(NOTIFICATION.size)
             try:
                 fcntl.ioctl(self.listener, RECEIVE, notification)
-            except OSError:  # it was killed meanwhile
+            except OSError:  # the process was killed meanwhile
                 continue
             asked, pid, _, number, _, _, *arguments = NOTIFICATION.unpack(notification)
-            # Writers ask once more when they are done, so that whoever looks at the file next finds what they wrote.
+            # Writers ask once more when they are done, so that the next reader of the file finds what they wrote.
             self.rewards.drain()
             self._answer(asked, Asker(pid), self.calls[number], arguments)
 
@@ -133,7 +133,7 @@ class Guard:
             elif call.startswith(("open", "creat")):
                 flags = _flags(asker, call, arguments)
                 channel = self.rewards.open(asker, asker.path(*_place(call, arguments)), flags)
-        except (OSError, ValueError, StopIteration, struct.error):  # killed meanwhile, or not to be read
+        except (OSError, ValueError, StopIteration, struct.error):  # killed meanwhile, or its memory is not readable
             refusal = EPERM if call.startswith("exec") else 0
         with contextlib.suppress(OSError):
             if channel is not None:
@@ -147,7 +147,7 @@ class Guard:
             channel.close()
 
     def _start(self, asker: Asker, folder: int, path: int, words: int) -> None:
-        """Marks a program as it starts; one whose arguments cannot be read may not write."""
+        """Mark a program as it starts; one whose arguments cannot be read may not write."""
         role = asker.role
         if role == NOBODY:
             return
@@ -166,16 +166,16 @@ class Guard:
                 self.rewards.programs.add(asker.process)
 
     def _is_theirs(self, image: str) -> bool:
-        """Whether a program in a system folder is the attempt's, or a link that leads out to one."""
+        """Return whether a program in a system folder belongs to the attempt, directly or through a link."""
         real = os.path.realpath(image)
         return bool({image, real} & self.added) or (image.startswith(self.system) and not real.startswith(self.system))
 
     def report(self) -> bytes:
-        """What was written, by whom, or why that cannot be known; as JSON."""
+        """Return as JSON what was written and by which process, or why that is unknown."""
         return json.dumps({"missing": self.missing, **self.rewards.report()}).encode("ascii")
 
     def close(self) -> None:
-        """Lets go of everything; a process that still waits for an answer gets an error."""
+        """Release all resources; a process that still waits for an answer receives an error."""
         self.rewards.close()
         self.waiting.close()
         if self.listener >= 0:
@@ -183,7 +183,7 @@ class Guard:
 
 
 def _place(call: str, arguments: list[int]) -> tuple[int, int]:
-    """The folder that a path starts from, and the path."""
+    """Return the folder that a path starts from, and the path."""
     return (arguments[0], arguments[1]) if call in ("openat", "openat2", "unlinkat") else (HERE, arguments[0])
 
 
@@ -194,7 +194,7 @@ def _renamed(call: str, arguments: list[int]) -> tuple[tuple[int, int], tuple[in
 
 
 def _program(call: str, arguments: list[int]) -> tuple[int, int, int]:
-    """The folder, the path and the arguments of a program that starts."""
+    """Return the folder, path and arguments of a program that starts."""
     return (HERE, arguments[0], arguments[1]) if call == "execve" else (arguments[0], arguments[1], arguments[2])
 
 

@@ -1,6 +1,6 @@
-"""Forwards a TCP port of the sandbox's own loopback to a unix socket: the one way out of a sandbox without network.
+"""Forward a TCP port on the sandbox's loopback to a unix socket, the only way out of a sandbox without network.
 
-Only ever executed inside, by whatever Python 3.9 or later is there: `python3 relay.py SOCKET PORT`.
+Executed only inside, by any Python 3.9 or later: `python3 relay.py SOCKET PORT`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CHUNK = 65536
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy one direction until it ends; then say so to the other side."""
+    """Copy one direction until it ends, then shut down the other side."""
     try:
         while data := await reader.read(CHUNK):
             writer.write(data)
@@ -24,7 +24,7 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def main(socket: str, port: int) -> None:
-    """Listen, leave the foreground, and forward every connection."""
+    """Listen, detach to the background, and forward every connection."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

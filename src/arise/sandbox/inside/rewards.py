@@ -1,4 +1,4 @@
-"""The reward files of one run of test.sh, as they were written by those who may."""
+"""The reward files of one run of test.sh, as written by permitted processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Reward:
-    """One reward file: what arrived by its socket. `file` is the copy at its path, which anybody may change."""
+    """One reward file: the data received by its socket.
+
+    `file` is the copy at its path, which any process may change.
+    """
 
     def __init__(self, writer: str, order: int, data: bytes) -> None:
         self.writer, self.order, self.data = writer, order, bytearray(data)
@@ -26,15 +29,15 @@ class Reward:
         self.handed_to = ""
 
     def connect(self, file: int) -> _socket.socket:
-        """Opens the channel; gives the writer's end."""
+        """Open the channel and return the writer's end."""
         self.socket, theirs = _socket.socketpair()
         self.socket.setblocking(False)
-        self.socket.shutdown(_socket.SHUT_WR)  # who reads what it writes finds the end, and does not wait
+        self.socket.shutdown(_socket.SHUT_WR)  # a reader of its own output sees the end of file and does not block
         self.inode, self.file = os.fstat(theirs.fileno()).st_ino, file
         return theirs
 
     def drain(self) -> None:
-        """Takes what was written so far."""
+        """Read what was written so far."""
         while self.socket is not None:
             try:
                 data = self.socket.recv(65536)
@@ -49,7 +52,7 @@ class Reward:
                     os.write(self.file, data)
 
     def close(self) -> None:
-        """Lets go of the channel."""
+        """Close the channel."""
         if self.socket is not None:
             self.socket.close()
             self.socket = None
@@ -59,7 +62,7 @@ class Reward:
 
 
 class Rewards:
-    """What was written below `logs`, in the order of the writing."""
+    """The data written below `logs`, in order of writing."""
 
     def __init__(self, logs: str, waiting: select.epoll) -> None:
         self.logs, self.waiting = logs, waiting
@@ -71,12 +74,12 @@ class Rewards:
         self.order = 0
 
     def may_write(self, asker: Asker) -> bool:
-        """Whether what the asker writes counts: a child that one of the programs made by itself has no say."""
+        """Return whether writes of the asker count; those of a child forked by one of the programs do not."""
         role = asker.role
         return role != NOBODY and (role != PROGRAM or asker.process in self.programs)
 
     def open(self, asker: Asker, path: str, flags: int) -> _socket.socket | None:
-        """The channel for an asker that opens a reward file; None lets it open whatever lies at the path."""
+        """Return the channel for an asker that opens a reward file; None lets it open the file at the path."""
         if not self._concerns(path):
             return None
         if not self.may_write(asker):
@@ -94,7 +97,7 @@ class Rewards:
         return channel
 
     def rename(self, asker: Asker, source: str, target: str) -> None:
-        """A file that becomes a reward file counts if it was written as one, or while nobody else could change it."""
+        """Count a file renamed to a reward file if it was written as one, or while no other process could change it."""
         if not self._concerns(target):
             self._forget(asker, source)
         elif not self.may_write(asker):
@@ -113,23 +116,23 @@ class Rewards:
                 self._add(target, asker.name, data)
 
     def remove(self, asker: Asker, path: str) -> None:
-        """A reward file that test.sh removes again is gone."""
+        """Discard a reward file that test.sh removes."""
         self._forget(asker, path)
 
     def hand_over(self, asker: Asker, image: str) -> None:
-        """What a program that may not write gets to write, because the asker leaves it open, does not count."""
+        """Mark reward files that the asker leaves open for an unpermitted program, whose writes do not count."""
         for reward in (*self.files.values(), *self.replaced):
             if reward.socket is not None and asker.hands_over(reward.inode):
                 reward.handed_to = image
 
     def drain(self) -> None:
-        """Takes what was written so far."""
+        """Read what was written so far."""
         for reward in (*self.files.values(), *self.replaced):
             reward.drain()
         self.replaced = [reward for reward in self.replaced if reward.socket is not None]
 
     def report(self) -> dict[str, object]:
-        """All of it, as JSON values."""
+        """Return everything as JSON values."""
         self.drain()
         files = [
             {
@@ -144,12 +147,12 @@ class Rewards:
         return {"files": files, "notes": self.notes}
 
     def close(self) -> None:
-        """Lets go of all channels."""
+        """Close all channels."""
         for reward in (*self.files.values(), *self.replaced):
             reward.close()
 
     def _concerns(self, path: str) -> bool:
-        """Names beside the two that count are watched too: some tests write one of them first and rename it."""
+        """Return whether a name is watched: the two that count, and those that tests write first and then rename."""
         return os.path.dirname(path) == self.logs and "reward" in os.path.basename(path)
 
     def _add(self, path: str, writer: str, data: bytes) -> Reward:
@@ -167,7 +170,7 @@ class Rewards:
 
 
 def _shown(path: str, flags: int) -> int:
-    """A file at the path for tests that look whether it is there, -1 where what lies there cannot be written."""
+    """Create a file at the path for tests that check its existence; return -1 if it cannot be written."""
     try:
         if flags & os.O_TRUNC:
             with contextlib.suppress(OSError):
@@ -182,7 +185,7 @@ def _shown(path: str, flags: int) -> int:
 
 
 def _content(path: str) -> bytes | None:
-    """The content of a plain file, cut where it is too long to count."""
+    """Return the content of a regular file, truncated after MAX_BYTES + 1 bytes; None if it cannot be opened."""
     try:
         file = os.open(path, _READ)
     except OSError:

@@ -1,8 +1,8 @@
-"""The inside end of a sandbox: process 1 of its namespace, running one command after another for the host.
+"""The server inside a sandbox: process 1 of its namespace, which runs commands for the host one at a time.
 
-Only ever executed inside, by whatever Python 3.9 or later is there, and never imported by ARISE. It imports nothing
-slow (no json, socket or signal), because each sandbox pays for its start. Process 1 gets no signal from inside that it
-has no handler for, so it must have none.
+Executed only inside, by any Python 3.9 or later, and never imported by ARISE. It imports nothing slow (no json, socket
+or signal), because each sandbox pays for its start. Process 1 receives no signal from inside that it has no handler
+for, so it must install none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEFT, SIGNALLED = 1, 2
 
 
 def read_exactly(size: int) -> bytes:
-    """Reads a whole field of a frame; the host's hanging up ends the sandbox."""
+    """Read a whole field of a frame; exit if the host closed the connection."""
     parts = []
     while size:
         part = os.read(CONTROL, size)
@@ -49,14 +49,14 @@ def read_exactly(size: int) -> bytes:
 
 
 def write_all(data: bytes) -> None:
-    """Writes a whole frame to the host."""
+    """Write a whole frame to the host."""
     view = memoryview(data)
     while view:
         view = view[os.write(CONTROL, view) :]
 
 
 def reap(wait: bool) -> None:
-    """Collects dead children, orphans included; with `wait`, until there are no children at all."""
+    """Reap dead children, including orphans; with `wait`, until no children are left."""
     try:
         while os.waitpid(-1, 0 if wait else os.WNOHANG)[0]:
             pass
@@ -65,7 +65,7 @@ def reap(wait: bool) -> None:
 
 
 def signal_all(number: int) -> bool:
-    """Signals every process of the namespace but this one, in one sweep of the kernel; false when there is none."""
+    """Signal every other process of the namespace in one system call; return false if there is none."""
     try:
         os.kill(-1, number)
     except ProcessLookupError:
@@ -74,7 +74,7 @@ def signal_all(number: int) -> bool:
 
 
 def drain(source: int, output: bytearray, cap: int) -> None:
-    """Takes what is left in the output pipe without waiting for more."""
+    """Read what is left in the output pipe without waiting for more."""
     os.set_blocking(source, False)
     try:
         while len(output) <= cap:
@@ -87,9 +87,9 @@ def drain(source: int, output: bytearray, cap: int) -> None:
 
 
 def tail(source: int, output: bytearray, cap: int) -> None:
-    """Waits a moment for what the last processes of a command still print, as behind `> >(cat)`.
+    """Wait briefly for output of the last processes of a command, as behind `> >(cat)`.
 
-    Without it the scheduler would decide whether their output belongs to the command.
+    Without this wait the scheduler would decide whether their output belongs to the command.
     """
     poller = select.poll()
     poller.register(source, select.POLLIN)
@@ -98,12 +98,12 @@ def tail(source: int, output: bytearray, cap: int) -> None:
         if poller.poll(left * 1000):
             data = os.read(source, 65536)
             if not data:
-                return  # nobody holds the pipe any more
+                return  # every writer has closed the pipe
             output += data
 
 
 def any_left(source: int, output: bytearray, cap: int, guard: Guard | None) -> bool:
-    """Whether processes outlast the command, after a moment for those about to end, such as the tail of a pipe."""
+    """Return whether processes outlive the command, after a short wait for those about to exit."""
     allowance = Allowance(LINGER_SECONDS)
     while True:
         drain(source, output, cap)
@@ -119,7 +119,7 @@ def any_left(source: int, output: bytearray, cap: int, guard: Guard | None) -> b
 
 
 def spawn(command: bytes, output: int) -> int:
-    """Starts the command in its own session, with nothing open but /dev/null and the output pipe."""
+    """Start the command in its own session, with only /dev/null and the output pipe open."""
     return os.posix_spawn(
         "/bin/bash",
         [b"bash", b"-c", command],
@@ -134,26 +134,26 @@ def spawn(command: bytes, output: int) -> int:
 
 
 def excess(usage: Usage) -> int:
-    """Which limit the processes of the sandbox exceed that no control group enforces, 0 for none."""
+    """Return the limit, not enforced by a cgroup, that the processes of the sandbox exceed; 0 for none."""
     if MAX_THREADS and usage.threads > MAX_THREADS:
         return PROCESSES
     return MEMORY if MAX_MEMORY and private_memory() > MAX_MEMORY else 0
 
 
 def idle() -> None:
-    """Waits for the next command, and meanwhile ends what earlier ones left running once it exceeds a limit."""
+    """Wait for the next command; meanwhile kill processes of earlier commands once they exceed a limit."""
     poller = select.poll()
     poller.register(CONTROL, select.POLLIN)
     while MAX_THREADS and not poller.poll(IDLE_SECONDS * 1000):
         reap(wait=False)
         if not signal_all(0):
-            return  # nothing is left that could exceed any
+            return  # no process is left that could exceed a limit
         if excess(Usage()):
             signal_all(SIGKILL)
 
 
 def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | None) -> tuple[int, bytearray]:
-    """Collects output until the command ends, its time is up or a cap is reached."""
+    """Collect output until the command exits, times out or reaches a limit."""
     ended_fd = os.pidfd_open(pid)
     poller = select.poll()
     poller.register(source, select.POLLIN)
@@ -170,7 +170,7 @@ def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | 
                 return TIMEOUT, output
             ready = {fd for fd, _ in poller.poll(allowance.next_look * 1000)}
             if CONTROL in ready:
-                os._exit(0)  # the host is gone, and in a container nothing else ends this process
+                os._exit(0)  # the host is gone, and in a container nothing else kills this process
             if guard is not None:
                 guard.serve()
             if source in ready:
@@ -180,21 +180,21 @@ def watch(pid: int, source: int, allowance: Allowance, cap: int, guard: Guard | 
                     return OUTPUT, output
                 if not data:
                     poller.unregister(source)
-            elif ended_fd in ready:  # only once the pipe is empty: what was printed before the end belongs to it
+            elif ended_fd in ready:  # only once the pipe is empty: output printed before the exit is the command's
                 return EXIT, output
     finally:
         os.close(ended_fd)
 
 
 def not_started(error: Exception) -> tuple[int, int, int, bytes]:
-    """What is said of a command for which nothing was left; the sandbox is cleared, so that the next one can run."""
+    """Return the result of a command that could not start; kill all processes so that the next one can run."""
     signal_all(SIGKILL)
     reap(wait=True)
     return EXIT, NOT_STARTED, LEFT, f"the command could not start ({error}); all processes were ended\n".encode()
 
 
 def start(user: bytes, command: bytes, sink: int, guard: Guard | None) -> int:
-    """Starts the command as its user, under a guard where there is one."""
+    """Start the command as its user, under a guard if there is one."""
     if guard is not None:
         return guard.spawn(command, sink, lambda: become(user) if user else None)
     return spawn_as(user, command, sink) if user else spawn(command, sink)
@@ -203,9 +203,9 @@ def start(user: bytes, command: bytes, sink: int, guard: Guard | None) -> int:
 def run(
     command: bytes, seconds: float, cap: int, alone: bool, guard: Guard | None, user: bytes = b""
 ) -> tuple[int, int, int, bytes]:
-    """Runs one command; a cap reached, or `alone`, ends every process that is left in the sandbox, and says so.
+    """Run one command; if it reaches a limit, or with `alone`, kill every process left in the sandbox.
 
-    Gives who ended it, its exit code, LEFT and SIGNALLED where they apply, and its output.
+    Return what ended it, its exit code, the flags LEFT and SIGNALLED, and its output.
     """
     reap(wait=False)
     source, sink = os.pipe()
@@ -234,7 +234,7 @@ def run(
 
 
 def answer(command: bytes, seconds: float, cap: int, flags: int) -> bytes:
-    """The frame that says how a command went; whatever its processes took from this one is taken back first."""
+    """Return the frame with the result of a command; if it could not start, kill all processes first."""
     guard, report = None, b""
     try:
         guard = new_guard() if flags & GUARDED else None
@@ -250,23 +250,23 @@ def answer(command: bytes, seconds: float, cap: int, flags: int) -> bytes:
 
 
 def new_guard() -> Guard:
-    """The supervisor of one command."""
+    """Return the supervisor of one command."""
     from arise.sandbox.inside.guard import Guard
 
     return Guard(SETTINGS)
 
 
 def serve() -> None:
-    """Says it is ready, then answers frames until the host hangs up."""
+    """Report readiness, then answer frames until the host closes the connection."""
     global CONTROL
     _signal.signal(SIGINT, _signal.SIG_DFL)
     if CONTROL < 0:
         CONTROL = connect(sys.argv[1])
-        os.makedirs(sys.argv[6], exist_ok=True)  # an image may name a working directory that it does not hold
+        os.makedirs(sys.argv[6], exist_ok=True)  # an image may name a working directory that does not exist in it
         os.chdir(sys.argv[6])
     os.set_inheritable(CONTROL, False)
     if SETTINGS:
-        new_guard().close()  # so that the first command does not wait for its imports
+        new_guard().close()  # so that the first command does not wait for these imports
     write_all(b"R")
     while True:
         idle()

@@ -1,6 +1,6 @@
-"""Commands as a user of an image, and the server's own connection in a container.
+"""Run commands as a user of an image, and connect the server of a container to the host.
 
-Executed inside by the server, with whatever Python 3.9 or later is there; it imports nothing slow.
+Executed inside by the server, with any Python 3.9 or later; it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PR_SET_DUMPABLE = 4
 
 
 def become(user: bytes) -> None:
-    """Takes on a user's numbers for good: its own, that of its group, and those of its other groups."""
+    """Switch permanently to a user's numeric ids: user, group and supplementary groups."""
     uid, gid, others = user.split(b" ")
     os.setgroups([int(group) for group in others.split(b",") if group])
     os.setgid(int(gid))
@@ -20,7 +20,7 @@ def become(user: bytes) -> None:
 
 
 def spawn_as(user: bytes, command: bytes, output: int) -> int:
-    """The same for a command that runs as a user of the image."""
+    """Start the command like `spawn`, as a user of the image."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -36,7 +36,7 @@ def spawn_as(user: bytes, command: bytes, output: int) -> int:
 
 
 def connect(path: str) -> int:
-    """Connects to the host, and keeps the other processes of a container from this one's memory."""
+    """Connect to the host, and protect this process's memory from the other processes of the container."""
     import _socket
     import ctypes
 

@@ -1,7 +1,7 @@
-"""Which programs that test.sh starts may write the reward, judged by their path and arguments when they start.
+"""Decide which programs started by test.sh may write the reward, by their path and arguments.
 
-Only ever executed inside a verifier's sandbox, with `guard.py`. A program that could run a file of the attempt may not:
-the list is of those that cannot, so that whatever is unknown here may not either.
+Executed only inside a verifier's sandbox, with `guard.py`. A program that could run a file of the attempt may not
+write: this is a list of those that cannot, so unknown programs may not either.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ INLINE, STDIN, MODULE, UNKNOWN = "-inline", "-stdin", "-module", "-unknown"
 
 
 class OwnTests:
-    """The task's own tests, read where nobody can change them."""
+    """The task's own tests, read from a folder that no process can change."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -49,19 +49,19 @@ class OwnTests:
         self._pipes_code: bool | None = None
 
     def hold(self, path: str) -> bool:
-        """Whether a path lies in the tests."""
+        """Return whether a path is inside the tests folder."""
         return path.startswith(self.folder + "/")
 
     @property
     def others_write(self) -> bool:
-        """Whether any file but test.sh says anything of a reward, and so may be what writes it."""
+        """Return whether any file besides test.sh mentions a reward and so may write it."""
         if self._others_write is None:
             self._others_write = any(b"reward" in text for text in self._texts())
         return self._others_write
 
     @property
     def pipe_code(self) -> bool:
-        """Whether test.sh feeds an interpreter from a pipe, which may bring code of the attempt."""
+        """Return whether test.sh pipes code into an interpreter, which may be code of the attempt."""
         if self._pipes_code is None:
             text = _text(os.path.join(self.folder, TEST))
             self._pipes_code = any(
@@ -80,7 +80,7 @@ class OwnTests:
 
 
 def _text(path: str) -> bytes:
-    """The content of a small file, nothing of any other."""
+    """Return the content of a small file; empty for any other."""
     try:
         with open(path, "rb") as file:
             return file.read(MAX_TEXT_BYTES) if os.fstat(file.fileno()).st_size <= MAX_TEXT_BYTES else b""
@@ -89,10 +89,10 @@ def _text(path: str) -> bytes:
 
 
 def code_of(argv: list[str], inline: str, module: str = "", valued: str = "", personal: str = "") -> str:
-    """Where an interpreter takes its code from: the path of a script, or INLINE, STDIN, MODULE or UNKNOWN.
+    """Return where an interpreter gets its code: a script path, INLINE, STDIN, MODULE or UNKNOWN.
 
-    The letters are its options that hold code, that name a module, that take another value, and that make it read files
-    of the home folder first, which programs of the attempt can write.
+    The letters are its options that hold code, that name a module, that take another value, and that make it first read
+    files of the home folder, which programs of the attempt can write.
     """
     words = iter(argv[1:])
     for word in words:
@@ -121,14 +121,14 @@ def code_of(argv: list[str], inline: str, module: str = "", valued: str = "", pe
 
 
 def _simple_code(argv: list[str]) -> str:
-    """The same for other interpreters, in their plainest uses only."""
+    """Return the source of the code of other interpreters, recognising only their simplest uses."""
     if len(argv) < 2:
         return STDIN
     return INLINE if argv[1] in ("-e", "-E") else UNKNOWN if argv[1].startswith("-") else argv[1]
 
 
 class Start(NamedTuple):
-    """A program that starts: its absolute path, its arguments, and what its folder and its input lead to."""
+    """A starting program: its absolute path, arguments, working directory and standard input."""
 
     image: str
     argv: list[str]
@@ -137,7 +137,7 @@ class Start(NamedTuple):
 
 
 def role_of(start: Start, tests: OwnTests, system: tuple[str, ...] = SYSTEM) -> int:
-    """What a program that a SHELL starts may do."""
+    """Return the role of a program that a SHELL starts."""
     name = os.path.basename(start.image)
     if tests.hold(start.image):
         return SHELL if _interpreter_named(start.image) in SHELLS else PROGRAM
@@ -160,17 +160,17 @@ def role_of(start: Start, tests: OwnTests, system: tuple[str, ...] = SYSTEM) -> 
 
 
 def _interpreter_named(script: str) -> str:
-    """The program that the first line of a script names."""
+    """Return the interpreter named in the first line of a script."""
     words = _text(script).partition(b"\n")[0].decode("utf-8", "replace").split()
     return os.path.basename(words[-1]) if words and words[0].startswith("#!") else ""
 
 
 def _by_code(code: str, role: int, start: Start, tests: OwnTests) -> int:
-    """The role of an interpreter by where its code comes from."""
+    """Return the role of an interpreter by the source of its code."""
     if code == INLINE:
         return role
     if code == STDIN:
-        # A document in test.sh comes through a pipe, or a file that bash has removed already.
+        # A here-document in test.sh arrives through a pipe, or a file that bash has already removed.
         document = re.fullmatch(r"pipe:.*|/tmp/.* \(deleted\)", start.stdin)
         return role if tests.hold(start.stdin) or (document and not tests.pipe_code) else NOBODY
     own = code == MODULE or (code != UNKNOWN and tests.hold(os.path.normpath(os.path.join(start.cwd, code))))
