@@ -1,4 +1,4 @@
-"""The paper's Tables 1, 6 and 11, and the table of final pass rates, from measured runs; counts first, rates last."""
+"""The paper's Tables 1, 6 and 11 and the table of final pass rates, computed from counts."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ BASE = "Start (no training)"
 
 
 def label(method: str) -> str:
-    """A method's name as tables and figures show it."""
+    """Return a method's name as shown in tables and figures."""
     return LABELS.get(method, method)
 
 
 def pooled(runs: Sequence[RunMeasures], evaluation: str) -> Score:
-    """All attempts of several runs together."""
+    """Pool all attempts of several runs."""
     scores = [run.score(evaluation) for run in runs]
     return Score(sum(s.won for s in scores), sum(s.tried for s in scores), sum(s.faults for s in scores))
 
@@ -60,7 +60,7 @@ def table_1(study: Study) -> Table:
 
 
 def _cells_by_domain(runs: Sequence[RunMeasures], evaluation: str) -> dict[str, tuple[int, int]]:
-    """Domain to (successes, attempts that count); the empty name holds all of them."""
+    """Map domain to (successes, counted attempts); the empty name is the total."""
     cells: dict[str, tuple[int, int]] = {}
     for run in runs:
         for row in run.labelled(evaluation):
@@ -106,7 +106,7 @@ def _stability_row(name: str, runs: Sequence[RunMeasures], evaluation: str) -> l
 
 
 def table_seeds(study: Study) -> Table:
-    """The same for training runs: one column a seed."""
+    """Tabulate the pass rates of training runs, one column per seed."""
     seeds = sorted({run.seed for runs in study.values() for run in runs})
     rows = []
     for method, runs in study.items():
@@ -135,7 +135,7 @@ def table_11(study: Study) -> Table:
 
 
 def table_unseen_types(study: Study) -> Table | None:
-    """Held-out pass rates on the task types that training never draws; None where there is none."""
+    """Tabulate held-out pass rates on task types that are not in training; None if there are none."""
     rows = []
     for method, runs in study.items():
         tried = [
@@ -155,7 +155,7 @@ def table_unseen_types(study: Study) -> Table | None:
 
 
 def table_final(study: Study) -> Table:
-    """Final held-out pass rates with both intervals: over seeds, and of the pooled attempts."""
+    """Tabulate final held-out pass rates with intervals over seeds and over pooled attempts."""
     rows = []
     for method, runs in study.items():
         score = pooled(runs, "after")
@@ -171,7 +171,7 @@ def table_final(study: Study) -> Table:
 
 
 def p_text(p: float) -> str:
-    """A p value to three places, never as 0."""
+    """Write a p-value with three decimals, never as 0."""
     return "<\u00a00.001" if p < 0.0005 else f"{p:.3f}"
 
 
@@ -184,5 +184,5 @@ def interval_text(interval: Interval, signed: bool = False) -> str:
 
 
 def paper_tables(study: Study) -> list[Table]:
-    """All tables of the paper that runs can fill, and the one over seeds."""
+    """Return all tables of the paper that the runs have data for, and the table over seeds."""
     return [table_1(study), table_6(study), table_seeds(study), table_11(study)]

@@ -35,7 +35,7 @@ def line_chart(
     thresholds: Sequence[tuple[str, float]] = (),
     x_name: str = "iteration",
 ) -> Markup:
-    """Lines differ by colour, dashes and marks, so that colour is never the only difference."""
+    """Draw lines that differ in colour, dashes and marks, so that colour is never the only difference."""
     xs = [x for line in lines for x, _ in line.points]
     ys = finite([y for line in lines for _, y in line.points])
     ys += [edge for line in lines for _, low, high in line.band for edge in (low, high)]

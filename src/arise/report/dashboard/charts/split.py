@@ -14,7 +14,7 @@ COLUMNS = 400
 
 
 class Part(NamedTuple):
-    """One rollout: its name, where it leads, whether it is the one looked at, and the weighted parts."""
+    """One rollout: its name, its link, whether it is selected, and the weighted parts."""
 
     name: str
     href: str
