@@ -177,7 +177,7 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Return Cohen's kappa; None if expected agreement is complete."""
+        """Return Cohen's kappa; None without data or if chance agreement is 1."""
         total = self.both + self.ours + self.theirs + self.neither
         if not total:
             return None

@@ -15,7 +15,7 @@ def sha256_of(path: Path) -> str:
 
 
 def checkpoint_damage(folder: Path, manifest_digest: str) -> str:
-    """Return the damaged files of a checkpoint folder; empty if it is intact."""
+    """Return the first damaged file of a checkpoint folder and its damage; empty if the folder is intact."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
         return f"{manifest} is missing"

@@ -40,7 +40,7 @@ def pooled(runs: Sequence[RunMeasures], evaluation: str) -> Score:
 
 
 def table_1(study: Study) -> Table:
-    """Table 1: pass rate by domain and overall, attempts of all seeds pooled."""
+    """Table 1: pass rate by domain and overall, pooling the attempts of all seeds."""
     rows = [(BASE, _cells_by_domain(next(iter(study.values())), "before"))]
     rows += [(label(method), _cells_by_domain(runs, "after")) for method, runs in study.items()]
     domains = sorted({domain for _, cells in rows for domain in cells if domain})
@@ -83,7 +83,7 @@ def _best(cells: Sequence[tuple[int, int] | None], first: int) -> list[int]:
 
 
 def table_6(study: Study) -> Table:
-    """Table 6: the evaluation repeated; run a holds the a-th attempt of every task of every seed."""
+    """Table 6: the evaluation repeated; run a contains the a-th attempt of every task and seed."""
     rows = [_stability_row(BASE, next(iter(study.values())), "before")]
     rows += [_stability_row(label(method), runs, "after") for method, runs in study.items()]
     width = max(len(row) for row in rows) - 2
@@ -125,7 +125,7 @@ def _mean_and_deviation(rates: Sequence[float]) -> str:
 
 
 def table_11(study: Study) -> Table:
-    """Table 11: mean time of an iteration, evaluation not included."""
+    """Table 11: mean time of an iteration, without evaluation."""
     rows = []
     for method, runs in study.items():
         seconds = [second for run in runs for second in run.iteration_seconds]

@@ -20,7 +20,7 @@ SHORTEST_TOKEN = 16
 def serve(
     catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C, off loopback only with a token; call `opened` with the address."""
+    """Serve until Ctrl-C; require a token off loopback. Call `opened` with the address."""
     serve_app(lambda hosts: create_app(catalogue, hosts, token), host, port, token, allowed, opened)
 
 

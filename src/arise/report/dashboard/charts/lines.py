@@ -16,7 +16,7 @@ DASHES = (None, "6 3", "2 3", "8 3 2 3")
 
 @dataclass(frozen=True)
 class Line:
-    """A named series of (x, y), y None where there is none; `band` is (x, low, high)."""
+    """A named series of (x, y), with None for a missing y; `band` is (x, low, high)."""
 
     name: str
     colour: str

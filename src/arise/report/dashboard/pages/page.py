@@ -46,7 +46,7 @@ class Asked:
 
     @property
     def update_every(self) -> int:
-        """Iterations per window; the pool is updated at the end of each window."""
+        """Return the iterations per window; the pool is updated at the end of each window."""
         return self.run.update_every
 
 

@@ -183,6 +183,6 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
 
 
 def slot_link(asked: Asked, k: int, slot: int) -> Link:
-    """Link to a slot on this page."""
+    """Return a link to a slot on this page."""
     iteration = iteration_of(k)
     return Link(f"{iteration}:{slot + 1}", asked.links.sampler(iteration, slot))
