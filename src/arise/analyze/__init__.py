@@ -1,4 +1,5 @@
-"""What an agent keeps getting wrong, from trajectories that any harness left behind.
+"""Find what an agent repeatedly gets wrong, from the trajectories of any harness.
 
-Readers turn files into trajectories with triaged outcomes; the rest counts behaviours in failures and in passes.
+Readers convert files to trajectories with triaged outcomes; the other modules compare behaviours in failures and
+passes.
 """

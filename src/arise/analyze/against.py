@@ -1,4 +1,4 @@
-"""Two sets of attempts compared task by task: pass rates and behaviours, and whether chance explains the difference."""
+"""Compare two sets of attempts by task: pass rates and behaviours, with tests of the differences."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from arise.analyze.statistics import Rate, benjamini_hochberg, detectable_differ
 
 SIGNIFICANT = 0.05
 LEAST_PAIRS = 5
-"""With fewer shared tasks nothing can be told."""
+"""Minimum number of shared tasks for a finding."""
 Key = tuple[str, str]
 
 
 class Finding(StrEnum):
-    """The answer, and the exit code of the command: 0 better or equal, 1 worse, 2 cannot tell."""
+    """The result and exit code of the command: 0 better or equal, 1 worse, 2 undecided."""
 
     BETTER = "better"
     EQUAL = "equal or better, not beyond chance"
@@ -28,7 +28,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Paired:
-    """A share per task on both sides, task by task."""
+    """Shares per task on both sides, paired by task."""
 
     ours: Rate
     theirs: Rate
@@ -36,14 +36,14 @@ class Paired:
     better: int
     worse: int
     difference: float | None
-    """Mean over tasks of ours minus theirs, in shares."""
+    """Mean over tasks of ours minus theirs, as a share."""
     interval: tuple[float, float] | None
     p: float
 
 
 @dataclass(frozen=True)
 class BehaviourChange:
-    """How often a behaviour is missed on the shared tasks, ours and theirs."""
+    """How often a behaviour is missed on the shared tasks, on both sides."""
 
     behaviour: Behaviour
     paired: Paired
@@ -52,7 +52,7 @@ class BehaviourChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that `--against` reports."""
+    """The results that `--against` reports."""
 
     finding: Finding
     passes: Paired
@@ -61,11 +61,11 @@ class Comparison:
     regressed: tuple[str, ...]
     behaviours: tuple[BehaviourChange, ...]
     left_out: Mapping[str, int]
-    """Attempts or tasks that take no part, by reason; none of them counts as a failure."""
+    """Excluded attempts or tasks, by reason; none of them counts as a failure."""
 
 
 def compare(ours: Sequence[Attempt], theirs: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> Comparison:
-    """Pair tasks that have the same id and the same checksum; attempts without a verdict are left out."""
+    """Pair tasks with the same id and checksum; exclude attempts without a verdict."""
     a, b = _by_task(ours), _by_task(theirs)
     shared = sorted(a.keys() & b.keys())
     passes = _paired(a, b, shared, lambda attempt: attempt.passed)
@@ -101,7 +101,7 @@ def _paired(
     shared: Sequence[Key],
     value: Callable[[Attempt], bool | None],
 ) -> Paired:
-    """Shares of the tasks that both sides have a value for; the sign of each task's difference is tested."""
+    """Pair the tasks for which both sides have a value, and test the signs of their differences."""
     sides = [(_share(a[key], value), _share(b[key], value)) for key in shared]
     sides = [(x, y) for x, y in sides if x[2] and y[2]]
     differences = [x[0] - y[0] for x, y in sides]
@@ -140,7 +140,7 @@ def _changes(
 def _left_out(
     ours: Sequence[Attempt], theirs: Sequence[Attempt], a: Mapping[Key, object], b: Mapping[Key, object]
 ) -> dict[str, int]:
-    """Why attempts and tasks take no part."""
+    """Count excluded attempts and tasks by reason."""
     names_a, names_b = {key[0] for key in a}, {key[0] for key in b}
     changed = {name for name in names_a & names_b if not any((name, c) in a and (name, c) in b for c in _sums(a, name))}
     found = {

@@ -1,4 +1,4 @@
-"""One analysis: read everything once, keep little, and hold what every report is made of."""
+"""One analysis: read all attempts once and keep only what the reports need."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ QUOTES = 3
 
 @dataclass(frozen=True)
 class JudgeFacts:
-    """What a model judge did: how much was asked, answered, dropped and left, and at what price."""
+    """Statistics of a model judge: requests, answers, dropped and remaining ones, and cost."""
 
     identity: str
     asked: int
@@ -25,7 +25,7 @@ class JudgeFacts:
     confirmed: int
     refuted: int
     dropped_quotes: int
-    """Findings dropped because their quote is not in the turn they name."""
+    """Findings dropped because their quote is not in the turn they cite."""
     usd: float
     cap: float
     estimate: str
@@ -34,18 +34,18 @@ class JudgeFacts:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Everything that was found; reports add no number of their own."""
+    """All results of an analysis; reports only format them."""
 
     coverage: Coverage
     attempts: tuple[Attempt, ...]
     gaps: tuple[Gap, ...]
     evidence: Mapping[str, tuple[Evidence, ...]]
-    """Quotes of failures first (of any attempt where no outcome is known), by behaviour."""
+    """Quotes by behaviour, failures first (or any attempt if no outcome is known)."""
     contrast: Mapping[str, tuple[Evidence, ...]]
-    """Quotes of passes that show the behaviour all the same."""
+    """Quotes of passes that also show the behaviour."""
     notes: Mapping[str, int]
     misses: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """How often each way of failing was seen, by (behaviour, miss)."""
+    """Counts of each way of failing, by (behaviour, miss)."""
     quotes_missing: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
     judge: JudgeFacts | None = None
@@ -57,13 +57,13 @@ class Analysis:
 
     @property
     def verdicts(self) -> Rate:
-        """Passes over attempts that a verifier judged; failures by time limit are among them."""
+        """Return passes over attempts with a verifier's verdict, including failures by time limit."""
         judged = [attempt for attempt in self.attempts if attempt.passed is not None]
         return Rate(sum(bool(attempt.passed) for attempt in judged), len(judged))
 
     @property
     def raw(self) -> Rate:
-        """Passes over attempts with any reward on file, as a table of rewards would show it."""
+        """Return passes over attempts with any recorded reward, as a table of rewards would show."""
         filed = [attempt for attempt in self.attempts if attempt.reward is not None or attempt.passed is not None]
         return Rate(sum((attempt.reward or 0.0) >= 1.0 - 1e-6 or bool(attempt.passed) for attempt in filed), len(filed))
 
@@ -74,7 +74,7 @@ class Analysis:
 
 @dataclass
 class Collected:
-    """What one pass over the attempts leaves; a judge may correct `attempts` and `evidences` afterwards."""
+    """The result of one pass over the attempts; a judge may later correct `attempts` and `evidences`."""
 
     attempts: list[Attempt] = field(default_factory=list)
     evidences: Evidences = field(default_factory=Evidences)
@@ -83,17 +83,17 @@ class Collected:
     misses: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, found: Found, detect: Detect) -> None:
-        """Count one attempt; a detector that fails on it costs its behaviours, not the analysis."""
+        """Count one attempt; if a detector fails on it, skip only its behaviours."""
         try:
             sightings = detect(found) if found.trajectory.turns else ()
-        except Exception as fault:  # the boundary to detectors: hostile traces must not end an analysis
+        except Exception as fault:  # detector boundary: a hostile trace must not abort the analysis
             self.faults[f"{type(fault).__name__}: {fault}"[:120]] += 1
             sightings = ()
         self.notes.update(found.notes)
         self.keep(found, sightings)
 
     def keep(self, found: Found, sightings: Sequence[Sighting]) -> None:
-        """Keep what was seen in one attempt."""
+        """Store the sightings in one attempt."""
         self.attempts.append(attempt_of(found, sightings))
         self.evidences.offer(found, sightings)
         self.misses.update((s.behaviour, s.miss) for s in sightings if s.present)
@@ -114,7 +114,7 @@ def collect(
 def analysis_of(
     scan: Scan, collected: Collected, behaviours: Iterable[Behaviour], seed: int, judge: JudgeFacts | None = None
 ) -> Analysis:
-    """Put the numbers together; the order of attempts does not matter."""
+    """Compute the results; they do not depend on the order of attempts."""
     attempts = tuple(sorted(collected.attempts, key=lambda attempt: (attempt.source, attempt.task_id)))
     gaps = find_gaps(attempts, behaviours)
     evidences = collected.evidences

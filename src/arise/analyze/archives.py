@@ -1,4 +1,4 @@
-"""Archives of trajectories, unpacked into a folder that is removed again: no links, no way out, no bombs."""
+"""Unpack archives of trajectories into a temporary folder, without links, path traversal or zip bombs."""
 
 import tarfile
 import tempfile
@@ -19,7 +19,7 @@ SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tbz2", "
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is an archive by its name and its content."""
+    """Return whether a file is an archive, by its name and its content."""
     if not path.name.lower().endswith(SUFFIXES):
         return False
     try:
@@ -30,7 +30,7 @@ def is_archive(path: Path) -> bool:
 
 @contextmanager
 def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Path]:
-    """A temporary folder with the plain files of an archive; members that point outside are left out."""
+    """Unpack the regular files of an archive into a temporary folder; skip members with outside paths."""
     with tempfile.TemporaryDirectory(prefix="arise-analyze-") as name:
         folder = Path(name)
         try:
@@ -70,7 +70,7 @@ def _untar(path: Path, folder: Path, room: int) -> None:
 
 
 def _target(folder: Path, name: str) -> Path | None:
-    """Where a member goes; None for one that is absolute or climbs out."""
+    """Return the destination of a member; None if its path is absolute or leaves the folder."""
     parts = PurePosixPath(name.replace("\\", "/"))
     if parts.is_absolute() or ".." in parts.parts or not parts.parts or ":" in parts.parts[0]:
         return None
@@ -78,7 +78,7 @@ def _target(folder: Path, name: str) -> Path | None:
 
 
 def _copy(source: IO[bytes], target: Path, room: int) -> int:
-    """Copy a member within what is left of the cap, whatever size the archive states for it."""
+    """Copy a member within the remaining size limit; do not trust the size that the archive states."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as out:
         while data := source.read(BLOCK):

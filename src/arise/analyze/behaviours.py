@@ -1,4 +1,4 @@
-"""Behaviours seen in attempts: what is kept of each attempt, and the few quotes that stand for each behaviour."""
+"""Behaviours in attempts: the data kept of each attempt, and a few quotes per behaviour."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from arise.text.secrets import redact
 from arise.types import Capability, Turn
 
 KEPT = 8
-"""Candidates for quotes kept per behaviour and outcome, so that three of different tasks can be shown."""
+"""Candidate quotes kept per behaviour and outcome, so that three of different tasks can be shown."""
 AROUND = 2
-"""Turns shown before and after a quoted one."""
+"""Turns shown before and after a quoted turn."""
 LONGEST_TEXT = 4000
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Something an agent keeps doing or failing to do — `Behaviour("P02", "...", Capability.VERIFICATION, ...)`."""
+    """A recurring behaviour of an agent — `Behaviour("P02", "...", Capability.VERIFICATION, ...)`."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class Behaviour:
     condition: str
     rule: str
     misses: Mapping[str, str]
-    """What is seen, for each way to fail."""
+    """A description of each way to fail."""
     skill: str
     advice: Mapping[str, str]
     """Guidance against each way to fail."""
@@ -38,7 +38,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class Sighting:
-    """A verdict on one behaviour in one attempt; `turn` 0 means the attempt as a whole."""
+    """A verdict on one behaviour in one attempt; `turn` 0 means the whole attempt."""
 
     behaviour: str
     present: bool
@@ -49,12 +49,12 @@ class Sighting:
 
 
 Detect = Callable[[Found], Sequence[Sighting]]
-"""The port: applicable behaviours of one attempt. Must not read its outcome."""
+"""The detector port: return the applicable behaviours of one attempt. Must not read its outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is kept of every attempt: small, so that memory does not grow with the length of trajectories."""
+    """The data kept of each attempt; its size does not depend on the length of the trajectory."""
 
     source: str
     form: str
@@ -68,13 +68,13 @@ class Attempt:
     reason: str
     turns: int
     present: Mapping[str, bool]
-    """Verdict of every applicable behaviour."""
+    """The verdict on every applicable behaviour."""
     places: Mapping[str, int] = field(default_factory=dict)
-    """The turn that shows a behaviour, where it is present."""
+    """The turn that shows each present behaviour."""
 
     @property
     def counts(self) -> bool:
-        """Whether its outcome counts in the contrast of failures and passes."""
+        """Return whether its outcome counts in the comparison of failures and passes."""
         return self.triage is Triage.VALID and self.passed is not None
 
 
@@ -96,20 +96,20 @@ class Evidence:
 
     @property
     def id(self) -> str:
-        """A short name that is the same in every report of the same input."""
+        """Return a short id that is the same in every report on the same input."""
         return "e" + blake2b(f"{self.source}\0{self.behaviour}".encode(), digest_size=5).hexdigest()
 
 
 @dataclass
 class Evidences:
-    """Keeps a few quotes per behaviour and outcome, drawn by a digest: independent of the order of reading."""
+    """Keep a few quotes per behaviour and outcome, selected by digest, independent of reading order."""
 
     seed: int = 0
     heaps: dict[tuple[str, bool | None], list[tuple[float, str, Evidence]]] = field(default_factory=dict)
     without_quote: int = 0
 
     def offer(self, found: Found, sightings: Iterable[Sighting]) -> None:
-        """Offer what was seen in an attempt; only what may be kept is quoted and redacted."""
+        """Offer the sightings of an attempt; quote and redact only those that may be kept."""
         for sighting in sightings:
             if not sighting.present:
                 continue
@@ -129,7 +129,7 @@ class Evidences:
         return int.from_bytes(blake2b(key, digest_size=7).digest(), "big") / 2**56
 
     def of(self, behaviour: str, passed: bool | None, most: int) -> list[Evidence]:
-        """Up to `most` quotes, of different tasks first."""
+        """Return up to `most` quotes, preferring different tasks."""
         heap = sorted(self.heaps.get((behaviour, passed), []), key=lambda entry: (-entry[0], entry[1]))
         fresh: dict[str, Evidence] = {}
         for _, _, evidence in heap:
@@ -140,7 +140,7 @@ class Evidences:
 
 
 def evidence_of(found: Found, sighting: Sighting) -> Evidence | None:
-    """A sighting with its quote and the turns around it; None where no turn of the agent shows it."""
+    """Return a sighting with its quote and the turns around it; None if no turn of the agent shows it."""
     turns = found.trajectory.turns
     place = place_of(found.trajectory, sighting.turn)
     if not place:
@@ -157,7 +157,7 @@ def evidence_of(found: Found, sighting: Sighting) -> Evidence | None:
 
 
 def _shortened(turn: Turn, quote: str) -> Turn:
-    """A turn with long texts cut around the quote, so that the quote stays whole."""
+    """Shorten the texts of a turn around the quote, which stays whole."""
     from dataclasses import replace
 
     def cut(text: str) -> str:
@@ -183,7 +183,7 @@ def _shortened(turn: Turn, quote: str) -> Turn:
 
 
 def attempt_of(found: Found, sightings: Sequence[Sighting]) -> Attempt:
-    """What is kept of an attempt."""
+    """Return the data to keep of an attempt."""
     return Attempt(
         found.source, found.form, found.task.id, found.checksum, found.group, found.model,
         found.outcome.triage, found.outcome.passed, found.outcome.reward, redact(found.outcome.reason),

@@ -1,4 +1,4 @@
-"""From messages of any chat format to turns: the agent's text and calls, then what came back."""
+"""Convert messages of any chat format to turns: the agent's text and calls, then the observations."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Turn
 
 USER = "user"
-"""`call_id` of an observation that is not a tool's answer but a later message of the user."""
+"""`call_id` of an observation that is a later user message, not a tool result."""
 _PLACEHOLDER = {"image": "[image]", "image_url": "[image]", "input_image": "[image]", "audio": "[audio]",
                 "input_audio": "[audio]", "video": "[video]", "document": "[document]", "file": "[file]"}  # fmt: skip
 
@@ -23,14 +23,14 @@ class _Draft:
 
 @dataclass
 class Conversation:
-    """Collects one attempt, message by message; `notes` counts what a reader must mention, e.g. images."""
+    """Build one attempt message by message; `notes` counts remarks of the reader, e.g. images."""
 
     system: list[str] = field(default_factory=list)
     instruction: str = ""
     drafts: list[_Draft] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
     _open: dict[str, int] = field(default_factory=dict)
-    """Draft of each call id that was not answered yet."""
+    """The draft that contains each unanswered call, by call id."""
 
     def note(self, what: str, count: int = 1) -> None:
         self.notes[what] = self.notes.get(what, 0) + count
@@ -39,7 +39,7 @@ class Conversation:
         self.system.append(self.text(content))
 
     def add_user(self, content: object) -> None:
-        """The first message is the instruction; a later one is an observation of the turn before."""
+        """Add a user message: the first is the instruction, later ones are observations of the previous turn."""
         text = self.text(content)
         if not text:
             return
@@ -49,7 +49,7 @@ class Conversation:
             self.drafts[-1].seen.append(Observation(text, call_id=USER))
 
     def add_agent(self, content: object, reasoning: object = "", *, merge: bool = False) -> None:
-        """A message of the agent; `merge` continues the turn before, for formats that spread one over lines."""
+        """Add an agent message; `merge` continues the previous turn, for formats that split one over lines."""
         if not merge or not self.drafts:
             self.drafts.append(_Draft())
         for parts, value in ((self.drafts[-1].text, content), (self.drafts[-1].reasoning, reasoning)):
@@ -57,7 +57,7 @@ class Conversation:
                 parts.append(text)
 
     def add_call(self, name: object, arguments: object, call_id: object = "") -> None:
-        """A tool call of the agent's last message; JSON strings are parsed, anything else is kept as text."""
+        """Add a tool call to the agent's last message; parse JSON strings, keep anything else as text."""
         if not self.drafts:
             self.drafts.append(_Draft())
         at, draft = len(self.drafts) - 1, self.drafts[-1]
@@ -66,7 +66,7 @@ class Conversation:
         self._open[given] = at
 
     def add_result(self, content: object, call_id: object = "", *, error: bool = False) -> None:
-        """What a call returned; without a usable id it answers the first open call of the last turn."""
+        """Add a tool result; without a usable id it answers the first open call of the last turn."""
         text, name = self.text(content), str(call_id or "")
         at = self._open.pop(name, None) if name else None
         if at is None:
@@ -83,7 +83,7 @@ class Conversation:
         self.drafts[at].seen.append(Observation(text, error, truncated, name))
 
     def text(self, content: object) -> str:
-        """Plain text of a message: strings, lists of parts, nested text; images become a mark and are counted."""
+        """Return the plain text of a message from strings, parts or nested text; mark and count images."""
         if content is None:
             return ""
         if isinstance(content, str):
@@ -105,19 +105,19 @@ class Conversation:
         return "" if kind in ("text", "thinking", "reasoning") else json.dumps(dict(part), sort_keys=True, default=str)
 
     def trajectory(self, name: str, task_id: str, stop: StopReason = StopReason.FINISHED) -> Trajectory:
-        """The attempt so far."""
+        """Return the attempt so far."""
         turns = tuple(
             Turn("\n".join(d.text), tuple(d.calls), tuple(d.seen), "\n".join(d.reasoning)) for d in self.drafts
         )
         return Trajectory(name, task_id, turns, stop, "\n\n".join(filter(None, self.system)))
 
     def task(self, task_id: str, instructions: Mapping[str, str], domain: str = "") -> Task:
-        """The task, with the instruction that `--tasks` gives in place of the recorded one."""
+        """Return the task; an instruction from `--tasks` replaces the recorded one."""
         return Task(task_id, instructions.get(task_id, self.instruction), domain=domain)
 
 
 def arguments_of(value: object) -> dict[str, object]:
-    """Arguments of a call as a mapping: JSON strings parsed, other values under `input`."""
+    """Return the arguments of a call as a mapping: parse JSON strings, put other values under `input`."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -1,4 +1,4 @@
-"""Reading files that nobody prepared: JSON, JSON Lines and text, with Git LFS pointers and cut-off lines told apart."""
+"""Read untrusted JSON, JSON Lines and text files; detect Git LFS pointers and truncated lines."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 HEAD = 65_536
-"""Bytes of a file that detection looks at."""
+"""Bytes of a file that format detection reads."""
 LONGEST_LINE = 512 * 1024 * 1024
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Unreadable(ValueError):  # noqa: N818 - data in place of a value, too
-    """A file or line that cannot be used; the message is the reason that the coverage line counts."""
+    """A file or line that cannot be used; the message is the reason counted in the coverage line."""
 
 
 @lru_cache(maxsize=64)
 def head(path: Path) -> bytes:
-    """The beginning of a file, empty where it cannot be read; decompressed for `.zst`."""
+    """Return the beginning of a file, decompressed for `.zst`; empty if it cannot be read."""
     try:
         if path.suffix == ".zst":
             import zstandard
@@ -32,12 +32,12 @@ def head(path: Path) -> bytes:
 
 
 def is_pointer(path: Path) -> bool:
-    """Whether a file is a Git LFS pointer instead of its content."""
+    """Return whether a file is a Git LFS pointer."""
     return head(path).startswith(_POINTER)
 
 
 def load(path: Path) -> Any:
-    """The JSON document of a file."""
+    """Read the JSON document in a file."""
     if is_pointer(path):
         raise Unreadable("Git LFS pointer: the content was not downloaded (git lfs pull)")
     try:
@@ -49,7 +49,7 @@ def load(path: Path) -> Any:
 
 
 def load_optional(path: Path) -> Any:
-    """The JSON document of a side file; None where it is absent or unusable."""
+    """Read the JSON document in a side file; None if it is missing or invalid."""
     try:
         return load(path) if path.is_file() else None
     except Unreadable:
@@ -57,7 +57,7 @@ def load_optional(path: Path) -> Any:
 
 
 def text_of(path: Path, longest: int = 200_000) -> str | None:
-    """The text of a side file, its beginning and end where it is long; None where it is absent or a pointer."""
+    """Read a side file, only its beginning and end if it is long; None if it is missing or a pointer."""
     try:
         if not path.is_file() or is_pointer(path):
             return None
@@ -73,7 +73,7 @@ def text_of(path: Path, longest: int = 200_000) -> str | None:
 
 
 def lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Number and value of every line of a JSON Lines file; an `Unreadable` in place of a value that cannot be read."""
+    """Yield number and value of every JSON line; yield an `Unreadable` for a line that cannot be parsed."""
     if is_pointer(path):
         yield 0, Unreadable("Git LFS pointer: the content was not downloaded (git lfs pull)")
         return
@@ -105,7 +105,7 @@ def _value(raw: bytes) -> Any:
 
 @lru_cache(maxsize=64)
 def first_value(path: Path) -> Any:
-    """The first JSON line of a file, or None; enough to tell JSON Lines formats apart."""
+    """Return the first JSON line of a file, or None; enough to identify JSON Lines formats."""
     for raw in head(path).splitlines()[:1]:
         try:
             return json.loads(raw.decode("utf-8-sig", "replace"))
@@ -115,7 +115,7 @@ def first_value(path: Path) -> Any:
 
 
 def opening_values(path: Path, count: int = 8) -> list[Any]:
-    """The JSON values of the first lines that lie whole within the head of a file."""
+    """Return the JSON values of the first lines that are complete within the head of a file."""
     found = []
     for raw in head(path).splitlines()[:count]:
         try:
@@ -126,11 +126,11 @@ def opening_values(path: Path, count: int = 8) -> list[Any]:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is an object of JSON, else an empty one."""
+    """Return the value if it is a JSON object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def mentions(path: Path, *words: str) -> bool:
-    """Whether the head of a file holds all these words: a cheap test before anything is parsed."""
+    """Return whether the head of a file contains all words: a cheap test before parsing."""
     start = head(path)
     return all(word.encode() in start for word in words)

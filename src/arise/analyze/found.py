@@ -1,4 +1,4 @@
-"""What a reader yields: a trajectory with its task and triaged outcome, or the reason why something was skipped."""
+"""What a reader yields: a trajectory with its task and triaged outcome, or the reason for skipping it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from arise.types import Task, Trajectory
 
 
 class Triage(StrEnum):
-    """Whether a recorded outcome is a verdict on the agent."""
+    """Whether a recorded outcome is a valid verdict on the agent."""
 
     VALID = "valid"
     INFRASTRUCTURE = "infrastructure"
@@ -21,7 +21,7 @@ class Triage(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """`Outcome(Triage.VALID, passed=False, reward=0.0)`; `reward` is the number on file, whatever it is worth.
+    """`Outcome(Triage.VALID, passed=False, reward=0.0)`; `reward` is the recorded number, valid or not.
 
     `passed` is None unless a verifier judged the attempt: always for VALID, sometimes for TIME_LIMIT.
     """
@@ -36,7 +36,7 @@ MISSING = Outcome(Triage.MISSING)
 
 
 def verdict(reward: float | None, reason: str = "") -> Outcome:
-    """The outcome of a verifier that ran: passed at a reward of 1 (within rounding), failed below."""
+    """Return the outcome of a completed verifier: passed at a reward of 1 (within rounding), failed below."""
     if reward is None or reward != reward:
         return Outcome(Triage.MISSING, reason=reason or "no reward on file")
     return Outcome(Triage.VALID, reward >= 1.0 - 1e-6, reward, reason)
@@ -44,30 +44,30 @@ def verdict(reward: float | None, reason: str = "") -> Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """One attempt: `trajectory.task_id` and `task.id` are the harness's own name of the task."""
+    """One attempt; `trajectory.task_id` and `task.id` are the harness's own task name."""
 
     trajectory: Trajectory
     task: Task
     outcome: Outcome
     source: str
-    """File and place inside it, e.g. `job.zip!trial/result.json` or `runs.jsonl:17`."""
+    """File and position in it, e.g. `job.zip!trial/result.json` or `runs.jsonl:17`."""
     form: str
     """The reader that read it, e.g. `harbor`."""
     checksum: str = ""
-    """Digest of the task's files, where the harness records one; attempts pair only within one checksum."""
+    """Digest of the task's files if the harness records one; only attempts with equal checksums are paired."""
     model: str = ""
     agent: str = ""
     group: str = ""
-    """Job, dataset or repository that the task belongs to; a stratum where tasks were tried once each."""
+    """Job, dataset or repository of the task; used as stratum if each task was tried once."""
     attempt: str = ""
-    """The harness's own name of this attempt, where it gives one."""
+    """The harness's own name of this attempt, if any."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """Countable remarks of the reader, e.g. `{"images": 2}`."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Something that looked like a trajectory and could not be read: `Skipped("a.jsonl:3", "truncated line")`."""
+    """A trajectory that could not be read: `Skipped("a.jsonl:3", "truncated line")`."""
 
     source: str
     reason: str
@@ -78,14 +78,14 @@ Item = Found | Skipped
 
 @dataclass(frozen=True)
 class Options:
-    """What a user tells the readers: the field map of `--map` and instructions by task id of `--tasks`."""
+    """User options for the readers: the field map of `--map` and instructions by task id of `--tasks`."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     instructions: Mapping[str, str] = field(default_factory=dict)
 
 
 class Reader(Protocol):
-    """One format. `detect` looks at content, never only at the name; `read` yields attempts one at a time."""
+    """One format. `detect` checks content, never only the name; `read` yields attempts one at a time."""
 
     name: str
 

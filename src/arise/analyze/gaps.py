@@ -1,4 +1,4 @@
-"""From attempts to gaps: rates in failures and in passes, tested within tasks, ordered by what mending could bring."""
+"""Compute gaps from attempts: rates in failures and passes, tested within tasks, sorted by possible gain."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -16,16 +16,16 @@ from arise.analyze.statistics import (
 )
 
 LEAST_TASKS = 3
-"""A behaviour seen in fewer tasks is an anecdote."""
+"""Minimum number of tasks that show a behaviour; with fewer it is only an anecdote."""
 FALSE_DISCOVERIES = 0.1
 SUSPICIOUS = 0.05
-"""Least difference of rates that makes an unproven behaviour worth a look."""
+"""Minimum difference of rates for an unproven behaviour to be reported as suspicious."""
 LEAST_STRATA = 3
-"""Fewer tasks with both outcomes than this cannot carry a test within tasks."""
+"""Minimum number of tasks with both outcomes for a test within tasks."""
 
 
 class Kind(StrEnum):
-    """What the numbers say about a behaviour."""
+    """The classification of a behaviour by its numbers."""
 
     ASSOCIATED = "associated with failure"
     SUSPECTED = "more frequent in failures, not beyond chance"
@@ -39,7 +39,7 @@ ORDER = tuple(Kind)
 
 @dataclass(frozen=True)
 class Gap:
-    """One behaviour over all attempts; `gain` is in points of pass rate and takes the association for the cause."""
+    """One behaviour over all attempts; `gain` is in points of pass rate and assumes a causal association."""
 
     behaviour: Behaviour
     kind: Kind
@@ -51,13 +51,13 @@ class Gap:
     q: float | None
     odds: float | None
     strata: str
-    """What the test compares within: `task`, `group`, or `none`."""
+    """The strata of the test: `task`, `group`, or `none`."""
     informative: int
     gain: float
 
 
 def find_gaps(attempts: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> list[Gap]:
-    """Every behaviour that was present at least once, worst first."""
+    """Return every behaviour that was present at least once, worst first."""
     counted = [attempt for attempt in attempts if attempt.counts]
     rows = [row for behaviour in behaviours if (row := _row(attempts, counted, behaviour))]
     tested = [row for row in rows if row.p is not None]
@@ -69,7 +69,7 @@ def find_gaps(attempts: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> l
 
 
 def _row(attempts: Sequence[Attempt], counted: Sequence[Attempt], behaviour: Behaviour) -> Gap | None:
-    """A behaviour with its rates and its test, not classified yet; None where it was never present."""
+    """Return a behaviour with its rates and its test, unclassified; None if it was never present."""
     name = behaviour.id
     judged = [attempt for attempt in attempts if name in attempt.present]
     seen = [attempt for attempt in judged if attempt.present[name]]
@@ -99,9 +99,9 @@ def _rate(attempts: Sequence[Attempt], name: str) -> Rate:
 
 
 def _strata(attempts: Sequence[Attempt], name: str) -> tuple[str, list[Table]]:
-    """Tables within tasks where enough tasks have both outcomes, else within groups, else one table.
+    """Return tables within tasks if enough tasks have both outcomes, else within groups, else one table.
 
-    Where every task was tried once, nothing can be compared within tasks.
+    If every task was tried once, nothing can be compared within tasks.
     """
     by_task = _tables(attempts, name, lambda attempt: f"{attempt.task_id}\0{attempt.checksum}")
     if sum(table.informative for table in by_task) >= LEAST_STRATA:

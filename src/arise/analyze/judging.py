@@ -1,6 +1,6 @@
-"""A model judge that confirms or refutes findings: redacted trace in, verdicts with verified quotes out.
+"""A model judge that confirms or refutes findings: takes a redacted trace, returns verdicts with verified quotes.
 
-The trace is data, never instruction; control questions with known answers give a judge away that obeyed it.
+The trace is data, never an instruction; control questions with known answers detect a judge that obeyed it.
 """
 
 import json
@@ -40,7 +40,7 @@ For each entry of `behaviours`, in order, write exactly one line of JSON and not
 
 @dataclass(frozen=True)
 class Question:
-    """One request: behaviours and control questions under names that only this request knows."""
+    """One request: behaviours and control questions under aliases unique to this request."""
 
     system: str
     user: str
@@ -63,7 +63,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a judge settled about one attempt; `absent` gives reasons, `dropped` counts quotes that are not there."""
+    """A judge's findings on one attempt; `absent` gives reasons, `dropped` counts quotes that do not occur."""
 
     sightings: tuple[Sighting, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
@@ -71,7 +71,7 @@ class Answered:
 
 
 def question_of(found: Found, asked: Sequence[Behaviour], endpoint: EndpointConfig, salt: str = "") -> Question | str:
-    """The request about one attempt, or the reason why it cannot be asked; the outcome is not shown."""
+    """Return the request about one attempt without its outcome, or the reason why it cannot be sent."""
     task = Task(found.task.id, redact(found.task.instruction))
     trajectory = found.trajectory
     shown = Trajectory(
@@ -105,7 +105,7 @@ def question_of(found: Found, asked: Sequence[Behaviour], endpoint: EndpointConf
 
 
 def settle(question: Question, reply: FindingReply, found: Found) -> Answered:
-    """Turn a reply into sightings; a wrong control question voids it, an invented quote voids its finding."""
+    """Convert a reply to sightings; drop it if a control question is wrong, drop findings with invented quotes."""
     for name, answer in question.controls.items():
         line = reply.lines.get(name)
         if line is None or line.verdict is not answer:
@@ -132,18 +132,18 @@ def settle(question: Question, reply: FindingReply, found: Found) -> Answered:
 
 
 def most_tokens(question: Question, endpoint: EndpointConfig) -> Usage:
-    """The tokens that a request cannot exceed."""
+    """Return the maximum tokens of a request."""
     return size_of(question.messages, endpoint).most
 
 
 def likely_tokens(question: Question) -> Usage:
-    """A fair guess for the estimate: prompt by characters, a line of reply per behaviour."""
+    """Estimate tokens: the prompt by characters, the reply by one line per behaviour."""
     prompt = int((len(question.system) + len(question.user)) / 4)
     return Usage(prompt_tokens=prompt, completion_tokens=60 * (len(question.aliases) + 2))
 
 
 async def ask(client: Client, question: Question, found: Found) -> Answered:
-    """Ask once; an endpoint's bad day is an absence with its reason."""
+    """Send one request; an endpoint failure becomes a missing verdict with its reason."""
     try:
         reply = await client.ask(question)
     except BudgetExhausted:
@@ -155,5 +155,5 @@ async def ask(client: Client, question: Question, found: Found) -> Answered:
 
 
 def with_miss(sighting: Sighting, offline: Sighting | None) -> Sighting:
-    """A confirmed finding with the way of failing that the detector saw."""
+    """Return a confirmed finding with the way of failing that the detector found."""
     return replace(sighting, miss=offline.miss, detail=offline.detail) if offline and sighting.present else sighting

@@ -1,4 +1,4 @@
-"""Human labels beside the verdicts of an analysis: kappa, precision and recall per behaviour."""
+"""Compare the verdicts of an analysis with human labels: kappa, precision and recall per behaviour."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Labels = Mapping[tuple[str, str], bool]
 
 
 def read_labels(path: Path) -> dict[tuple[str, str], bool]:
-    """The labels of a CSV file with the columns source, behaviour, present."""
+    """Read labels from a CSV file with the columns source, behaviour, present."""
     found: dict[tuple[str, str], bool] = {}
     with path.open(newline="", encoding="utf-8-sig") as stream:
         rows = csv.DictReader(stream)
@@ -32,9 +32,9 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
 
 
 def agreement(attempts: Sequence[Attempt], labels: Labels) -> dict[str, Agreement]:
-    """Our verdicts against labels, per behaviour and over all; a label without a verdict of ours counts as absent.
+    """Compare our verdicts with labels, per behaviour and overall; a missing verdict counts as absent.
 
-    A label names an attempt by its source or by the end of it, so that a file may be labelled by its name.
+    A label identifies an attempt by its source or by a suffix of it, so that a file can be labelled by its name.
     """
     counts: dict[str, list[int]] = {}
     for (source, behaviour), present in sorted(labels.items()):

@@ -1,4 +1,4 @@
-"""Chat messages of OpenAI's shape, and the many shapes near it, into a conversation."""
+"""Convert chat messages in OpenAI's format, and its many variants, to a conversation."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,23 +9,23 @@ from arise.analyze.conversation import Conversation
 SYSTEM, PERSON = {"system", "developer"}, {"user", "human"}
 TOOL = {"tool", "function", "ipython", "tool_result", "tool-response", "tool_response"}
 ECHO = {"tool-call", "tool_call"}
-"""Messages that repeat the call of the message before."""
+"""Messages that repeat the call of the previous message."""
 AGENT = {"assistant", "ai", "agent", "model", "gpt", "bot"}
 _FENCE = re.compile(r"```(?:mswea_bash_command|bash|sh|shell)\s*\n(.*?)\n?```", re.DOTALL)
 _CODE = re.compile(r"\bCode:\s*\n```(?:py|python)\s*\n(.*?)\n?```", re.DOTALL)
-"""How a code agent writes its action: `Code:` and a block of Python."""
+"""The action of a code agent: `Code:` and a block of Python."""
 _OBSERVED = re.compile(r"\s*(?:Call id: \S+\s*)?(?:Observation:|\[OUTPUT OF STEP|Error:|Error in code parsing)")
 _EXECUTOR = re.compile(r"terminal|executor|interpreter|tool", re.IGNORECASE)
 _RETURNED = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
 
 
 def role_of(message: Mapping[str, Any]) -> str:
-    """The role of a message under any of its usual names, in lower case."""
+    """Return the role of a message under any of its usual names, in lower case."""
     return str(message.get("role") or message.get("from") or message.get("type") or "").lower()
 
 
 def content_of(message: Mapping[str, Any]) -> object:
-    """The content of a message under any of its usual names."""
+    """Return the content of a message under any of its usual names."""
     for key in ("content", "value", "text", "parts"):
         if message.get(key) is not None:
             return message[key]
@@ -33,7 +33,7 @@ def content_of(message: Mapping[str, Any]) -> object:
 
 
 def is_conversation(value: object) -> bool:
-    """Whether a value is a list of messages with roles."""
+    """Return whether a value is a list of messages with roles."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -43,7 +43,7 @@ def is_conversation(value: object) -> bool:
 
 
 def add_messages(into: Conversation, messages: Iterable[object]) -> None:
-    """Add messages in order; commands in fenced text count as calls where their results are in user messages."""
+    """Add messages in order; fenced commands count as calls if their results are in user messages."""
     found = [message for message in messages if isinstance(message, Mapping)]
     fenced = any(
         role_of(m) in PERSON and isinstance(m.get("content"), str) and _RETURNED.search(m["content"][:200])
@@ -57,7 +57,7 @@ def add_messages(into: Conversation, messages: Iterable[object]) -> None:
 
 
 def add_message(into: Conversation, message: Mapping[str, Any], *, fenced: bool = False) -> None:
-    """One message by its role; a role that nobody knows is one of several agents and speaks under its name."""
+    """Add one message by its role; an unknown role is treated as one of several named agents."""
     role, content = role_of(message), content_of(message)
     if role in SYSTEM:
         into.add_system(content)
@@ -73,7 +73,7 @@ def add_message(into: Conversation, message: Mapping[str, Any], *, fenced: bool 
 
 
 def _add_result(into: Conversation, message: Mapping[str, Any], content: object) -> None:
-    if message.get("requestor") == "user":  # the simulated user calls tools of its own
+    if message.get("requestor") == "user":  # the simulated user has its own tool calls
         into.note("tool results of the user")
         return
     error = bool(message.get("error") or message.get("is_error") or _code(message))
@@ -81,7 +81,7 @@ def _add_result(into: Conversation, message: Mapping[str, Any], content: object)
 
 
 def _code(message: Mapping[str, Any]) -> int | None:
-    """The exit code that mini-swe-agent notes beside a result."""
+    """Return the exit code that mini-swe-agent records with a result."""
     extra = message.get("extra")
     code = extra.get("returncode") if isinstance(extra, Mapping) else None
     return code if isinstance(code, int) else None
@@ -100,7 +100,7 @@ def _add_person(into: Conversation, message: Mapping[str, Any], content: object,
     if fenced and isinstance(content, str) and (returned := _RETURNED.search(content[:200])):
         into.add_result(content, error=returned.group(1) != "0")
         return
-    if _code(message) is not None and into.drafts:  # a result in a wording of one's own
+    if _code(message) is not None and into.drafts:  # a result in a non-standard wording
         into.add_result(content, error=_code(message) != 0)
         return
     if into.drafts and into.drafts[-1].calls and _OBSERVED.match(said := into.text(content)):
@@ -135,7 +135,7 @@ def _add_agent(into: Conversation, message: Mapping[str, Any], content: object, 
 
 
 def _blocks(content: Sequence[object], reasoning: object) -> tuple[object, list[object], list[Any]]:
-    """Anthropic's and Inspect's content blocks: thinking, text and calls taken apart."""
+    """Split Anthropic's and Inspect's content blocks into thinking, text and calls."""
     thoughts, rest, calls = [reasoning] if reasoning else [], [], []
     for part in content:
         kind = part.get("type") if isinstance(part, Mapping) else ""
@@ -151,7 +151,7 @@ def _blocks(content: Sequence[object], reasoning: object) -> tuple[object, list[
 
 
 def _call(call: Mapping[str, Any]) -> tuple[object, object, object]:
-    """Name, arguments and id of a call: OpenAI's nested shape, Inspect's, tau2's, or Anthropic's."""
+    """Return name, arguments and id of a call in the format of OpenAI, Inspect, tau2 or Anthropic."""
     function = call.get("function")
     if isinstance(function, Mapping):
         return function.get("name"), function.get("arguments"), call.get("id")

@@ -1,4 +1,4 @@
-"""Quotations that can be trusted: an exact substring of the turn they name, or none at all."""
+"""Verified quotes: each is an exact substring of the turn it cites."""
 
 import json
 import re
@@ -12,13 +12,13 @@ LONGEST = 240
 SHORTEST = 3
 MOST_SEARCHED = 200_000
 _NAME = re.compile(r"[\w-]*[./_][\w./-]*\w")
-"""Names of files, programs and the like in the words of a finding."""
+"""Names of files, programs and similar in the text of a finding."""
 _CLAIM = re.compile(r"\b(?:done|complete|verif|check|test|success|finish|fixed|written|saved|created)", re.IGNORECASE)
 _DULL = re.compile(r"\s*(?:#|//|import |from \w+ import )")
 
 
 def texts_of(turn: Turn) -> Iterator[str]:
-    """Everything that a turn says: calls first, then words, then what came back. Keys are redacted."""
+    """Yield all texts of a turn: calls, then messages, then observations. Redact keys."""
     for call in turn.calls:
         yield redact(rendered(call))
         yield from map(redact, _strings(call.arguments))
@@ -31,7 +31,7 @@ def texts_of(turn: Turn) -> Iterator[str]:
 
 
 def _said(turn: Turn) -> Iterator[str]:
-    """What a quote is taken from: whole calls, words, results; a lone argument would say too little."""
+    """Yield the texts that quotes are taken from: whole calls, messages and results, but no single arguments."""
     yield from (redact(rendered(call)) for call in turn.calls)
     yield from (
         redact(text) for text in (turn.text, turn.reasoning, *(seen.text for seen in turn.observations)) if text
@@ -39,7 +39,7 @@ def _said(turn: Turn) -> Iterator[str]:
 
 
 def rendered(call: ToolCall) -> str:
-    """A call as text: its command where it has one, else its name with its arguments as JSON."""
+    """Return a call as text: its command if it has one, else its name and its arguments as JSON."""
     for name in COMMANDS:
         if isinstance(command := call.arguments.get(name), str) and command.strip():
             return command
@@ -63,21 +63,21 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def stands(quote: str, turn: Turn) -> bool:
-    """Whether a quote is an exact substring of a turn; a few characters prove nothing."""
+    """Return whether a quote is an exact substring of a turn and long enough to be evidence."""
     return len(quote.strip()) >= SHORTEST and any(quote in text for text in texts_of(turn))
 
 
 def place_of(trajectory: Trajectory, turn: int) -> int:
-    """The turn to quote, from 1: the one that a finding names, the last one where it names none; 0 without turns."""
+    """Return the turn to quote, from 1: the cited one, or the last one if none is cited; 0 without turns."""
     count = len(trajectory.turns)
     return turn if 1 <= turn <= count else count
 
 
 def quote_from(turn: Turn, detail: str = "") -> str:
-    """What a turn did, in its own words; may be empty.
+    """Return a quote of what a turn did; may be empty.
 
-    A line of a call or of the agent's words that names what the finding is about, else the first line that says more
-    than an import or a comment.
+    Prefer a line of a call or message that names the subject of the finding, else the first line that is more than an
+    import or a comment.
     """
     named = [word for word in _NAME.findall(detail) if len(word) > SHORTEST]
     claimed = "claimed" in detail
@@ -93,7 +93,7 @@ def quote_from(turn: Turn, detail: str = "") -> str:
 
 
 def _around(line: str, named: list[str]) -> str:
-    """A long line cut so that what it names stays in it."""
+    """Cut a long line around the name that it must contain."""
     at = next((line.find(word) for word in named if word in line), 0)
     start = max(0, at - LONGEST // 2) if len(line) > LONGEST else 0
     return line[start : start + LONGEST]

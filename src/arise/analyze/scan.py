@@ -1,4 +1,4 @@
-"""From paths to attempts: walk folders and archives, ask the readers, count what was skipped and why."""
+"""Scan paths for attempts: walk folders and archives, select readers, and count skipped files by reason."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
 
 CANDIDATES = {".json", ".jsonl", ".ndjson", ".eval", ".traj", ".zst", ".db"}
-"""Suffixes of files that may hold trajectories; others are looked at only where a reader asks for them."""
+"""Suffixes of files that may contain trajectories; other files are read only if a reader requests them."""
 IGNORED_FOLDERS = {".git", "node_modules", "__pycache__", ".venv"}
 DEEPEST_ARCHIVE = 3
 _PLACE = re.compile(r"(?::\d+)?(?:#[^/]*)?$")
@@ -23,16 +23,16 @@ _PLACE = re.compile(r"(?::\d+)?(?:#[^/]*)?$")
 
 @dataclass
 class Coverage:
-    """What a scan met, for the first line of every report."""
+    """Counts of a scan, for the first line of every report."""
 
     read: int = 0
     duplicates: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
-    """One source for each reason."""
+    """One example source per reason."""
     forms: Counter[str] = field(default_factory=Counter)
     unrecognised: Counter[str] = field(default_factory=Counter)
-    """Candidate files that no reader knows, by suffix."""
+    """Candidate files that no reader recognises, by suffix."""
 
     @property
     def found(self) -> int:
@@ -44,7 +44,7 @@ class Coverage:
 
 
 class Scan:
-    """Iterate over it to get every attempt once, in a fixed order; `coverage` fills up on the way."""
+    """Iterate to get every attempt once, in a fixed order; `coverage` is updated meanwhile."""
 
     def __init__(self, paths: Sequence[Path], options: Options | None = None) -> None:
         self.paths, self.options, self.coverage = paths, options or Options(), Coverage()
@@ -63,9 +63,9 @@ class Scan:
                     yield item
 
     def _repeated(self, found: Found) -> bool:
-        """Whether an attempt was read before from another file: the same words under the same name.
+        """Return whether the same attempt was read before from another file, by name and content.
 
-        Equal attempts within one file are several attempts that happened to be equal.
+        Equal attempts within one file count as separate attempts.
         """
         file = _PLACE.sub("", found.source)
         return self._seen.setdefault(attempt_digest(found), file) != file
@@ -73,7 +73,7 @@ class Scan:
     def _walk(self, path: Path, depth: int) -> Iterator[Item]:
         if path.is_dir():
             if mentions(path / "analysis.json", '"arise-analysis"'):
-                return  # a report of ours, written below what is analysed
+                return  # one of our own reports, written below the analysed folder
             reader = next((reader for reader in FOLDER_READERS if reader.detect(path)), None)
             if reader is not None:
                 yield from self._read(reader, path)
@@ -97,10 +97,10 @@ class Scan:
             self.coverage.unrecognised[path.suffix] += 1
 
     def _read(self, reader: Reader, path: Path) -> Iterator[Item]:
-        """What a reader yields, until it meets something that nobody foresaw."""
+        """Yield the items of a reader; an unexpected exception ends the file, not the scan."""
         try:
             yield from reader.read(path, self.options)
-        except Exception as fault:  # the boundary to files that nobody prepared: one of them must not end the scan
+        except Exception as fault:  # boundary to untrusted files: one of them must not end the scan
             yield Skipped(str(path), f"{reader.name} reader failed: {type(fault).__name__}: {fault}"[:200])
 
     def _archive(self, path: Path, depth: int) -> Iterator[Item]:
@@ -113,7 +113,7 @@ class Scan:
 
 
 def _shown_from(root: Path, several: bool, item: Item) -> Item:
-    """An item with its source relative to the folder that the user named, led by its name if there are several."""
+    """Make an item's source relative to the user's folder, prefixed by its name if there are several."""
     start = f"{root}/" if root.is_dir() else f"{root.parent}/"
     if not item.source.startswith(start):
         return item
@@ -122,7 +122,7 @@ def _shown_from(root: Path, several: bool, item: Item) -> Item:
 
 
 def _renamed(item: Item, folder: str, archive: str) -> Item:
-    """An item of an archive under the archive's name: the temporary folder must show nowhere."""
+    """Rename an item of an archive, so that the temporary folder is never shown."""
 
     def shown(text: str) -> str:
         return text.replace(f"{folder}/", archive).replace(folder, archive)
@@ -135,7 +135,7 @@ def _renamed(item: Item, folder: str, archive: str) -> Item:
 
 
 def attempt_digest(found: Found) -> bytes:
-    """A digest of what was said and done in an attempt; without any turn, of where it was found."""
+    """Return a digest of an attempt's content, or of its source if it has no turns."""
     state = blake2b(digest_size=16)
     trajectory: Trajectory = found.trajectory
     state.update(

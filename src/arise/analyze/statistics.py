@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 Z95, Z80 = 1.959963984540054, 0.8416212335729143
 """Normal quantiles: 97.5 % for intervals, 80 % for power."""
 RELATIVE = 1e-7
-"""Outcomes whose probability differs by less are equally extreme (rounding)."""
+"""Probabilities that differ by less than this are equally extreme (rounding)."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """`Rate(3, 10)` is 30 % with its Wilson interval; of nothing it is undefined."""
+    """`Rate(3, 10)` is 30 % with its Wilson interval; undefined for a total of 0."""
 
     count: int
     total: int
@@ -40,14 +40,14 @@ class Table:
 
     @property
     def informative(self) -> bool:
-        """Whether the stratum can say anything: both outcomes and both kinds of attempts occur."""
+        """Return whether the stratum has both outcomes and both kinds of attempts."""
         outcomes = self.failed_with + self.failed_without, self.passed_with + self.passed_without
         kinds = self.failed_with + self.passed_with, self.failed_without + self.passed_without
         return min(*outcomes, *kinds) > 0
 
 
 def wilson(count: int, total: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a proportion."""
+    """Return the 95 % Wilson score interval of a proportion."""
     share, z2 = count / total, Z95**2
     centre = (share + z2 / (2 * total)) / (1 + z2 / total)
     half = Z95 * sqrt(share * (1 - share) / total + z2 / (4 * total**2)) / (1 + z2 / total)
@@ -55,7 +55,7 @@ def wilson(count: int, total: int) -> tuple[float, float]:
 
 
 def exact_conditional(tables: Sequence[Table]) -> float | None:
-    """Two-sided exact test that a behaviour and failure are independent within strata; None without information.
+    """Test exactly, two-sided, whether behaviour and failure are independent within strata; None if uninformative.
 
     Given the margins of every stratum, failures among attempts with the behaviour are a sum of hypergeometric
     variables. With one stratum this is Fisher's exact test.
@@ -73,7 +73,7 @@ def exact_conditional(tables: Sequence[Table]) -> float | None:
 
 
 def _hypergeometric(table: Table) -> tuple[NDArray[np.float64], int]:
-    """Probabilities of the number of failures with the behaviour, and the lowest possible number."""
+    """Return probabilities of the number of failures with the behaviour, and the lowest possible number."""
     having = table.failed_with + table.passed_with
     failed = table.failed_with + table.failed_without
     size = having + table.failed_without + table.passed_without
@@ -88,7 +88,7 @@ def _log_comb(n: int, k: int) -> float:
 
 
 def odds_ratio(tables: Sequence[Table]) -> float | None:
-    """The Mantel-Haenszel odds ratio over strata; None where it is undefined, infinity where no pass has it."""
+    """Return the Mantel-Haenszel odds ratio over strata; None if undefined, infinity if no pass has the behaviour."""
     above = below = 0.0
     for table in tables:
         size = table.failed_with + table.passed_with + table.failed_without + table.passed_without
@@ -101,10 +101,10 @@ def odds_ratio(tables: Sequence[Table]) -> float | None:
 
 
 def attributable(tables: Sequence[Table]) -> float:
-    """Failures that would be passes if attempts with the behaviour failed as often as those without it.
+    """Return how many failures would pass if attempts with the behaviour failed as often as those without it.
 
-    Within each stratum that has both kinds of attempts; elsewhere the pooled share of failures without it is used.
-    Never negative. It is an upper bound: it takes the association for the cause.
+    Computed within each stratum that has both kinds of attempts; elsewhere with the pooled share of failures without
+    it. Never negative. It is an upper bound, because it treats the association as causal.
     """
     without = sum(table.failed_without for table in tables), sum(table.passed_without for table in tables)
     pooled = without[0] / sum(without) if sum(without) else 0.0
@@ -117,7 +117,7 @@ def attributable(tables: Sequence[Table]) -> float:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """False-discovery-rate adjusted p-values, in the given order."""
+    """Return false-discovery-rate adjusted p-values, in the given order."""
     count = len(p_values)
     order = sorted(range(count), key=lambda place: p_values[place], reverse=True)
     adjusted, smallest = [0.0] * count, 1.0
@@ -128,7 +128,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def mcnemar(better: int, worse: int) -> float:
-    """Exact two-sided McNemar test: the probability of a split at least this uneven if both are equally likely."""
+    """Return the exact two-sided McNemar p-value of a split between better and worse."""
     count, fewer = better + worse, min(better, worse)
     if count == 0:
         return 1.0
@@ -137,7 +137,7 @@ def mcnemar(better: int, worse: int) -> float:
 
 
 def detectable_difference(pairs: int, discordant_share: float) -> float | None:
-    """The smallest paired difference of pass rates that a test at 5 % finds with a power of 80 %."""
+    """Return the smallest paired difference of pass rates that a 5 % test detects with 80 % power."""
     if pairs <= 0:
         return None
     share = min(1.0, max(discordant_share, 1.0 / pairs))
@@ -149,7 +149,7 @@ def detectable_difference(pairs: int, discordant_share: float) -> float | None:
 
 
 def paired_interval(differences: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % normal interval of a mean of paired differences; None for fewer than two."""
+    """Return the 95 % normal interval of a mean of paired differences; None for fewer than two."""
     count = len(differences)
     if count < 2:
         return None
@@ -160,7 +160,7 @@ def paired_interval(differences: Sequence[float]) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two raters over the same yes-no questions: counts of both yes, only ours, only theirs, both no."""
+    """Two raters on the same yes-no questions: counts of both yes, only ours, only theirs, both no."""
 
     both: int
     ours: int
@@ -177,7 +177,7 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa; None where chance alone explains everything."""
+        """Return Cohen's kappa; None without data or if chance agreement is 1."""
         total = self.both + self.ours + self.theirs + self.neither
         if not total:
             return None

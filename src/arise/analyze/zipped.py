@@ -1,4 +1,4 @@
-"""Members of zip archives, also those compressed with Zstandard, which Python's own reader does not know yet."""
+"""Read members of zip archives, including Zstandard ones, which Python's own reader does not support yet."""
 
 import struct
 import zipfile
@@ -10,7 +10,7 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 
 
 def read_member(archive: zipfile.ZipFile, name: str, most: int = 4 * 1024**3) -> bytes:
-    """The content of a member; one that unpacks to more than `most` bytes is refused."""
+    """Return the content of a member; refuse one that unpacks to more than `most` bytes."""
     member = archive.getinfo(name)
     if member.file_size > most:
         raise zipfile.BadZipFile(f"{name} unpacks to {member.file_size:,} bytes")

@@ -1,4 +1,4 @@
-"""The routes: three dialects, with the key as bearer, as x-api-key or as the path prefix /r/KEY."""
+"""HTTP routes of the three dialects; the key is a bearer token, an x-api-key header or the path prefix /r/KEY."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ RETRY_HEADER = "x-stainless-retry-count"
 
 @dataclass(frozen=True)
 class Dialect:
-    """One wire format as functions."""
+    """The functions that read and write one wire format."""
 
     read: Callable[[Body], Ask]
     write: Callable[[Answer, Ask], dict[str, Any]]
@@ -34,7 +34,7 @@ RESPONSES = Dialect(responses.read, responses.write, responses.events, responses
 
 
 def create_app(sessions: Sessions, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> FastAPI:
-    """Build the application over a set of sessions; it offers no route that reads tokens of a rollout back."""
+    """Build the application for a set of sessions; no route returns the tokens of a rollout."""
     app = FastAPI(title="ARISE endpoint", openapi_url=None)
 
     def serve(path: str, dialect: Dialect) -> None:
@@ -66,7 +66,7 @@ async def _healthy() -> dict[str, str]:
 
 
 def key_of(request: Request) -> str:
-    """Return the key of a request, from wherever its client puts it."""
+    """Return the key of a request from its path, bearer token or x-api-key header."""
     bearer = request.headers.get("authorization", "")
     given = bearer[7:] if bearer[:7].lower() == "bearer " else ""
     return str(request.path_params.get("token") or request.headers.get("x-api-key") or given).strip()
@@ -82,7 +82,7 @@ async def _complete(sessions: Sessions, request: Request, dialect: Dialect, ever
     marked = request.headers.get(RETRY_HEADER, "0").strip() not in ("", "0")
     waiting = asyncio.ensure_future(session.answer(ask, body, marked))
     try:
-        # A refusal within this time still gets its own status; afterwards a stream has begun.
+        # A refusal within this time is sent with its own status code; later, the stream has already begun.
         await asyncio.wait({waiting}, timeout=every if ask.stream else None)
         if waiting.done() and isinstance(error := waiting.exception(), Refused):
             return _refusal(dialect, error)
@@ -105,7 +105,7 @@ def _as_event(dialect: Dialect) -> Callable[[BaseException], Iterable[Event]]:
 
 
 async def _count(sessions: Sessions, request: Request) -> Response:
-    """Count the tokens of a request as it would be rendered; never recorded."""
+    """Count the tokens of a rendered request without recording it."""
     try:
         session = sessions.find(key_of(request))
         ask = messages.read(_parsed(await request.body()))

@@ -1,6 +1,7 @@
-"""Canonical keys of messages and tools: what must be equal for a resent message to count as the one we know.
+"""Canonical keys of messages and tools, used to recognise a resent message.
 
-Spacing and key order of JSON, null against an empty text, and ids or reasoning that a client leaves out do not count.
+Keys ignore JSON spacing and key order, the difference between null and empty text, and ids or reasoning that a client
+omits.
 """
 
 import json
@@ -16,14 +17,14 @@ Path = tuple["Key", ...]
 
 @dataclass(frozen=True)
 class Key:
-    """A message as it is compared: a digest of what must agree, and what must agree only if both sides have it."""
+    """The comparison key of a message: a required digest, and fields compared only if both sides have them."""
 
     digest: bytes
     call_id: str = ""
     reasoning: str = ""
 
     def matches(self, other: "Key") -> bool:
-        """Return whether both stand for one message."""
+        """Return whether both keys identify the same message."""
         return (
             self.digest == other.digest
             and _agree(self.call_id, other.call_id)
@@ -38,7 +39,7 @@ def _agree(one: str, other: str) -> bool:
 def key_of(message: Message) -> Key:
     """Return the key of one message.
 
-    Clients trim what the assistant said, so its outer whitespace does not count; inputs must agree exactly.
+    Ignore outer whitespace of assistant messages, which clients trim; inputs must match exactly.
     """
     assistant = message.role == "assistant"
     calls = [[call.name, _plain(dict(call.arguments))] for call in message.calls]
@@ -53,7 +54,7 @@ def path_of(messages: Sequence[Message]) -> Path:
 
 
 def matching(one: Path, other: Path) -> int:
-    """Count the leading messages that two conversations share."""
+    """Count the leading messages that two conversations have in common."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if not mine.matches(theirs):
@@ -63,22 +64,22 @@ def matching(one: Path, other: Path) -> int:
 
 
 def tools_key(tools: Sequence[ToolSpec]) -> bytes:
-    """Return the key of a tool list; its order counts, since templates render it in that order."""
+    """Return the key of a tool list; order matters because templates render tools in order."""
     return _digest(_json([[tool.name, tool.description, _plain(dict(tool.parameters))] for tool in tools]))
 
 
 def tools_digest(tools: object) -> bytes:
-    """Return the key of a tool list that is still JSON."""
+    """Return the key of a tool list given as JSON values."""
     return text_key(_json(_plain(tools)))
 
 
 def text_key(text: str) -> bytes:
-    """Return a digest of any text."""
+    """Return the digest of a text."""
     return _digest(text)
 
 
 def _plain(value: object) -> object:
-    """Write 1.0 as 1: JavaScript clients do, and parse both alike."""
+    """Convert integral floats to int, because JavaScript clients write 1.0 as 1."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

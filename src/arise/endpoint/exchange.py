@@ -1,4 +1,4 @@
-"""What every dialect is translated to and from: a request, its answer, and why a request is refused."""
+"""Dialect-independent types: a request, its answer, and the reason for a refusal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from arise.types.chat import Message, ToolSpec
 
 Body = Mapping[str, Any]
 Kind = Literal["invalid", "context", "key", "ended", "limit", "unavailable"]
-"""Why a request is refused; a dialect gives each its own status and shape."""
+"""Reasons for a refusal; each dialect maps them to its own status and format."""
 STATUS: Mapping[Kind, int] = {
     "invalid": 400,
     "context": 400,
@@ -21,7 +21,7 @@ STATUS: Mapping[Kind, int] = {
 
 @dataclass(frozen=True)
 class Ask:
-    """A request of any dialect — `Ask((Message("user", "hi"),), (), stream=True)`."""
+    """A request in any dialect — `Ask((Message("user", "hi"),), (), stream=True)`."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -34,7 +34,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the policy answered, with all that any dialect says of it; the same answer always renders the same bytes."""
+    """The policy's answer with the fields of all dialects; the same answer always renders to the same bytes."""
 
     number: int
     created: int
@@ -45,16 +45,16 @@ class Answer:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     pieces: tuple[str, ...] = ()
-    """The text of each token, where log-probs were asked for."""
+    """The text of each token, if log-probabilities were requested."""
 
     @property
     def name(self) -> str:
-        """An id that is unique within a rollout."""
+        """Return an id that is unique within a rollout."""
         return f"{self.created:x}{self.number:06x}"
 
 
 class Refused(Exception):  # noqa: N818 - what happened, not which class of error it is
-    """A request that is not answered; `param` names the field that is at fault."""
+    """A refused request; `param` names the invalid field."""
 
     def __init__(self, kind: Kind, message: str, param: str | None = None) -> None:
         self.kind, self.message, self.param = kind, message, param

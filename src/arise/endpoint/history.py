@@ -1,7 +1,7 @@
-"""Token-exact history of one rollout: a forest of sampled calls, grown by extension and never re-rendered.
+"""Token-exact history of one rollout: a forest of sampled calls that is extended and never re-rendered.
 
-A request that continues a known call extends that call's ids. Any other request is rendered in full and branches off
-where its ids leave those that are stored: edited or compacted history and sub-agents open new rows.
+A request that continues a known call extends that call's ids. Any other request is rendered in full and branches off at
+the first id that differs from the stored ones: edited or compacted history and sub-agents start new rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from arise.types.chat import Message, ToolSpec
 
 
 class Start(StrEnum):
-    """How the prompt of a call came about: as an extension, or rendered in full for one of three reasons."""
+    """How the prompt of a call was built: extended, or rendered in full for one of three reasons."""
 
     EXTENDED = "extended"
     OPENING = "opening"
@@ -25,30 +25,30 @@ class Start(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """The prompt of a request before it is sampled: `ids` in full, of which `parent` already holds the beginning."""
+    """The prompt of a request before sampling: all `ids`, the first of which `parent` already has."""
 
     ids: tuple[int, ...]
     parent: int | None
     known: int
-    """How many of the ids belong to the parent and what is before it."""
+    """The number of ids that belong to the parent and its ancestors."""
     start: Start
     after: int | None
-    """The call that the messages continue; it differs from `parent` where its ids could not be extended."""
+    """The call that the messages continue; differs from `parent` if its ids could not be extended."""
     inputs: tuple[Message, ...]
-    """The messages behind `after`, all of them where there is none."""
+    """The messages after `after`, or all messages if it is None."""
     path: Path
     tools: bytes
     has_tools: bool
 
     @property
     def opening(self) -> Path:
-        """The first messages, by which conversations of one rollout are told apart."""
+        """Return the first messages, which distinguish the conversations of a rollout."""
         return self.path[:2]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One sampled call: what was added to its parent's ids, what was sampled, and how the answer reads."""
+    """One sampled call: the ids added to its parent's, the sampled ids, and the parsed answer."""
 
     number: int
     parent: int | None
@@ -59,28 +59,28 @@ class Call:
     after: int | None
     inputs: tuple[Message, ...]
     path: Path
-    """Every message up to and including the reply."""
+    """All messages up to and including the reply."""
     tools: bytes
     has_tools: bool
 
     @property
     def request(self) -> tuple[int | None, tuple[int, ...]]:
-        """What was asked: equal for calls that sampled one prompt twice."""
+        """Return the parent and added ids, which are equal for calls that sampled the same prompt."""
         return self.parent, self.added
 
 
 @dataclass
 class History:
-    """The calls of one rollout in the order of their commit; `format` renders and extends, nothing else has effects."""
+    """The calls of one rollout in commit order; `format` renders and extends prompts."""
 
     format: Format
     calls: list[Call] = field(default_factory=list)
     saw_tools: bool = False
-    """Whether any request offered tools, also one that was not answered."""
+    """Whether any request offered tools, including unanswered ones."""
     _children: dict[int | None, list[int]] = field(default_factory=dict)
 
     def plan(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Plan:
-        """Find the prompt of a request: the newest call that it continues, extended, or else a full rendering."""
+        """Build the prompt of a request: extend the newest call that it continues, or render it in full."""
         self.saw_tools = self.saw_tools or bool(tools)
         path, root = path_of(messages), tools_key(tools)
         anchor = self._anchor(path, root)
@@ -98,7 +98,7 @@ class History:
         return self._rendered(messages, tools, replace(plan, start=Start.UNEXTENDABLE))
 
     def commit(self, plan: Plan, segment: Segment, reply: Message) -> Call:
-        """Append one sampled call; calls that were planned side by side become siblings."""
+        """Append one sampled call; calls planned concurrently become siblings."""
         call = Call(
             len(self.calls),
             plan.parent,
@@ -117,7 +117,7 @@ class History:
         return call
 
     def ids(self, number: int) -> tuple[int, ...]:
-        """Return all ids up to and including what a call sampled."""
+        """Return all ids up to and including those that a call sampled."""
         parts = [(*call.added, *call.segment.ids) for call in self.lineage(number)]
         return tuple(i for part in parts for i in part)
 
@@ -131,15 +131,15 @@ class History:
         return found[::-1]
 
     def children(self, number: int | None) -> Sequence[int]:
-        """Return the calls that continue a call; those that begin a conversation for None."""
+        """Return the calls that continue a call; for None, return those that start a conversation."""
         return self._children.get(number, ())
 
     def leaves(self) -> Iterator[Call]:
-        """Yield the calls that nothing continues, oldest first."""
+        """Yield the calls without children, oldest first."""
         return (call for call in self.calls if not self.children(call.number))
 
     def _anchor(self, path: Path, root: bytes) -> Call | None:
-        """Find the deepest call whose every message is resent; the newest of several."""
+        """Return the deepest call all of whose messages were resent; the newest if there are several."""
         fits = (call for call in self.calls if call.tools == root and len(call.path) <= len(path))
         for call in sorted(fits, key=lambda call: (-len(call.path), -call.number)):
             if matching(call.path, path) == len(call.path):
@@ -147,13 +147,13 @@ class History:
         return None
 
     def _why(self, path: Path, root: bytes) -> Start:
-        """A conversation that shares its opening with a known one was rewritten; any other is a new one."""
+        """Return why a prompt is rendered in full: a known opening was rewritten, or the conversation is new."""
         known = (call for call in self.calls if call.tools == root)
         shared = any(matching(call.path, path) >= len(path[:2]) for call in known)
         return Start.REWRITTEN if shared else Start.OPENING
 
     def _rendered(self, messages: Sequence[Message], tools: Sequence[ToolSpec], plan: Plan) -> Plan:
-        """Render everything and branch off behind the deepest call whose ids the rendering begins with."""
+        """Render the whole prompt and branch off after the deepest call whose ids are a prefix of it."""
         ids = tuple(self.format.prompt(messages, tools))
         parent, known = self._token_equal(ids)
         return replace(plan, ids=ids, parent=parent, known=known)
@@ -170,7 +170,7 @@ class History:
         return best
 
     def _end(self, number: int, ids: tuple[int, ...], at: int) -> int | None:
-        """Where a call ends in `ids`, if they hold it at this place."""
+        """Return where a call ends in `ids`, or None if its ids differ at this position."""
         call = self.calls[number]
         own = (*call.added, *call.segment.ids)
         return at + len(own) if ids[at : at + len(own)] == own else None

@@ -1,4 +1,4 @@
-"""The policy behind the endpoint: any engine that samples, with the format of its model family."""
+"""The policy behind the endpoint: a sampling engine and the format of its model family."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ COUNTED_AT_ONCE = 1 << 18
 
 
 class Samples(Protocol):
-    """All that the endpoint asks of an engine."""
+    """The engine interface that the endpoint needs."""
 
     def capabilities(self) -> Capabilities: ...
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]: ...
@@ -21,7 +21,7 @@ class Samples(Protocol):
 
 @dataclass(frozen=True)
 class Policy:
-    """Samples turns — `Policy(engine, format)`; the server's sampling parameters, never the client's."""
+    """Sample turns — `Policy(engine, format)` — with the server's sampling parameters, never the client's."""
 
     engine: Samples
     format: Format
@@ -31,7 +31,7 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """The most tokens that a prompt and its answer may have together."""
+        """Return the maximum number of tokens of a prompt and its answer together."""
         return self.engine.capabilities().context_length
 
     async def sample(self, ids: Sequence[int], max_tokens: int, conversation: str, seed: int) -> Segment:
@@ -41,19 +41,19 @@ class Policy:
         return segment
 
     def require_fits(self, messages: Sequence[Message]) -> None:
-        """Refuse a huge message before it is tokenized as a whole, which could take minutes."""
+        """Refuse a huge message before tokenizing it whole, which could take minutes."""
         for message in messages:
             counted = 0
             if len(message.text) <= COUNTED_AT_ONCE:
                 continue
             for start in range(0, len(message.text), COUNTED_AT_ONCE):
-                # Each cut may split a token in two.
+                # Each cut may split one token in two.
                 counted += self.format.count(message.text[start : start + COUNTED_AT_ONCE]) - 2
                 if counted > self.window:
                     raise self.too_long(counted)
 
     def too_long(self, tokens: int) -> Refused:
-        """Say that a prompt leaves no room in the window."""
+        """Return the refusal of a prompt that leaves no room in the context window."""
         window = self.window
         said = f"This model's maximum context length is {window} tokens, and the messages have at least {tokens} tokens"
         return Refused("context", f"{tokens} tokens > {window - 1} maximum. {said}.", "messages")

@@ -1,4 +1,4 @@
-"""Conversations of any OpenAI-compatible model, kept as files: one JSON object each, as `arise analyze` reads them."""
+"""Record conversations with any OpenAI-compatible model as JSON files that `arise analyze` reads."""
 
 import json
 import os
@@ -15,19 +15,19 @@ from arise.endpoint.dialects.chat import message_of
 from arise.endpoint.exchange import Refused
 
 KNOWN = 4096
-"""How many conversations can still be continued; older ones stay as they were written."""
+"""Maximum number of conversations that can be continued; files of older ones are final."""
 
 
 @dataclass
 class Recorder:
-    """Writes each conversation to a file of its own in `folder`, whole after every answer."""
+    """Write each conversation to its own file in `folder`; rewrite the whole file after every answer."""
 
     folder: Path
     written: int = 0
     _known: OrderedDict[str, tuple[bytes, Keys, str]] = field(default_factory=OrderedDict)
 
     def add(self, body: Mapping[str, Any], reply: Mapping[str, Any]) -> Path:
-        """Keep one request with its answer: the end of a known conversation, or a new one."""
+        """Record one request and its answer in a known conversation or a new one."""
         messages = list(body.get("messages") or [])
         keys, root = tuple(map(_key, messages)), tools_digest(body.get("tools") or [])
         name, started = self._continued(keys, root)
@@ -58,7 +58,7 @@ class Recorder:
 
 
 def _key(message: Any) -> Key:
-    """The key of a message; of one that holds more than text, that of its JSON."""
+    """Return the key of a message; for content other than text, the key of its JSON."""
     try:
         return key_of(message_of(message, "message"))
     except Refused:
@@ -74,7 +74,7 @@ def _write(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def reply_of(answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the message of a whole answer."""
+    """Return the message of a non-streamed answer."""
     choices = answer.get("choices") or []
     message = choices[0].get("message") if choices else None
     return dict(message) if message else None
@@ -82,7 +82,7 @@ def reply_of(answer: Mapping[str, Any]) -> dict[str, Any] | None:
 
 @dataclass
 class StreamedReply:
-    """The message that the chunks of a stream add up to."""
+    """Assemble a message from the chunks of a stream."""
 
     text: str = ""
     reasoning: str = ""
@@ -90,7 +90,7 @@ class StreamedReply:
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> bool:
-        """Take bytes of the stream; return whether its end is among them."""
+        """Read bytes of the stream; return whether they include its end."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         ended = False
         for line in lines:

@@ -1,7 +1,7 @@
-"""Training rows and turns out of a rollout's history, checked: a row with a hole or a wrong mask is a fault.
+"""Build and check the training rows and turns of a rollout; a gap or a wrong mask is a fault.
 
-One row per leaf of the agent's conversations. A sampled call that several rows share trains in the first of them only,
-so no token is trained twice; side calls such as titles are kept apart and never train.
+There is one row per leaf of the agent's conversations. A sampled call that several rows share trains only in the first
+of them, so no token is trained twice. Side calls such as titles are kept separately and never train.
 """
 
 import itertools
@@ -17,29 +17,29 @@ from arise.types import Observation, Tokens, ToolCall, Turn
 from arise.types.chat import Message
 
 MISSING_LOGPROB = -9999.0
-"""What vLLM reports for a log-probability that it does not have."""
+"""The value vLLM reports for a missing log-probability."""
 ROUNDING = 1e-6
 
 
 class BrokenRecord(Exception):  # noqa: N818 - what happened, not which class of error it is
-    """The token record of a rollout contradicts itself: an infrastructure fault, never trained on."""
+    """The token record of a rollout is inconsistent: an infrastructure fault, never trained on."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """What a rollout leaves: rows to train on, turns to judge, and what happened to its history."""
+    """The result of a rollout: rows to train on, turns to judge, and statistics of its history."""
 
     rows: tuple[Tokens, ...]
     turns: tuple[Turn, ...]
     system_prompt: str
     starts: Counter[str]
-    """How the prompts of the agent's calls came about; each but `extended` is a full rendering."""
+    """Counts of how the agent's prompts were built; all but `extended` are full renderings."""
     auxiliary: int
     superseded: int
 
 
 def export(history: History) -> Export:
-    """Turn a finished history into rows and turns; raise BrokenRecord where a check fails."""
+    """Convert a finished history to rows and turns; raise BrokenRecord if a check fails."""
     dropped = superseded(history)
     agent = [call for call in history.calls if call.number not in dropped and _is_agent(history, call)]
     for call in agent:
@@ -57,13 +57,13 @@ def export(history: History) -> Export:
 
 
 def _system_prompt(messages: Sequence[Message]) -> str:
-    """Join the system messages that a conversation begins with."""
+    """Join the leading system messages of a conversation."""
     leading = itertools.takewhile(lambda message: message.role == "system", messages)
     return "\n\n".join(message.text for message in leading)
 
 
 def superseded(history: History) -> set[int]:
-    """Find calls that a repetition replaced: of one request, keep what was continued, else the latest answer."""
+    """Return calls replaced by a repeated request: keep the continued answer, or else the latest."""
     continued = {call.after for call in history.calls} | {call.parent for call in history.calls}
     asked: dict[tuple[int | None, tuple[int, ...]], list[Call]] = {}
     for call in history.calls:
@@ -76,7 +76,7 @@ def superseded(history: History) -> set[int]:
 
 
 def _is_agent(history: History, call: Call) -> bool:
-    """A conversation is the agent's if it offers tools; where none of the rollout does, all are."""
+    """Return whether a conversation is the agent's: it offers tools, or no conversation of the rollout does."""
     return not history.saw_tools or any(ancestor.has_tools for ancestor in history.lineage(call.number))
 
 
@@ -93,7 +93,7 @@ def _rows(history: History, agent: Sequence[Call]) -> list[Tokens]:
 
 
 def _row(lineage: Sequence[Call], train: set[int]) -> Tokens:
-    """Join the calls of one conversation; what the policy did not write here has log-probability 0 and version -1."""
+    """Join the calls of one conversation; ids not trained here have log-probability 0 and version -1."""
     ids, generated, logprobs, versions = list[int](), list[bool](), list[float](), list[int]()
     for call in lineage:
         sampled, own = call.segment, call.number in train
@@ -119,7 +119,7 @@ def _check_sampled(call: Call) -> None:
 
 
 def _check_rows(history: History, agent: Sequence[Call], rows: Sequence[Tokens]) -> None:
-    """Compare the rows with the calls that they are made of."""
+    """Check the rows against the calls they were built from."""
     for call in agent:
         ids = np.array(history.ids(call.number), dtype=np.int64)
         if not any(np.array_equal(row.ids_U[: len(ids)], ids) for row in rows):
@@ -131,7 +131,7 @@ def _check_rows(history: History, agent: Sequence[Call], rows: Sequence[Tokens])
 
 
 def _turn(history: History, call: Call) -> Turn:
-    """Read a call as a turn; what the client sent next is what the agent observed."""
+    """Convert a call to a turn; the client's next messages are its observations."""
     following = next((other for other in history.calls if other.after == call.number), None)
     seen = [message for message in following.inputs if message.role in ("tool", "user")] if following else []
     return Turn(

@@ -1,4 +1,4 @@
-"""Running the endpoint inside this process: on a unix socket for sandboxes, or on a TCP port."""
+"""Run the endpoint in this process, on a unix socket for sandboxes or on a TCP port."""
 
 import asyncio
 import socket
@@ -19,14 +19,14 @@ SOCKET = "endpoint.sock"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A running endpoint: where it listens, and its sessions."""
+    """A running endpoint: its address and its sessions."""
 
     socket: Path
     sessions: Sessions = field(default_factory=Sessions)
 
     @asynccontextmanager
     async def session(self, session: Session) -> AsyncIterator[Session]:
-        """Accept a session's key for as long as its rollout runs."""
+        """Accept a session's key while its rollout runs."""
         self.sessions.add(session)
         try:
             yield session
@@ -35,16 +35,16 @@ class Endpoint:
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to the process around it."""
+    """A server that leaves signal handling to its process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take no signal."""
+        """Install no signal handlers."""
         yield
 
 
 def server_of(app: FastAPI) -> Server:
-    """Return a server without access log, web sockets or limits on the size of a body."""
+    """Create a server without access log, web sockets or a body size limit."""
     settings = uvicorn.Config(
         app,
         ws="none",
@@ -59,7 +59,7 @@ def server_of(app: FastAPI) -> Server:
 
 @asynccontextmanager
 async def running(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve an application on a socket in the background of this event loop."""
+    """Serve an application on a socket as a background task of this event loop."""
     server = server_of(app)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
@@ -74,7 +74,7 @@ async def running(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def on_socket() -> AsyncIterator[Endpoint]:
-    """Serve on a unix socket in a folder of its own, removed at the end; sandboxes bind it by its path."""
+    """Serve on a unix socket in a temporary folder; sandboxes bind-mount it by path."""
     with tempfile.TemporaryDirectory(prefix="arise-endpoint-") as folder:
         endpoint = Endpoint(Path(folder) / SOCKET)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,7 +1,7 @@
-"""Sessions: one rollout's key, its history and limits. Each key is random and ends with its rollout.
+"""Sessions: the random key, history and limits of one rollout. The key expires with the rollout.
 
-Every answer is committed to the history before the client sees any of it. A request that its client marks as a retry
-gets the same answer again; an equal request without the mark is another sample.
+Every answer is committed to the history before any of it is sent. A request that its client marks as a retry returns
+the same answer; an equal request without the mark is sampled again.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from arise.types.chat import Message
 
 PREFIX = "arise-"
 PROMPT_END = 32
-"""How much of a prompt a format needs to read what follows it."""
+"""The number of final prompt tokens that a format needs to parse the reply."""
 
 
 @dataclass(frozen=True)
 class CallLimits:
-    """What one rollout may use: calls, tokens of one answer, tokens of all answers together (0 is without limit)."""
+    """Limits of one rollout: calls, tokens per answer, and tokens of all answers (0 means unlimited)."""
 
     calls: int = 0
     tokens_per_call: int = 4096
@@ -40,18 +40,18 @@ class Session:
     conversation: str = ""
     seed: int = 0
     guidance: str = ""
-    """Text that is appended to the system message of the agent's conversations."""
+    """Text appended to the system message of the agent's conversations."""
     keep_calls: int = 0
-    """After so many calls earlier conversations are forgotten: for a server, whose sessions never end."""
+    """Drop earlier conversations after this many calls; used by servers, whose sessions never end."""
     token: str = field(default_factory=lambda: PREFIX + secrets.token_urlsafe(24))
     history: History = field(init=False)
     stop: StopReason | None = None
-    """The limit that ended the session, if one did."""
+    """The limit that ended the session, or None."""
     overflowed: bool = False
-    """Whether the last call did not fit into the window."""
+    """Whether the last call exceeded the context window."""
     fault: str = ""
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set as soon as no further call will be answered."""
+    """Set once no further call will be answered."""
     _answers: dict[bytes, asyncio.Task[Answer]] = field(default_factory=dict)
     _running: set[asyncio.Task[Answer]] = field(default_factory=set)
 
@@ -59,9 +59,9 @@ class Session:
         self.history = History(self.policy.format)
 
     async def answer(self, ask: Ask, body: bytes, marked_retry: bool = False) -> Answer:
-        """Answer a request, or repeat the answer that a marked retry asks for; raise Refused.
+        """Answer a request, or repeat the answer for a marked retry; raise Refused.
 
-        Sampling goes on when the client leaves, so that a retry finds its answer.
+        Sampling continues after a client disconnects, so that its retry finds the answer.
         """
         digest = blake2b(body, digest_size=16).digest()
         known = self._answers.get(digest) if marked_retry else None
@@ -73,7 +73,7 @@ class Session:
         return await asyncio.shield(known)
 
     def count(self, ask: Ask) -> int:
-        """Count the tokens of a request's prompt; nothing is recorded."""
+        """Count the tokens of a request's prompt without recording it."""
         try:
             self.policy.require_fits(ask.messages)
             return len(self.policy.format.prompt(self._guided(ask), ask.tools))
@@ -83,7 +83,7 @@ class Session:
     def _finished(self, task: asyncio.Task[Answer]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # a client that left does not fetch it
+            task.exception()  # a disconnected client does not fetch the result
 
     async def _answer(self, ask: Ask) -> Answer:
         self._require_open()
@@ -137,7 +137,7 @@ class Session:
         return plan
 
     def _guided(self, ask: Ask) -> tuple[Message, ...]:
-        """Append the guidance to the system message; not in side calls, which have no tools while the agent has."""
+        """Append the guidance to the system message; skip side calls, which lack the tools that the agent has."""
         if not self.guidance or (self.history.saw_tools and not ask.tools):
             return ask.messages
         leading = next((n for n, message in enumerate(ask.messages) if message.role != "system"), len(ask.messages))
@@ -162,7 +162,7 @@ class Session:
         conversation = f"{self.conversation}/{opening}" + (f"/{again}" if again else "")
         try:
             return await self.policy.sample(plan.ids, budget, conversation, self.seed)
-        except Exception as error:  # the boundary to the engine: whatever it raises, this rollout has a hole
+        except Exception as error:  # engine boundary: any exception leaves a gap in this rollout
             self.fault = f"the policy could not answer: {type(error).__name__}: {error}"
             self.over.set()
             raise Refused("unavailable", self.fault) from error
@@ -173,7 +173,7 @@ class Session:
         return Refused("limit", said)
 
     async def close(self) -> None:
-        """Answer no further call and let go of those that are still sampled."""
+        """Refuse further calls and cancel those being sampled."""
         self.over.set()
         running = tuple(self._running)
         for task in running:
@@ -184,15 +184,15 @@ class Session:
 
 @dataclass
 class Sessions:
-    """The sessions by key; a key that was revoked is remembered, so that late calls are told."""
+    """Sessions by key; revoked keys are remembered so that late calls get a specific error."""
 
     open: dict[str, Session] = field(default_factory=dict)
     anyone: Session | None = None
-    """The session of every call whose key is unknown, where no key is asked for."""
+    """The session for calls with an unknown key, if no key is required."""
     revoked: set[str] = field(default_factory=set)
 
     def find(self, token: str) -> Session:
-        """Return the session of a key; raise Refused for one that is unknown or has ended."""
+        """Return the session of a key; raise Refused if the key is unknown or revoked."""
         found = self.open.get(token)
         if found is not None:
             return found

@@ -1,6 +1,6 @@
-"""Server-sent events of an answer that is sampled as a whole, with signs of life until it is there.
+"""Server-sent events of an answer that is sampled as a whole, with keep-alives until it is ready.
 
-The answer is committed before its first event, so a client may leave on any event without losing the turn.
+The answer is committed before its first event, so a client can disconnect at any event without losing the turn.
 """
 
 import asyncio
@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 Event = str
-"""One event as it stands on the wire."""
+"""One event in wire format."""
 DONE: Event = "data: [DONE]\n\n"
 KEEP_ALIVE_SECONDS = 10.0
 
 
 def data(value: Any) -> Event:
-    """Write an event that has only data."""
+    """Write an event without a name."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
 
 
 def named(name: str, value: Any) -> Event:
-    """Write an event with its name."""
+    """Write an event with a name."""
     return f"event: {name}\n{data(value)}"
 
 
@@ -32,7 +32,7 @@ async def streamed(
     keep_alive: str,
     every: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[bytes]:
-    """Wait for an answer, sending `keep_alive` meanwhile, then send its events, or those of its failure."""
+    """Send `keep_alive` until the answer is ready, then send its events, or those of its error."""
     waiting = asyncio.ensure_future(answer)
     try:
         while not (await asyncio.wait({waiting}, timeout=every))[0]:

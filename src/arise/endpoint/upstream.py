@@ -1,4 +1,4 @@
-"""A recording proxy: hands chat completions on to any OpenAI-compatible server, unchanged, and keeps them."""
+"""A recording proxy: forward chat completions unchanged to an OpenAI-compatible server and record them."""
 
 import json
 import secrets
@@ -22,28 +22,28 @@ NOT_HANDED_BACK = {"content-length", "content-encoding", "transfer-encoding", "c
 
 @dataclass(frozen=True)
 class Upstream:
-    """The server behind the proxy: its base URL, as `https://host/v1`, and a key of ours in place of the client's."""
+    """The upstream server: its base URL, such as `https://host/v1`, and the key that replaces the client's."""
 
     base_url: str
     key: str
     recorder: Recorder
     client: httpx.AsyncClient
     token: str = ""
-    """What a client must send as its key, where one is asked for."""
+    """The key that clients must send, or empty if none is required."""
 
     def refusal(self, request: Request) -> JSONResponse | None:
-        """Refuse a client that does not know the token."""
+        """Return a refusal if the client's token is wrong, or None."""
         if not self.token or secrets.compare_digest(key_of(request), self.token):
             return None
         return _refused(Refused("key", "the API key is missing or unknown"))
 
     def headers(self, request: Request) -> dict[str, str]:
-        """Return the client's headers as they are handed on."""
+        """Return the client's headers to forward."""
         kept = {name: value for name, value in request.headers.items() if name.lower() not in NOT_HANDED_ON}
         return {**kept, "authorization": f"Bearer {self.key}"} if self.key else kept
 
     async def complete(self, request: Request) -> Response:
-        """Hand a request on; its answer is recorded before the client has the last of it."""
+        """Forward a request; record its answer before the last byte is sent."""
         if refusal := self.refusal(request):
             return refusal
         data = await request.body()
@@ -78,7 +78,7 @@ class Upstream:
             await answer.aclose()
 
     async def models(self, request: Request) -> Response:
-        """Hand the list of models on."""
+        """Forward the request for the list of models."""
         if refusal := self.refusal(request):
             return refusal
         try:
@@ -98,7 +98,7 @@ def _refused(refused: Refused) -> JSONResponse:
 
 @asynccontextmanager
 async def recording_app(base_url: str, key: str, recorder: Recorder, token: str = "") -> AsyncIterator[FastAPI]:
-    """Build the proxy for as long as it is served."""
+    """Build the proxy application and close its client afterwards."""
     async with httpx.AsyncClient(timeout=httpx.Timeout(3600, connect=30)) as client:
         upstream = Upstream(base_url.rstrip("/"), key, recorder, client, token)
         app = FastAPI(title="ARISE recorder", openapi_url=None)

@@ -1,6 +1,6 @@
-"""Chat messages to token ids, such that a conversation only ever grows: generated ids are kept, never re-tokenised.
+"""Convert chat messages to token ids and extend conversations without re-tokenizing generated ids.
 
-Works from the tokenizer's own chat template, whatever its format. Text of messages can never become a control token.
+Uses the tokenizer's own chat template. Text of messages can never become a control token.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ Message = Mapping[str, str]
 
 
 class ChatFormat:
-    """One tokenizer's conversation format; `end_ids` are the tokens with which the model ends its turn."""
+    """The conversation format of one tokenizer; `end_ids` are the tokens that end an assistant turn."""
 
     def __init__(self, tokenizer: Any) -> None:
         if not getattr(tokenizer, "chat_template", None):
@@ -26,7 +26,7 @@ class ChatFormat:
         self.end_ids = frozenset([*end, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])])
 
     def _after_an_answer(self) -> str:
-        """What the template puts behind an answer; some templates open with a system message only."""
+        """Return what the template writes after an answer; some templates require a system message first."""
         reason = ""
         for roles in (("user", "assistant"), ("system", "user", "assistant")):
             messages = [{"role": role, "content": _mark(i)} for i, role in enumerate(roles)]
@@ -38,7 +38,7 @@ class ChatFormat:
         raise ValueError(f"the chat template cannot show a message and its answer ({reason}): set another template")
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The ids of a conversation, up to where the assistant speaks next."""
+        """Return the ids of a conversation, up to the opening of the next assistant turn."""
         marked = [{**message, "content": _mark(i)} for i, message in enumerate(messages)]
         failure, rest = self._render(marked, answer=True)
         if failure:
@@ -55,27 +55,27 @@ class ChatFormat:
         return ids + self._control(rest)
 
     def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]:
-        """The ids of the next turn's prompt: what stands so far, then one message, then the assistant's opening."""
+        """Return the ids of the next prompt: the ids so far, one message, and the assistant's opening."""
         before, after = self._turn_change(role)
         if before and ids_so_far and before[0] == ids_so_far[-1]:
-            before = before[1:]  # the model itself ended its turn
+            before = before[1:]  # the model ended its turn itself
         return [*ids_so_far, *before, *self._content(text), *after]
 
     def answer(self, text: str) -> list[int]:
-        """The ids of a whole answer as the model would write it, its end of turn included."""
+        """Return the ids of a whole answer as the model would write it, including its end of turn."""
         return [*self._content(text), self._end]
 
     def count(self, text: str) -> int:
-        """How many tokens a text takes inside a message."""
+        """Return the number of tokens of a text inside a message."""
         return len(self._content(text))
 
     def _turn_change(self, role: str) -> tuple[list[int], list[int]]:
-        """What stands between an answer and a following message of this role, and after that message."""
+        """Return the ids between an answer and a message of this role, and those after the message."""
         if role not in self._between:
             roles = ("user", "assistant", role)
             _, text = self._render([{"role": r, "content": _mark(i)} for i, r in enumerate(roles)], answer=True)
             if _mark(1) not in text or _mark(2) not in text:
-                # Many templates know no tool role; what a tool says then comes from the user's side.
+                # Many templates have no tool role; send tool results as user messages then.
                 if role == "user":
                     raise ValueError(
                         "the chat template cannot show a user message after an answer: set another template"
@@ -87,7 +87,7 @@ class ChatFormat:
         return self._between[role]
 
     def _render(self, messages: Sequence[Message], answer: bool) -> tuple[str, str]:
-        """Why the template could not show the messages, and what it made of them: one of the two is empty."""
+        """Return (error, text): why the template could not render the messages, and the rendered text; one is empty."""
         from jinja2 import TemplateError
 
         try:
@@ -108,5 +108,5 @@ class ChatFormat:
 
 
 def _mark(number: int) -> str:
-    """A text that stands in for a message while the template is taken apart."""
+    """Return a placeholder for a message while the template is analysed."""
     return f"\ue000{number}\ue001"

@@ -1,4 +1,4 @@
-"""Held-out attempts: every task M times, infrastructure failures beside the score; an evaluation shows no skill."""
+"""Held-out attempts: every task M times, without skills; infrastructure failures are reported beside the score."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Tasks, and who tries them how often; `rubrics` judge what was done unguided and are never shown."""
+    """The tasks, the agent and the number of attempts; `rubrics` judge unguided attempts and are never shown."""
 
     collector: Collector
     tasks: Sequence[TaskSpec]
@@ -34,14 +34,14 @@ class Evaluator:
     rubrics: Pool
 
     async def take(self, label: str, iteration: int) -> Evaluation:
-        """Run and record N x M attempts: rows for the score, and a file with all that was said and done."""
+        """Run and record N x M attempts: rows for the score, and a file with the full transcripts."""
         attempts = await self._try(label, iteration, ())
         found = await self.judge_again(label, attempts)
         require_outcome(label, attempts)
         return found
 
     async def take_guided(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[Attempt]:
-        """The same attempts with skills in the prompt, judged and kept as a file: they are no evaluation."""
+        """Run the same attempts with skills in the prompt; judge and save them, but not as an evaluation."""
         attempts = await self._judge(await self._try(label, iteration, shown))
         write_raw(self.store.folder, label, attempts)
         require_outcome(label, attempts)
@@ -60,7 +60,7 @@ class Evaluator:
         ]
 
     async def judge_again(self, label: str, attempts: Sequence[Attempt] | None = None) -> Evaluation:
-        """Judge recorded attempts by all rubrics that are known now; nothing is tried again."""
+        """Judge recorded attempts by all rubrics known now, without running them again."""
         judged = await self._judge(attempts if attempts is not None else read_raw(self.store.folder, label))
         write_raw(self.store.folder, label, judged)
         self.store.save_attempts([_row(attempt) for attempt in judged])
@@ -77,7 +77,7 @@ class Evaluator:
         return replace(attempt, verdicts=judgment.verdicts)
 
     def _leaked_bytes(self, rollouts: Sequence[Rollout]) -> list[int]:
-        """Bytes of evolved skills in each prompt; the proof is that these are 0."""
+        """Return the bytes of evolved skills in each prompt, which must all be 0."""
         texts = self.store.skill_texts()
         return [sum(len(t.encode()) for t in texts if t in r.trajectory.system_prompt) for r in rollouts]
 
@@ -100,7 +100,7 @@ def _attempt(label: str, iteration: int, task: Task, number: int, rollout: Rollo
 
 
 def _row(attempt: Attempt) -> tuple[Any, ...]:
-    """The attempt as a row of the store."""
+    """Return the attempt as a row of the store."""
     head = attempt.label, attempt.task_id, attempt.attempt, attempt.iteration, attempt.domain, attempt.task_type
     success = None if attempt.success is None else int(attempt.success)
     tail = attempt.reward, attempt.stop.value, attempt.fault, attempt.skill_bytes
@@ -108,7 +108,7 @@ def _row(attempt: Attempt) -> tuple[Any, ...]:
 
 
 def require_outcome(label: str, attempts: Sequence[Attempt]) -> None:
-    """Refuse to go on when infrastructure ended every attempt: there is no score, and more attempts would end alike."""
+    """Raise an error if infrastructure ended every attempt, because there is no score."""
     faults = Counter(attempt.fault for attempt in attempts if attempt.success is None)
     if not attempts or sum(faults.values()) < len(attempts):
         return
@@ -123,7 +123,7 @@ def require_outcome(label: str, attempts: Sequence[Attempt]) -> None:
 
 
 def require_label(label: str) -> None:
-    """Refuse a name of an evaluation that could lead out of its folder or that no file can have."""
+    """Refuse a label that is not a safe file name."""
     if not _LABEL.fullmatch(label):
         raise AriseError(
             "config",
@@ -135,7 +135,7 @@ def require_label(label: str) -> None:
 
 
 def require_own_label(label: str) -> None:
-    """Refuse also a name under which a run keeps its own evaluations, which the tables are made of."""
+    """Refuse also a label that is reserved for the run's own evaluations."""
     require_label(label)
     if belongs_to_the_run(label):
         raise AriseError(
@@ -148,13 +148,13 @@ def require_own_label(label: str) -> None:
 
 
 def raw_file(folder: Path, label: str) -> Path:
-    """Where the attempts of an evaluation lie, one JSON object a line."""
+    """Return the path of an evaluation's attempts, a JSON Lines file."""
     require_label(label)
     return folder / RAW_FOLDER / f"{label}.jsonl"
 
 
 def write_raw(folder: Path, label: str, attempts: Sequence[Attempt]) -> None:
-    """Write the file whole or not at all."""
+    """Write the file atomically."""
     path = raw_file(folder, label)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
@@ -163,7 +163,7 @@ def write_raw(folder: Path, label: str, attempts: Sequence[Attempt]) -> None:
 
 
 def read_raw(folder: Path, label: str) -> list[Attempt]:
-    """The attempts that `write_raw` wrote."""
+    """Read the attempts that `write_raw` wrote."""
     return [
         from_json(Attempt, json.loads(line))
         for line in raw_file(folder, label).read_text(encoding="ascii").splitlines()

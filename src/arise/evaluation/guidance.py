@@ -1,4 +1,4 @@
-"""The effect of each skill: the same tasks without skills, with one skill at a time, and with all of them."""
+"""The effect of each skill: the same tasks without skills, with each skill alone, and with all of them."""
 
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Pass rates and their spread (App. "Metrics" and "Evaluation Stability"), from counts, never from rounded rates."""
+"""Pass rates and their spread (App. "Metrics" and "Evaluation Stability"), computed from counts."""
 
 from collections.abc import Sequence
 from statistics import mean, stdev
@@ -19,14 +19,14 @@ def pass_rate(success_NM: ArrayLike) -> float:
 
 
 def pooled_pass_rate(successes: int, attempts: int) -> float:
-    """Return the rate of Eq. 21 from counts, for an unequal number of attempts per task."""
+    """Return the rate of Eq. 21 from counts, for unequal numbers of attempts per task."""
     if attempts < 1 or not 0 <= successes <= attempts:
         raise ValueError(f"{successes} successes of {attempts} attempts is not a rate")
     return 100.0 * successes / attempts
 
 
 def domain_pass_rates(success_NM: ArrayLike, domain_N: Sequence[str]) -> dict[str, float]:
-    """Eq. 21 applied to each domain; the overall rate pools all tasks and so weighs domains by their size."""
+    """Eq. 21 applied to each domain; the overall rate pools all tasks, so larger domains weigh more."""
     success_NM = np.asarray(success_NM, dtype=np.float64)
     if len(domain_N) != len(success_NM):
         raise ValueError(f"domain_N names {len(domain_N)} tasks, success_NM has {len(success_NM)}")
@@ -35,7 +35,7 @@ def domain_pass_rates(success_NM: ArrayLike, domain_N: Sequence[str]) -> dict[st
 
 
 def mean_and_deviation(rates: Sequence[float]) -> tuple[float, float]:
-    """Return mean and sample standard deviation over evaluation runs; one run has no deviation."""
+    """Return mean and sample standard deviation over evaluation runs; raise ValueError for fewer than two."""
     if len(rates) < 2:
         raise ValueError(f"{len(rates)} run: a sample standard deviation needs at least two")
     return mean(rates), stdev(rates)

@@ -17,9 +17,9 @@ from arise.types import Pair, Pool, Rubric, Skill, Tally
 
 @dataclass(frozen=True)
 class Retired:
-    """A rubric that left the pool after `iteration`, with its pass rate then and its fixed set of tasks.
+    """A rubric retired after `iteration`, with its pass rate then and its fixed set of tasks.
 
-    After `returned` the same behaviour was in the pool again, reopened or born anew in the same words.
+    After `returned` the same behaviour was in the pool again, reopened or added anew with the same text.
     """
 
     rubric: Rubric
@@ -29,7 +29,7 @@ class Retired:
     returned: int | None = None
 
     def away_at(self, checkpoint: int) -> bool:
-        """Return whether the behaviour was retired throughout, up to this checkpoint."""
+        """Return whether the behaviour stayed retired up to this checkpoint."""
         return self.iteration < checkpoint and (self.returned is None or checkpoint <= self.returned)
 
 
@@ -57,12 +57,12 @@ def away_at(found: Sequence[Retired], checkpoint: int) -> list[Retired]:
 
 
 def as_pool(found: Sequence[Retired]) -> Pool:
-    """Return the retired rubrics as a pool to judge by."""
+    """Return the retired rubrics as a pool for the judge."""
     return Pool(tuple(Pair(item.rubric, Skill("")) for item in found), version=1)
 
 
 def curves(found: Sequence[Retired], run: RunQueries) -> list[dict[str, Any]]:
-    """Return, for every retired rubric, its rate at retirement and at each later checkpoint, on its own tasks only."""
+    """Return each retired rubric's rate at retirement and at later checkpoints, on its own tasks only."""
     tallies: dict[tuple[int, int], Tally] = defaultdict(Tally)
     attempts = run.retention_attempts()
     checkpoints = {attempt.k for attempt in attempts}
@@ -87,7 +87,7 @@ def curves(found: Sequence[Retired], run: RunQueries) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line per retirement; `91.7 % (12)` is a rate and the verdicts behind it."""
+    """Return one line per retirement; `91.7 % (12)` is a rate and its number of verdicts."""
     lines = []
     for row in rows:
         later = "  ".join(f"iteration {k}: {_cell(rate)}" for k, rate in row["later"].items()) or "no later checkpoint"

@@ -1,4 +1,4 @@
-"""The rubrics of a run as a pool to judge by; their skills are never shown."""
+"""The rubrics of a run as a pool for the judge; their skills are never shown."""
 
 from arise.run.queries import RunQueries
 from arise.types import Pair, Pool, Skill

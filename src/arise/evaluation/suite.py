@@ -1,4 +1,4 @@
-"""The score of a benchmark as its official protocol gives it: every attempt counts, one without a reward as failed."""
+"""The official score of a benchmark: every attempt counts, and one without a reward counts as failed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class SuiteScore:
     """Attempts that infrastructure ended; the official score counts them as failed."""
 
     def table(self) -> str:
-        """The domain table, the stability table and the faults, as in the paper."""
+        """Return the domain table, the stability table and the faults, as in the paper."""
         width = max([len("Overall"), *map(len, self.by_domain)])
         lines = [f"{self.label}: {_rate(self.overall)} % of {self.overall.evaluations} attempts"]
         lines += [
@@ -44,7 +44,7 @@ class SuiteScore:
         return [*self.by_domain.items(), ("Overall", self.overall)]
 
     def facts(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         return {
             "label": self.label,
             "rate": pooled_pass_rate(*self.overall) if self.overall.evaluations else None,
@@ -61,7 +61,7 @@ def _rate(tally: Tally) -> str:
 
 
 def score_trials(label: str, trials: Sequence[Mapping[str, Any]]) -> SuiteScore:
-    """The score of trials as a job folder keeps them."""
+    """Score the trials of a job folder."""
     outcomes = [(trial["arise"], bool(trial["arise"]["success"])) for trial in trials]
     passes = sum(success for _, success in outcomes)
     return SuiteScore(

@@ -1,1 +1,1 @@
-"""Agent harnesses as data, and what installs and runs them: each drives the policy through the endpoint."""
+"""Agent harnesses as data, with their installation and launch; each calls the policy through the endpoint."""

@@ -1,4 +1,4 @@
-"""A harness as the agent of a rollout: its own prompts, tools and loop, with every token of the policy recorded."""
+"""A harness as the agent of a rollout: its own prompts, tools and loop, with every policy token recorded."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +16,9 @@ from arise.types import ShownSkill, StopReason, Task, Trajectory
 
 @dataclass(frozen=True)
 class HarnessAgent:
-    """Runs a harness inside the sandbox of an attempt; `base` is the prompt that guidance is appended to elsewhere.
+    """Run a harness in the sandbox of an attempt; `base` is the prompt to which guidance is appended.
 
-    The harness brings its own system prompt, so only what stands below `base` is handed on.
+    The harness has its own system prompt, so only the text after `base` is passed to it.
     """
 
     harness: Harness
@@ -32,7 +32,7 @@ class HarnessAgent:
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """One trajectory; a session that lost a call is a fault, never a row with a hole."""
+        """Run one attempt; a session that lost a call is a fault, because its row would have a gap."""
         guidance = system.removeprefix(self.base).strip()
         session = Session(self.policy, self.limits, key, seed, guidance)
         async with self.endpoint.session(session):
@@ -69,7 +69,7 @@ def _trajectory(task: Task, key: str, record: Export, stop: StopReason, shown: t
 
 
 def stop_of(session: Session, ended: Ended) -> StopReason:
-    """Return why an attempt ended: the session's limit, the time limit, a full window, or the harness itself."""
+    """Return why an attempt ended: session limit, time limit, full context window, or the harness's own exit."""
     if session.stop is not None:
         return session.stop
     if ended.how in ("timeout", UP):

@@ -1,4 +1,4 @@
-"""Installing harnesses, each into a folder of its own below the ARISE cache; sandboxes see it read-only."""
+"""Install harnesses, each into its own folder of the ARISE cache; sandboxes mount it read-only."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Status:
-    """Whether a harness can be used here, and if not, what to do."""
+    """Whether a harness can be used on this machine, and the remedy if not."""
 
     name: str
     usable: bool
@@ -28,12 +28,12 @@ class Status:
 
 
 def folder_of(name: str) -> Path:
-    """Return where a harness is installed."""
+    """Return the installation folder of a harness."""
     return cache_root() / "harnesses" / name
 
 
 def require(name: str) -> Harness:
-    """Return a harness that ships, or say which there are."""
+    """Return a built-in harness; raise an error that lists the available ones if the name is unknown."""
     try:
         return harness(name)
     except KeyError:
@@ -47,7 +47,7 @@ def require(name: str) -> Harness:
 
 
 def status(name: str) -> Status:
-    """Say whether a harness is installed as its specification asks."""
+    """Return whether a harness is installed as its specification requires."""
     spec, folder = require(name), folder_of(name)
     remedy = f"arise harness install {name}"
     if spec.installer == "none":
@@ -65,12 +65,12 @@ _get_node = "install Node.js 20 or newer with npm"
 
 
 def missing_program(spec: Harness) -> str:
-    """Name the program that a harness runs on and that is not here, "" if none is missing."""
+    """Return the name of the missing program that a harness requires, or ""."""
     return "Node.js is not installed" if spec.installer == "npm" and shutil.which("node") is None else ""
 
 
 def seen_paths(name: str) -> tuple[Path, ...]:
-    """Return the folders that a sandbox must see for a harness to run."""
+    """Return the folders that a sandbox must mount to run a harness."""
     spec = require(name)
     if spec.installer == "none":
         return ()
@@ -80,7 +80,7 @@ def seen_paths(name: str) -> tuple[Path, ...]:
 
 
 def install(name: str, say: Say) -> Status:
-    """Install a harness; what an interrupted installation left is removed first."""
+    """Install a harness; first remove the remains of an interrupted installation."""
     spec, folder = require(name), folder_of(name)
     if spec.installer == "none" or status(name).usable:
         return status(name)

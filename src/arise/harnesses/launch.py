@@ -1,4 +1,4 @@
-"""Runs a harness in a sandbox that reaches nothing but the endpoint, until it ends or a limit ends it."""
+"""Run a harness in a sandbox that can reach only the endpoint, until it exits or reaches a limit."""
 
 import asyncio
 import shlex
@@ -20,17 +20,17 @@ TAIL_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a harness ended — `Ended("exit", 0, "done")`: by itself, by a limit of the sandbox, or with its session."""
+    """How a harness ended — `Ended("exit", 0, "done")`: its own exit, a sandbox limit, or the end of its session."""
 
     how: str
-    """`exit`, `session` (no further call would be answered), or the limit of the sandbox that was reached."""
+    """`exit`, `session` (no further call would be answered), or the sandbox limit that was reached."""
     exit_code: int
     output: str
-    """The last of what it printed."""
+    """The end of the harness's output."""
 
 
 async def write_file(sandbox: Sandbox, path: str, text: str) -> None:
-    """Write a text inside a sandbox."""
+    """Write a text file in a sandbox."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="replace", prefix="arise-") as file:
         file.write(text)
         file.flush()
@@ -40,7 +40,7 @@ async def write_file(sandbox: Sandbox, path: str, text: str) -> None:
 async def launch(
     harness: Harness, sandbox: Sandbox, session: Session, values: Values, instruction: str, seconds: float
 ) -> Ended:
-    """Configure a harness, give it the instruction and wait for its end; all its processes are dead afterwards."""
+    """Configure and start a harness and wait until it ends; kill all its processes before returning."""
     for path, text in harness.files.items():
         await write_file(sandbox, values.fill(path), values.fill(text))
     await write_file(sandbox, INSTRUCTION, instruction)
@@ -62,13 +62,13 @@ async def launch(
 
 
 def script(command: str, env: Mapping[str, str]) -> str:
-    """Return a shell script that runs a command with variables of its own."""
+    """Return a shell script that runs a command with the given environment variables."""
     exports = [f"export {name}={shlex.quote(value)}" for name, value in env.items()]
     return "\n".join([*exports, command.strip(), ""])
 
 
 async def _last(sandbox: Sandbox, result: CommandResult) -> str:
-    """Return the end of what a harness printed, as far as its sandbox still runs."""
+    """Return the end of a harness's output if its sandbox is still running."""
     if result.ended != "exit":
         return result.output[-LAST_BYTES:]
     return (await sandbox.run(f"tail -c {LAST_BYTES} {LOG}", TAIL_SECONDS)).output

@@ -1,6 +1,6 @@
-"""What ARISE knows of a harness: how it is installed, configured, started and kept from calling anything else.
+"""The specification of a harness: how to install, configure, start and isolate it.
 
-Each is one TOML file in `specs/`. `{{name}}` stands for a value of the rollout, see `Values`.
+Each is one TOML file in `specs/`. `{{name}}` is replaced by a value of the rollout, see `Values`.
 """
 
 import tomllib
@@ -12,25 +12,25 @@ from typing import Literal
 
 SPECS = Path(__file__).parent / "specs"
 COMMAND = "command"
-"""The kind of a harness that a user describes by a command of their own."""
+"""The kind of a harness that the user defines by a command."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """What templates may name; `url` has no path, `home` is a writable folder outside the task's files."""
+    """Template values; `url` has no path, `home` is a writable folder outside the task's files."""
 
     url: str
     key: str
     model: str
     home: str
     instruction: str
-    """The file that holds the task's instruction."""
+    """The path of the file with the task's instruction."""
     install: str = ""
     window: str = ""
     max_tokens: str = ""
 
     def fill(self, text: str) -> str:
-        """Put the values into a template."""
+        """Substitute the values in a template."""
         for name, value in vars(self).items():
             text = text.replace("{{" + name + "}}", value)
         return text
@@ -42,25 +42,25 @@ class Harness:
 
     name: str
     command: str
-    """Started in the working directory; its exit is the end of the attempt."""
+    """The command, started in the working directory; the attempt ends when it exits."""
     about: str = ""
     api: Literal["chat", "messages", "responses"] = "chat"
     installer: Literal["pip", "npm", "none"] = "none"
     packages: tuple[str, ...] = ()
     program: str = ""
-    """What an installation must hold, below its folder."""
+    """A path below the installation folder that must exist."""
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write before the start, by path."""
     memory_mb: int = 1536
-    """The least memory of a sandbox that it runs in."""
+    """The minimum memory of the sandbox."""
     tested: str = ""
-    """The version that its settings were tried with."""
+    """The version that the specification was tested with."""
 
 
 @cache
 def harness(name: str) -> Harness:
-    """Return a harness that ships; raise KeyError for an unknown name."""
+    """Return a built-in harness; raise KeyError for an unknown name."""
     path = SPECS / f"{name}.toml"
     if name not in names():
         raise KeyError(name)
@@ -71,5 +71,5 @@ def harness(name: str) -> Harness:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the names of all harnesses that ship."""
+    """Return the names of all built-in harnesses."""
     return tuple(sorted(path.stem for path in SPECS.glob("*.toml")))

@@ -1,1 +1,1 @@
-"""Observing a run: terminal lines, live screen, summary, trackers, alarms."""
+"""Observe a run: terminal lines, live screen, summary, trackers, alarms."""

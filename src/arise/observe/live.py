@@ -24,18 +24,18 @@ from arise.types import PoolEvent, Rollout
 BARS = "▁▂▃▄▅▆▇█"
 KEPT_MESSAGES, KEPT_EVENTS, KEPT_WRONG = 6, 4, 3
 LOOK_BACK = 10
-"""How many iterations back the pass rate is compared with."""
+"""Number of iterations back that the pass rate is compared with."""
 
 
 def sparkline(values: Sequence[float | None], width: int = 24) -> str:
-    """Draw the last values, between 0 and 1, as bars, with gaps where a value is missing."""
+    """Draw the last values, between 0 and 1, as bars, with gaps for missing values."""
     return "".join(
         " " if value is None else BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values[-width:]
     )
 
 
 def _rates(event: PoolEvent) -> str:
-    """The pass rate of an event's window, and that of its unguided rollouts where others were guided."""
+    """Write the pass rate of an event's window, and the unguided rate if some rollouts were guided."""
     if not event.evaluations:
         return ""
     every, alone = f" at {numbers.counted_rate(event.passes, event.evaluations)}", event.unguided_evaluations
@@ -45,7 +45,7 @@ def _rates(event: PoolEvent) -> str:
 
 
 class LiveDisplay(Display):
-    """The same numbers as the plain lines, on one screen; use it as a context manager."""
+    """Show the numbers of the plain lines on one screen; use it as a context manager."""
 
     def __init__(self, console: Console, config: Config, folder: Path) -> None:
         super().__init__(self._remember, config.train.iterations)
@@ -165,6 +165,6 @@ class LiveDisplay(Display):
         for message in self._messages:
             rows.add_row("", Text(visible(message)))
         title = f"ARISE  {visible(self._folder.name)}  iteration {self._done}/{self._iterations}"
-        bar = Table.grid(expand=True)  # alone the bar would swallow the line below it
+        bar = Table.grid(expand=True)  # outside a grid the bar would overwrite the line below it
         bar.add_row(ProgressBar(total=self._iterations, completed=self._done))
         return Panel(Group(bar, rows), title=title, title_align="left", subtitle=f"arise view {self._folder}")

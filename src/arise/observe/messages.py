@@ -1,4 +1,4 @@
-"""What ARISE's loggers say, shown by the display of a run.
+"""Show messages of ARISE's loggers on the display of a run.
 
 INFO and above is meant for the user and appears on the display; DEBUG is for developers.
 """
@@ -23,7 +23,7 @@ class _ToDisplay(logging.Handler):
 
 @contextmanager
 def shown_by(show: Callable[[str], None]) -> Iterator[None]:
-    """While open, hand every message of `arise.*` loggers at INFO or above to `show`."""
+    """Pass every message of `arise.*` loggers at INFO or above to `show` within this context."""
     logger, handler = logging.getLogger("arise"), _ToDisplay(show)
     level = logger.level
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""The story of a run in lines of text: what the end of a run, the live screen and `arise runs` print."""
+"""The summary of a run as lines of text, for the end of a run, the live screen and `arise runs`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ WEAKEST, FAILING, IMPROVED = 5, 4, 3
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything about a finished run; `before` and `after` may have no attempt that counts."""
+    """The facts of a finished run; `before` and `after` may have no attempt that counts."""
 
     run: str
     facts: RunFacts
@@ -52,7 +52,7 @@ class Summary:
         }
 
     def as_text(self) -> str:
-        """Return the lines that a person reads at the end, and the next commands to type."""
+        """Return the summary to print at the end, with suggested next commands."""
         kinds, total = Counter(self.events), sum(self.parts.values()) or 1.0
         parts = ", ".join(f"{name} {numbers.percent(spent / total)}" for name, spent in self.parts.items())
         first, last = (numbers.decimal(value, 1) for value in self.all_fail)
@@ -98,7 +98,7 @@ def headline(facts: RunFacts) -> list[str]:
 
 
 def still_wrong_lines(facts: RunFacts, most: int = WEAKEST) -> list[str]:
-    """Return the weakest behaviours without guidance and what is under way, and the failing task types."""
+    """Return the weakest unguided behaviours, what is being done about them, and the failing task types."""
     lines = [f"  {weak_line(behaviour, facts)}" for behaviour in facts.still_wrong[:most]]
     if lines:
         lines = ["still wrong, unguided: passes among the attempts each behaviour applies to", *lines]
@@ -111,7 +111,7 @@ def still_wrong_lines(facts: RunFacts, most: int = WEAKEST) -> list[str]:
 
 
 def weak_line(behaviour: Behaviour, facts: RunFacts) -> str:
-    """Write a behaviour with its unguided rate and what is under way."""
+    """Write a behaviour with its unguided rate and what is being done about it."""
     rubric = behaviour.rubric
     rate = f"{numbers.counted_rate(*behaviour.unguided):>20}"
     return f"{rate}  {rubric.id} {rubric.criteria_text} [{facts.under_way[rubric.id]}]"

@@ -1,4 +1,4 @@
-"""Progress of a run as plain lines, one per iteration, and the time its parts took."""
+"""Progress of a run as plain lines, one per iteration, with the time of its parts."""
 
 import json
 import time
@@ -19,7 +19,7 @@ from arise.types.codec import to_json
 
 
 class Display:
-    """Time the parts of an iteration and print it once it is committed; the run itself is never touched."""
+    """Time the parts of an iteration and print it after its commit; never changes the run."""
 
     def __init__(self, write: Callable[[str], None], iterations: int) -> None:
         self._write, self._iterations = write, iterations
@@ -43,7 +43,7 @@ class Display:
         self._part, self._since = name, now
 
     def metrics(self, groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]:
-        """Return the numbers of an iteration that its record keeps; `version` is the policy that was updated."""
+        """Return the metrics to record for an iteration; `version` is the policy version that was updated."""
         judged = self.trust.numbers(state.iteration, groups) if self.trust else {}
         found = iteration_metrics(groups, update, state, version) | judged
         return {name: value for name, value in found.items() if isfinite(value)}
@@ -86,7 +86,7 @@ class Display:
 
 
 def unguided(metrics: Mapping[str, float]) -> str:
-    """Return the rubrics' pass rate in rollouts without their skill, where other rollouts saw it."""
+    """Return the rubrics' pass rate in rollouts without their skill, if other rollouts saw it."""
     return f" ({numbers.percent(metrics.get('unguided_rate'))} unguided)" if "guided_rate" in metrics else ""
 
 
@@ -107,7 +107,7 @@ def newly_set_aside(record: IterationRecord) -> list[str]:
 
 
 def without_own_reward(record: IterationRecord, told: set[str]) -> Iterator[str]:
-    """Yield a message, once per task, where test.sh gave no attempt of a group a reward."""
+    """Yield a message, once per task, if test.sh returned no reward for any attempt of a group."""
     for group in record.groups:
         reasons = Counter(rollout.reason for rollout in group.rollouts if rollout.reason)
         if len(group.rollouts) == reasons.total() > 0 and group.task.id not in told:

@@ -1,6 +1,6 @@
-"""Mirrors of a run in TensorBoard, Weights & Biases, Trackio and MLflow: each in its own thread, none can stop a run.
+"""Mirror a run to TensorBoard, Weights & Biases, Trackio and MLflow; trackers run in threads and cannot stop a run.
 
-A tracker that raises, or does not keep up, is dropped with one warning. The run store remains the only record.
+A tracker that raises or falls behind is dropped with one warning. The run store remains the only record.
 """
 
 import logging
@@ -17,7 +17,7 @@ from arise.ports import Tracker
 log = logging.getLogger(__name__)
 
 WAITING = 256
-"""Iterations that may wait for a tracker before it counts as hanging."""
+"""Maximum queue length of a tracker before it is dropped as hanging."""
 CLOSING_SECONDS = 30.0
 
 
@@ -31,7 +31,7 @@ class Mirrors:
         self._mirrors = [_Mirror(name, opener) for name, opener in openers.items()]
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None:
-        """Hand an iteration to every tracker that still works; returns at once."""
+        """Queue an iteration for every working tracker without blocking."""
         for mirror in self._mirrors:
             mirror.put((iteration, values))
 
@@ -81,14 +81,14 @@ class _Mirror:
             self._drop(str(error) or type(error).__name__)
 
     def _drop(self, why: str) -> None:
-        with self._dropping:  # whoever sees it as dropped finds the warning logged
+        with self._dropping:  # log the warning before the tracker is marked as dropped
             if not self._dropped.is_set():
                 log.warning("tracker %s is dropped, the run goes on: %s", self._name, why)
                 self._dropped.set()
 
 
 class TensorBoard:
-    """Event files below the run folder."""
+    """Write event files below the run folder."""
 
     def __init__(self, folder: Path, _: TrackersConfig, __: Mapping[str, Any]) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -108,7 +108,7 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A run of wandb; offline unless `trackers.online` is set, then `wandb sync` sends it later."""
+    """Log to wandb; offline unless `trackers.online` is set, to be uploaded later with `wandb sync`."""
 
     def __init__(self, folder: Path, chosen: TrackersConfig, settings: Mapping[str, Any]) -> None:
         import wandb
@@ -131,7 +131,7 @@ class WeightsAndBiases:
 
 
 class Trackio:
-    """A local Trackio project."""
+    """Log to a local Trackio project."""
 
     def __init__(self, folder: Path, chosen: TrackersConfig, settings: Mapping[str, Any]) -> None:
         import trackio
@@ -146,7 +146,7 @@ class Trackio:
 
 
 class MlFlow:
-    """A run of MLflow: at MLFLOW_TRACKING_URI when `trackers.online` is set, else in a file of the run folder."""
+    """Log to MLflow: at MLFLOW_TRACKING_URI if `trackers.online` is set, else to a file in the run folder."""
 
     def __init__(self, folder: Path, chosen: TrackersConfig, settings: Mapping[str, Any]) -> None:
         from mlflow import MlflowClient

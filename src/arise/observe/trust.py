@@ -1,4 +1,4 @@
-"""Whether the rubrics of a run can be trusted, and what its judge costs; observes only."""
+"""Check whether the rubrics of a run can be trusted, and report the cost of its judge; observes only."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ ALIKE, ENOUGH_SHARED = 0.97, 30
 
 
 class Trust:
-    """Compare rubric pass rates with verified success at every pool update; a resumed run reads what came before."""
+    """Compare rubric pass rates with verified success at every pool update; a resumed run reads its history."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class Trust:
         self._signals = recorded_signals(run, iteration - 2 * self._window, iteration)
 
     def numbers(self, iteration: int, groups: Sequence[Group]) -> dict[str, float]:
-        """Return the metrics on the judge for the record of an iteration, numbered from 1."""
+        """Return the judge's metrics for the record of an iteration, numbered from 1."""
         self._signals[k_of(iteration)] = signal_of(groups)
         found = self._divergence(iteration) if iteration % self._every == 0 else None
         return verdict_metrics(groups) | (_as_numbers(found) if found else {})
 
     def judge(self, metrics: Mapping[str, float]) -> str:
-        """Summarise the judge: the share of valid verdicts, and the calls of a model."""
+        """Summarise the judge: the share of valid verdicts, and the number of model calls."""
         asked = metrics["verdicts"] + metrics["verdicts_absent"]
         share = metrics["verdicts"] / asked if asked else None
         valid = f"{numbers.percent(share)} of {numbers.amount(asked)} verdicts valid" if asked else "no verdict"
@@ -53,16 +53,16 @@ class Trust:
         return str(self._budget.forecast(iteration, self._iterations)) if self._budget else ""
 
     def costs(self) -> dict[str, float]:
-        """Return how long the judge took in the last iteration, and the cost of all calls so far."""
+        """Return the judge's seconds in the last iteration, and the cost of all calls so far."""
         return (self._meter.lap() if self._meter else {}) | (self._budget.so_far() if self._budget else {})
 
     def still_wrong(self, most: int) -> list[str]:
-        """Name the weakest behaviours of the committed run without guidance, and what is under way."""
+        """Return the weakest unguided behaviours of the committed run and what is being done about them."""
         facts = run_facts(self._run)
         return [weak_line(behaviour, facts) for behaviour in facts.still_wrong[:most]]
 
     def summary(self, run: RunQueries) -> list[str]:
-        """Return the lines of the end: valid verdicts, their cost, every recorded alarm, rubrics that agree."""
+        """Return the final lines: valid verdicts, their cost, every recorded alarm, and rubrics that agree."""
         rows = run.iterations()
         totals = {name: sum(row.metrics.get(name, 0.0) for row in rows) for name in ("verdicts", "verdicts_absent")}
         if not any(totals.values()):
@@ -82,7 +82,7 @@ class Trust:
 
 
 def alike(run: RunQueries, first: int) -> list[str]:
-    """Name rubrics that hardly ever differed from k = `first` on: they may measure the same behaviour."""
+    """Return rubrics that almost always agreed from k = `first` on and may measure the same behaviour."""
     return [
         f"{one} and {other} gave the same verdict on {same} of {shared} rollouts: they may measure the same"
         for one, other, same, shared, passes in run.agreements(first)

@@ -12,7 +12,7 @@ from arise.types import Group, StepStats
 
 
 class Observers:
-    """Forward everything to the display, save the costs of an iteration, and mirror its metrics."""
+    """Forward events to the display, save the costs of an iteration, and mirror its metrics."""
 
     def __init__(self, display: Display, store: RunStore, mirrors: Mirrors) -> None:
         self.display, self._store, self._mirrors = display, store, mirrors
@@ -26,7 +26,7 @@ class Observers:
         return self.display.metrics(groups, update, state, version)
 
     def finished(self, record: IterationRecord) -> None:
-        """Show the committed iteration, save its costs, mirror it."""
+        """Show the committed iteration, save its costs and mirror it."""
         self.display.finished(record)
         vitals = {f"seconds.{name}": seconds for name, seconds in self.display.last_seconds.items()}
         vitals["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

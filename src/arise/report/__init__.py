@@ -1,1 +1,1 @@
-"""What is made from finished records: dashboard, figures, comparisons, exports. Never imports the training loop."""
+"""Reports from finished records: dashboard, figures, comparisons, exports. Never imports the training loop."""

@@ -1,1 +1,1 @@
-"""The run folder: lock, store, row digests, recorded calls, queries. Must stay light."""
+"""The run folder: lock, store, row digests, recorded calls, queries. Imports must stay light."""

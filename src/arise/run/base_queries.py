@@ -1,4 +1,4 @@
-"""The base of all queries: one way to ask the database of a run, whether a snapshot or its writer holds it."""
+"""The base of all queries, for both the snapshot reader and the writer."""
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ Given = Sequence[Any] | Mapping[str, Any]
 
 
 class BaseQueries:
-    """Query methods over a run folder; a subclass says how SQL is executed."""
+    """Query methods over a run folder; a subclass implements the execution of SQL."""
 
     folder: Path
 
@@ -26,7 +26,7 @@ class BaseQueries:
         return [kind(*row) for row in self.query(sql, parameters)]
 
     def config(self) -> dict[str, Any]:
-        """Return the configuration that the run folder keeps, or an empty one."""
+        """Return the configuration in the run folder, or an empty one."""
         return self._config
 
     @cached_property
@@ -36,5 +36,5 @@ class BaseQueries:
 
     @property
     def update_every(self) -> int:
-        """Iterations per window; the pool is updated at the end of each window."""
+        """Return the iterations per window; the pool is updated at the end of each window."""
         return int(self.config().get("pool", {}).get("update_every", PoolConfig().update_every))

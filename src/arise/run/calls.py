@@ -1,8 +1,8 @@
-"""Recorded replies, spend and judge identities in one SQLite file (WAL), so that no answered call is paid twice.
+"""Recorded replies, spend and judge identities in one SQLite file (WAL), so that no reply is paid for twice.
 
-A reply is committed with its cost; costs are sealed and summed. A request is noted before it is sent: one that is still
-noted when the file is opened was in flight when the process died, and counts in full. A value that does not match its
-hash is not used. Must never hold a key or a header.
+A reply is committed with its cost; costs have digests and sums. A request is reserved before it is sent: a reservation
+found when the file is opened belongs to a killed process and is charged in full. A value that does not match its hash
+is not used. Must never contain a key or a header.
 """
 
 import sqlite3
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS judges (window INTEGER, purpose TEXT, model TEXT NOT 
 """
 _VERSION = 2
 _UNSEALED = 1
-"""The format before spend had digests and sums; a file of it is upgraded on its next write."""
+"""The format without digests and sums of spend; such a file is upgraded on its next write."""
 _SUMS = (
     "SELECT purpose, model, COUNT(*), SUM(prompt_tokens), SUM(cached_tokens), SUM(completion_tokens), "
     "COALESCE(SUM(nano_usd), 0), SUM(nano_usd IS NULL) FROM spend GROUP BY purpose, model ORDER BY purpose, model"
@@ -55,7 +55,7 @@ _ADD = (
 
 
 class Usage(BaseModel):
-    """The tokens that a request is billed for."""
+    """The billed tokens of a request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -143,7 +143,7 @@ class Store:
             return None
 
     def note(self, charge: Charge) -> int:
-        """Reserve the highest possible cost of a request before it is sent; return the reservation's number."""
+        """Reserve the maximum cost of a request before it is sent; return the reservation's number."""
         usage = charge.usage
         row = (charge.key, charge.purpose, charge.model, usage.prompt_tokens, usage.completion_tokens, charge.nano_usd)
         cursor = self._db.execute("INSERT INTO in_flight VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (time.time(), *row))
@@ -151,7 +151,7 @@ class Store:
         return cursor.lastrowid
 
     def forget(self, noted: int) -> None:
-        """Drop the reservation of a request that cannot have been billed."""
+        """Drop the reservation of a request that was certainly not billed."""
         self._db.execute("DELETE FROM in_flight WHERE id = ?", (noted,))
 
     def put(
@@ -170,7 +170,7 @@ class Store:
             self._add(charge, noted)
 
     def _add(self, charge: Charge, noted: int | None) -> None:
-        """Write one row of costs, its digest and its sums, and settle the reservation."""
+        """Write one cost row with its digest and sums, and settle the reservation."""
         counts = _counts(charge.usage)
         spent = (time.time(), charge.key, charge.purpose, charge.model, *counts, charge.nano_usd)
         number = self._db.execute("INSERT INTO spend VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", spent).lastrowid
@@ -185,7 +185,7 @@ class Store:
             self.forget(noted)
 
     def _charge_abandoned(self) -> None:
-        """Count what a process that died had sent: it may have been billed."""
+        """Charge the reservations of a killed process, because its requests may have been billed."""
         found = self._db.execute("SELECT * FROM in_flight ORDER BY id").fetchall()
         for noted, _, key, purpose, model, prompt, completion, nano_usd in found:
             usage = Usage(prompt_tokens=prompt, completion_tokens=completion)
@@ -225,7 +225,7 @@ class Store:
 
 
 def recorded_totals(path: Path) -> list[Total]:
-    """Return the sums in a file that a run may be writing; empty if it cannot be read."""
+    """Return the sums in a file that may be open for writing; empty if it cannot be read."""
     if not path.is_file():
         return []
     try:
@@ -236,7 +236,7 @@ def recorded_totals(path: Path) -> list[Total]:
 
 
 def damage(path: Path) -> Iterator[str]:
-    """Yield what is wrong with the recorded costs; replies are checked when they are read."""
+    """Yield damage in the recorded costs; replies are checked when they are read."""
     with closing(read_only(path)) as db:
         db.execute("BEGIN")
         seals = dict(db.execute("SELECT name, seal FROM seals"))

@@ -1,7 +1,7 @@
-"""Trajectories of an iteration in one file: each opens without the others, and its turns a page at a time.
+"""Trajectories of an iteration in one file; each can be read alone, and its turns page by page.
 
-A rollout is a head (all but turns and tokens, with the places of the rest), pages of turns, and the token rows: each
-a zstandard frame of its own.
+A rollout is a head (everything except turns and tokens, with the offsets of the rest), pages of turns, and the token
+rows: each in its own zstandard frame.
 """
 
 import json
@@ -26,7 +26,7 @@ _HEAD_LENGTH = struct.Struct("<I")
 
 
 class Place(NamedTuple):
-    """Where a trajectory lies — `Place("k00012.zst", 4096, 812)`."""
+    """The location of a trajectory — `Place("k00012.zst", 4096, 812)`."""
 
     chunk: str
     start: int
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class Mask(NamedTuple):
-    """Which tokens of a row the policy wrote and trains on, as (start, length) — `Mask(120, ((40, 12), (90, 30)))`."""
+    """The trained tokens of a row, as (start, length) spans — `Mask(120, ((40, 12), (90, 30)))`."""
 
     tokens: int
     spans: tuple[tuple[int, int], ...]
@@ -80,7 +80,7 @@ def pack_rollout(rollout: Rollout) -> bytes:
 
 
 class StoredRollout:
-    """One rollout in its chunk; opening it reads only the head, whatever its size."""
+    """One rollout in its chunk; opening it reads only the head."""
 
     def __init__(self, folder: Path, place: Place) -> None:
         self._path, self._end = folder / Path(place.chunk).name, place.start + place.length
@@ -129,7 +129,7 @@ class StoredRollout:
 
 
 def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[Place]:
-    """Write rollouts into one file, durable when this returns; gives the place of each."""
+    """Write rollouts durably into one file; return the place of each."""
     folder.mkdir(parents=True, exist_ok=True)
     places, start = [], 0
     draft = folder / f".{name}.draft"
@@ -151,7 +151,7 @@ def read_rollout(folder: Path, place: Place) -> Rollout:
 
 
 def _pages(turns: Sequence[Turn]) -> Iterator[tuple[int, list[str]]]:
-    """Yield turns as JSON in pages limited by turns and by text."""
+    """Yield turns as JSON in pages with limited turns and text."""
     page: list[str] = []
     size = 0
     for number, turn in enumerate(turns):
@@ -172,15 +172,15 @@ def _mask(row: Tokens) -> Mask:
 
 
 def compress(text: str) -> bytes:
-    """Compress text into one frame with a checksum; lone surrogates are kept."""
-    if not hasattr(_own, "compressor"):  # making one takes as long as using it, and threads must not share
+    """Compress text into one frame with a checksum; preserve lone surrogates."""
+    if not hasattr(_own, "compressor"):  # creating one is as slow as using it, and threads must not share it
         _own.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
     content: bytes = _own.compressor.compress(text.encode("utf-8", "surrogatepass"))
     return content
 
 
 def decompress(content: bytes) -> Any:
-    """Decompress JSON; raise ValueError if a byte was changed."""
+    """Decompress JSON; raise ValueError if the content was changed."""
     try:
         return json.loads(zstandard.decompress(content).decode("utf-8", "surrogatepass"))
     except zstandard.ZstdError as error:

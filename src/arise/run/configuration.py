@@ -1,6 +1,6 @@
-"""The configuration a run was made with, in the run's own record, so that an edit of `config.toml` is noticed.
+"""The configurations of a run in its own record, so that edits of `config.toml` are detected.
 
-The first one is recorded when the run starts, every later one with the iteration from which it holds.
+The first is recorded when the run starts, later ones with the iteration from which they apply.
 """
 
 import json
@@ -36,7 +36,7 @@ HARMLESS = (
     "judge.calls",
     "reflector.calls",
 )
-"""Fields and sections that affect neither learning nor measurement: a resume accepts their changes."""
+"""Fields and sections that affect neither learning nor measurement; a resume accepts changes to them."""
 
 
 class Kept(NamedTuple):
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One field — `Change("optimizer.learning_rate", 0.001, 0.01)`; None where a side does not have it."""
+    """One changed field — `Change("optimizer.learning_rate", 0.001, 0.01)`; None if a side lacks it."""
 
     field: str
     before: Any
@@ -66,7 +66,7 @@ class Change(NamedTuple):
 
 
 def recorded(run: Queried) -> list[Kept]:
-    """Return every configuration of the run, oldest first; none for a run older than this record."""
+    """Return every configuration of the run, oldest first; empty for runs older than this record."""
     rows = run.query("SELECT key, value FROM meta WHERE key GLOB ?", (f"{KEY} *",))
     try:
         found = [json.loads(value) for _, value in sorted(rows, key=lambda row: int(row[0].partition(" ")[2]))]
@@ -82,7 +82,7 @@ def recorded(run: Queried) -> list[Kept]:
 
 
 def record(config: Config, run: Queried, note: Note) -> None:
-    """Record the configuration from now on, unless it is already the current one."""
+    """Record the configuration, unless it is already the current one."""
     known = recorded(run)
     if known and known[-1].config == config:
         return
@@ -107,7 +107,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
-    """Return the configuration in the folder and its edits; an edit must be harmless or allowed by name."""
+    """Return the configuration in the folder and its edits; refuse edits that are not harmless or allowed by name."""
     config, known = load_config(folder / CONFIG_FILE), recorded(run)
     edited = changes(known[-1].config, config) if known else []
     for name in allowed:
@@ -129,6 +129,6 @@ def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple
 
 
 def edits(folder: Path, run: Queried) -> list[Change]:
-    """Return where the file differs from the record, harmless or not."""
+    """Return the differences between the file and the record, harmless or not."""
     known = recorded(run)
     return changes(known[-1].config, load_config(folder / CONFIG_FILE)) if known else []

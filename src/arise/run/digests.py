@@ -1,4 +1,4 @@
-"""Digests of rows (seals): independent of their order; rows can be added to a digest and removed from it."""
+"""Order-independent digests of rows (seals), to which rows can be added and from which they can be removed."""
 
 import json
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ def changed_seal(seal: str, added: Iterable[Row], removed: Iterable[Row] = ()) -
 
 
 def as_seal(digests: int) -> str:
-    """Return the seal of rows whose digests have this sum."""
+    """Return the seal for the sum of row digests."""
     return f"{digests % 2**128:032x}"
 
 

@@ -12,7 +12,7 @@ _ATTEMPTS = (
 
 
 class EvaluationQueries(BaseQueries):
-    """Attempts that train nothing: held-out evaluations and re-judged retired behaviours."""
+    """Attempts outside training: held-out evaluations and re-judged retired behaviours."""
 
     def evaluations(self) -> list[str]:
         """Return the labels of all evaluations, ordered by iteration."""
@@ -37,7 +37,7 @@ class EvaluationQueries(BaseQueries):
         return self._attempts(f"{where} ORDER BY label, task_id, attempt", given)
 
     def retention_attempts(self) -> list[rows.AttemptRow]:
-        """Return the attempts at the tasks of retired rubrics."""
+        """Return the attempts on the tasks of retired rubrics."""
         return self._attempts(" WHERE label LIKE 'retention/%'")
 
     def attempt_count(self, label: str) -> int:

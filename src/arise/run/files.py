@@ -1,4 +1,4 @@
-"""Files beside the database: their digests, and whether a checkpoint is whole."""
+"""Files beside the database: their digests, and the integrity of checkpoints."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ def sha256_of(path: Path) -> str:
 
 
 def checkpoint_damage(folder: Path, manifest_digest: str) -> str:
-    """Return what is damaged in a checkpoint folder, by file; empty if every byte is as written."""
+    """Return the first damaged file of a checkpoint folder and its damage; empty if the folder is intact."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
         return f"{manifest} is missing"
@@ -31,7 +31,7 @@ def checkpoint_damage(folder: Path, manifest_digest: str) -> str:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove partial files of a killed process; nothing refers to them."""
+    """Remove unreferenced partial files of a killed process."""
     for parent in (folder / "checkpoints", folder / "trajectories"):
         for draft in [*parent.glob(".*.draft"), *parent.glob(".*.old")]:
             if draft.is_dir():

@@ -1,4 +1,4 @@
-"""The lock of a run folder. Imports little, so that a second process is refused before anything heavy is loaded."""
+"""The lock of a run folder. Imports little, so that a second process is refused before heavy imports."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ LOCK_FILE = "run.lock"
 
 
 BEFORE_A_RUN = (LOCK_FILE, OWNER_FILE, "calls.jsonl", "*calls.db", "*calls.db-*")
-"""Files that may appear in a folder while a run is being checked before its start."""
+"""Files that may appear in a folder while a run is checked before its start."""
 
 
 class RunLock:
@@ -36,7 +36,7 @@ class RunLock:
         os.close(self._handle)
 
     def withdraw(self) -> None:
-        """Release the lock and leave the folder as it was found: no run was started."""
+        """Release the lock and restore the folder, because no run was started."""
         for path in _before_a_run(self._folder):
             if path not in self._found:
                 path.unlink(missing_ok=True)
@@ -44,7 +44,7 @@ class RunLock:
         self.release()
 
     def _remove_made(self) -> None:
-        with suppress(OSError):  # whatever else came to lie there stays
+        with suppress(OSError):  # keep files that others created there
             for folder in self._made:
                 folder.rmdir()
 
@@ -55,7 +55,7 @@ def _locked(path: Path) -> int:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not (path.exists() and os.path.samestat(os.fstat(handle), path.stat())):
-            raise BlockingIOError  # whoever held it withdrew in between and took the file away
+            raise BlockingIOError  # the previous owner withdrew meanwhile and removed the file
     except OSError:
         os.close(handle)
         raise
@@ -63,7 +63,7 @@ def _locked(path: Path) -> int:
 
 
 def _missing(folder: Path) -> list[Path]:
-    """Return the folder and its parents that do not exist, innermost first."""
+    """Return the missing folders of a path, innermost first."""
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
@@ -72,7 +72,7 @@ def _before_a_run(folder: Path) -> list[Path]:
 
 
 _early: dict[Path, RunLock] = {}
-"""Locks taken before the command was parsed, until the command claims them."""
+"""Locks acquired before the command was parsed, until the command claims them."""
 
 
 def claim_early(folder: Path) -> None:
@@ -81,7 +81,7 @@ def claim_early(folder: Path) -> None:
 
 
 def give_back() -> None:
-    """Release a folder that no command claimed, and leave it as it was found."""
+    """Release a folder that no command claimed, and restore it."""
     while _early:
         _early.popitem()[1].withdraw()
 
@@ -139,7 +139,7 @@ def _in_use(folder: Path) -> AriseError:
 
 
 def require_run(folder: Path) -> None:
-    """Refuse a folder that holds no run."""
+    """Refuse a folder without a run."""
     if not (folder / CONFIG_FILE).is_file():
         raise AriseError(
             "storage",

@@ -1,4 +1,4 @@
-"""The invariants of every run: each reads the store and yields its violations."""
+"""The invariants of every run; each check reads the store and yields violations."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from arise.text.numbers import dollars
 
 @dataclass(frozen=True)
 class Audited:
-    """The run under audit: its database, opened for reading, and its folder."""
+    """The run under audit: its database, opened read-only, and its folder."""
 
     db: sqlite3.Connection
     folder: Path
@@ -38,7 +38,7 @@ class Audited:
 
     @cached_property
     def state(self) -> dict[str, Any]:
-        """The last committed state, or an empty one before the first commit."""
+        """Return the last committed state, or an empty one before the first commit."""
         row = self.db.execute("SELECT state FROM iterations ORDER BY k DESC LIMIT 1").fetchone()
         return dict(decompress(row[0])) if row else {}
 
@@ -61,7 +61,7 @@ def _missing_is_not_fail(run: Audited) -> Iterator[str]:
 
 def _verdicts_of_living_rubrics(run: Audited) -> Iterator[str]:
     if isinstance(run.config.criteria, ElicitedCriteria):
-        return  # criteria of a group's own are never born
+        return  # group-specific criteria have no birth event
     joined, left = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
     for rubric, k, kind in run.db.execute("SELECT rubric_id, k, kind FROM events ORDER BY k, seq"):
         if kind in ("born", "imported", "reopen"):
@@ -88,7 +88,7 @@ def _pool_changes_on_schedule(run: Audited) -> Iterator[str]:
 
 
 def _one_life(run: Audited) -> Iterator[str]:
-    """A pair is born once and hidden; a retired pair can only be reopened, hidden; revisions count up."""
+    """Check that a pair is born once and hidden, only retired pairs reopen (hidden), and revisions increase."""
     active: dict[str, bool] = {}
     revision: dict[str, int] = {}
     gone: set[str] = set()

@@ -1,4 +1,4 @@
-"""Labels of evaluations: `before`, `k00020` on the way, `after`, `retention/k00020`; users choose others."""
+"""Labels of evaluations: `before`, `k00020` during training, `after`, `retention/k00020`; users choose others."""
 
 import re
 
@@ -12,18 +12,18 @@ def on_the_way(iteration: int) -> str:
 
 
 def of_retention(iteration: int) -> str:
-    """Return the label of a checkpoint's attempts at the tasks of retired rubrics."""
+    """Return the label of a checkpoint's attempts on the tasks of retired rubrics."""
     return f"retention/{on_the_way(iteration)}"
 
 
 def point_of(label: str) -> int | None:
-    """Return the iteration of a point of the learning curve, None for any other evaluation."""
+    """Return the iteration of a point of the learning curve; None for other evaluations."""
     found = _ON_THE_WAY.fullmatch(label)
     return int(found[1]) if found else None
 
 
 def is_held_out(label: str) -> bool:
-    """Return whether its tasks are held out; retention uses training tasks."""
+    """Return whether the tasks of an evaluation are held out; retention uses training tasks."""
     return not label.startswith("retention/")
 
 

@@ -1,4 +1,4 @@
-"""A run's pool from birth to retirement as one JSON file: every pair ever made, every status, every verdict count.
+"""The lifecycle of a run's pool as one JSON file: every pair, status and verdict count.
 
 `arise pool export` writes it; Frozen Rubrics and RuscaRL start from it. Iterations count from 1.
 """
@@ -21,7 +21,7 @@ FORMAT, VERSION = "arise-lifecycle", 1
 
 
 def export(run: Path, out: Path | None = None) -> Path:
-    """Write the lifecycle of a run, which may still be going on; gives the file's path."""
+    """Write the lifecycle of a run, which may still be active; return the file's path."""
     target = out or run / "lifecycle.json"
     with RunReader.open(run) as reader:
         found = lifecycle(reader)
@@ -31,7 +31,7 @@ def export(run: Path, out: Path | None = None) -> Path:
 
 
 def lifecycle(run: RunReader) -> dict[str, Any]:
-    """Return everything the store knows about the pairs of a run, as JSON values."""
+    """Return all stored facts about the pairs of a run as JSON values."""
     verdicts = defaultdict(list)
     for count in run.verdict_counts():
         verdicts[count.rubric_id].append(_counted(count))
@@ -54,7 +54,7 @@ def _life(pair: PairLife) -> dict[str, Any]:
 
 
 def _event(event: Event, life: Sequence[Event]) -> dict[str, Any]:
-    """An event with the pair's status after it, and the verdict counts of its window: all and unguided."""
+    """Return an event with the pair's status after it and the verdict counts of its window, all and unguided."""
     counts = ("passes", "evaluations", "unguided_passes", "unguided_evaluations", "revision", "note")
     head = {"iteration": event.iteration, "event": event.kind, "status": standing(life).status}
     return head | {name: getattr(event, name) for name in counts}
@@ -74,7 +74,7 @@ def _counted(count: VerdictCount) -> dict[str, Any]:
 def starting_pool(path: Path) -> Pool:
     """Return the pool of an exported run: deduplicate criteria, keep the newest skill, hide all.
 
-    In runs of earlier versions a criterion that was retired and lost again was born under a new id with the same words;
+    In earlier versions, a criterion that was retired and lost again was added under a new id with the same text;
     without deduplication it would count several times in every reward.
     """
     remedy = f"arise pool export RUN --out {path}, or --set pool.lifecycle=FILE with a file it made"
@@ -90,7 +90,7 @@ def starting_pool(path: Path) -> Pool:
     if not pairs:
         raise _unusable(path, "holds no pair: that run made none", "export a longer ARISE run")
     last = {" ".join(pair.rubric.criteria_text.casefold().split()): pair for pair in pairs}
-    # A run that was itself started from such a file has gaps in its numbers: count from the highest one.
+    # A run that was itself started from such a file has gaps in its ids, so continue after the highest one.
     numbers = [int(pair.rubric.id[1:]) for pair in pairs if re.fullmatch(r"r\d+", pair.rubric.id)]
     born = max(len(pairs), *numbers)
     return Pool(tuple(pair for pair in pairs if pair in last.values()), version=1, born=born)

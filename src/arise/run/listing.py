@@ -37,7 +37,7 @@ class RunLine(NamedTuple):
 
     @property
     def held_out(self) -> str:
-        """`5.6 % → 47.8 %`."""
+        """Write both rates: `5.6 % → 47.8 %`."""
         return " → ".join(percent(rate) for rate in (self.before, self.after) if rate is not None) or MISSING
 
     @property
@@ -49,7 +49,7 @@ class RunLine(NamedTuple):
         return "" if self.last_commit is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(self.last_commit))
 
     def cells(self) -> list[str]:
-        """Return the row under `COLUMNS`."""
+        """Return the cells of the row, in the order of `COLUMNS`."""
         if self.wrong:
             return [self.name, "cannot be read", *[MISSING] * 6, self.wrong.splitlines()[0]]
         moved = [str(self.worse), str(self.improved), str(self.pool)]
@@ -64,7 +64,7 @@ def list_runs(folder: Path) -> list[RunLine]:
 
 
 def run_line(folder: Path, name: str) -> RunLine:
-    """Return the row of one run; one that cannot be read has the reason."""
+    """Return the row of one run; an unreadable run has the reason in its row."""
     try:
         with RunReader.open(folder) as run:
             last, facts = run.last_iteration(), run_facts(run)

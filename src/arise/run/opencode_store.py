@@ -1,4 +1,4 @@
-"""The sessions of an opencode store, a SQLite file of another tool, read without changing it."""
+"""Read the sessions of an opencode store, another tool's SQLite file, without changing it."""
 
 import json
 import sqlite3
@@ -12,12 +12,12 @@ Parts = list[Mapping[str, Any]]
 
 
 class StoreUnreadable(ValueError):  # noqa: N818 - a reason to skip a file
-    """A file that is no opencode store, or one whose tables differ."""
+    """The file is not an opencode store, or its tables differ."""
 
 
 @dataclass(frozen=True)
 class StoredSession:
-    """One session: its messages in order, each with its parts; `parent` names the session that started it."""
+    """One session: its messages in order, each with its parts; `parent` is the id of its parent session."""
 
     id: str
     parent: str

@@ -12,7 +12,7 @@ _UNGUIDED = (
     "CASE kind WHEN 'reopen' THEN {0} ELSE (SELECT COALESCE(SUM({1}), 0) FROM verdict_counts v"
     " WHERE v.rubric_id = e.rubric_id AND v.k > e.k - :window AND v.k <= e.k AND NOT v.shown) END"
 )
-"""Unguided verdicts of an event's window; before a reopening all are unguided, since the pair was retired."""
+"""Unguided verdicts of an event's window; before a reopening, all verdicts are unguided."""
 _COUNTS = f"{_UNGUIDED.format('passes', 'v.passes')}, {_UNGUIDED.format('evaluations', 'v.passes + v.fails')}"
 _EVENTS = f"SELECT k, rubric_id, kind, passes, evaluations, revision, note, {_COUNTS} FROM events e"  # noqa: S608
 _SKILLS = "SELECT rubric_id, revision, k, text FROM skills"
@@ -79,7 +79,7 @@ class PoolQueries(BaseQueries):
         return found
 
     def evidence(self, evidence_ids: Sequence[str]) -> list[EvidenceRecord]:
-        """Return the records behind a rubric's references, in order; ids that are not stored are left out."""
+        """Return the records that a rubric references, in order; skip ids that are not stored."""
         found = []
         for evidence_id in evidence_ids:
             for (record,) in self.query("SELECT record FROM evidence WHERE evidence_id=?", (evidence_id,)):

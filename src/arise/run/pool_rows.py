@@ -24,7 +24,7 @@ EVENTS = {
 class Event(NamedTuple):
     """One event of a pair, at the end of iteration k (-1 for imported pairs), with the verdicts of its window.
 
-    Unguided are those of rollouts in whose prompt the pair's skill did not stand.
+    Unguided verdicts are those of rollouts whose prompt did not contain the pair's skill.
     """
 
     k: int
@@ -43,7 +43,7 @@ class Event(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The event in words; a refinement may have left the skill unchanged."""
+        """Return the event in words; a refinement may have left the skill unchanged."""
         return "skill not rewritten" if self.note.startswith(UNCHANGED) else EVENTS.get(self.kind, self.kind)
 
     @property
@@ -66,7 +66,7 @@ class SkillRevision(NamedTuple):
 
 @dataclass(frozen=True)
 class PairLife:
-    """A pair from birth to now."""
+    """The lifecycle of a pair."""
 
     rubric: Rubric
     events: tuple[Event, ...] = ()
@@ -74,22 +74,22 @@ class PairLife:
 
     @property
     def born_at(self) -> int:
-        """K of the iteration that ended with its birth."""
+        """Return k of the iteration that ended with its birth."""
         return next((event.k for event in self.events if event.kind in ("born", "imported")), self.rubric.born - 1)
 
     @property
     def retired_at(self) -> int | None:
-        """K of the iteration that ended with its retirement, if it is retired now."""
+        """Return k of the iteration that ended with its retirement; None if it is not retired."""
         return self.events[-1].k if self.status is Status.RETIRED else None
 
     @property
     def born(self) -> int:
-        """The iteration that ended with its birth, 0 for a pair given at the start."""
+        """Return the iteration that ended with its birth; 0 for an initial pair."""
         return iteration_of(self.born_at)
 
     @property
     def retired(self) -> int | None:
-        """The iteration that ended with its retirement, if it is retired now."""
+        """Return the iteration that ended with its retirement; None if it is not retired."""
         return None if self.retired_at is None else iteration_of(self.retired_at)
 
     @property
@@ -144,7 +144,7 @@ class VerdictRow(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How often two rubrics gave the same verdict on a rollout that both apply to, and how often the first passed."""
+    """How often two rubrics agreed on rollouts to which both apply, and how often the first passed."""
 
     one: str
     other: str

@@ -1,4 +1,4 @@
-"""Queries on the run as a process: iterations, sessions, costs, recorded facts, the last committed state."""
+"""Queries on the process: iterations, sessions, costs, recorded facts, the last committed state."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from arise.types.codec import from_json
 
 
 class ProcessQueries(BaseQueries):
-    """How far a run is, what it cost, and what a resume would start from."""
+    """The progress and cost of a run, and the state for a resume."""
 
     def sessions(self) -> list[rows.Session]:
         """Return every process that locked the run, oldest first."""
@@ -42,7 +42,7 @@ class ProcessQueries(BaseQueries):
         )
 
     def set_aside(self) -> dict[str, Faulty]:
-        """Return the tasks that the next iteration sets aside, by the last committed state."""
+        """Return the tasks set aside for the next iteration, from the last committed state."""
         aside = SetAside()
         aside.restore(self.last_state().get("set_aside", {}))
         return {task: aside.faulty[task] for task in aside.away(self.committed())}
@@ -58,11 +58,11 @@ class ProcessQueries(BaseQueries):
         return from_json(Pool, state["pool"]) if state else Pool()
 
     def recorded_facts(self) -> dict[str, str]:
-        """Return what was noted about how the run was made: format, versions, weights, configurations."""
+        """Return the recorded facts about the run: format, versions, weights, configurations."""
         return dict(self.query("SELECT key, value FROM meta"))
 
     def iteration_seconds(self) -> list[float]:
-        """Return the seconds of every iteration that was timed, evaluation not included."""
+        """Return the seconds of every timed iteration, without evaluation."""
         found = self.query("SELECT SUM(value) FROM vitals WHERE name LIKE 'seconds.%' GROUP BY k ORDER BY k")
         return [float(seconds) for (seconds,) in found]
 

@@ -1,4 +1,4 @@
-"""How far a run is, asked from outside while another process may be creating or writing it."""
+"""The progress of a run, read while another process may be creating or writing it."""
 
 import sqlite3
 from contextlib import closing
@@ -9,7 +9,7 @@ from arise.run.read_only import read_only
 
 
 class Progress(NamedTuple):
-    """Committed iterations, attempts of the last evaluation, and the digest of the weights the run started from."""
+    """Committed iterations, attempts of the last evaluation, and the digest of the initial weights."""
 
     committed: int = 0
     after: int = 0

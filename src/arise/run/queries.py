@@ -7,4 +7,4 @@ from arise.run.rollout_queries import RolloutQueries
 
 
 class RunQueries(PoolQueries, RolloutQueries, EvaluationQueries, ProcessQueries):
-    """Everything that screens, pages, reports and exports read from a run."""
+    """All queries that screens, pages, reports and exports use."""

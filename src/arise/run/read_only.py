@@ -1,4 +1,4 @@
-"""Open SQLite files for reading, also on a read-only disk."""
+"""Open SQLite files read-only, including on a read-only disk."""
 
 import os
 import sqlite3
@@ -8,8 +8,8 @@ from pathlib import Path
 def read_only(path: Path, timeout: float = 10.0) -> sqlite3.Connection:
     """Open a database that another process may be writing; raise sqlite3.Error if it cannot be read.
 
-    A database in write-ahead mode wants to make an index file beside itself. Where nothing can be written and the log
-    holds nothing, nobody else can be writing either, and SQLite is told to read the file as it stands.
+    A database in write-ahead mode needs an index file beside it. If the disk is read-only and the log is empty, no
+    process can be writing, so the file is opened as immutable.
     """
     address, log = f"{path.absolute().as_uri()}?mode=ro", path.with_name(f"{path.name}-wal")
     closed = not os.access(path.parent, os.W_OK)

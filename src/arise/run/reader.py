@@ -1,4 +1,4 @@
-"""A run, read-only: one snapshot with every query."""
+"""Read a run from one snapshot, with every query."""
 
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from arise.run.snapshot import Snapshot
 class RunReader(Snapshot, RunQueries):
     """`with RunReader.open(folder) as run: run.iterations()` reads one snapshot of a run.
 
-    A snapshot never changes, so the long tables that several facts of one page need are read once.
+    A snapshot never changes, so long tables that several facts of a page need are cached.
     """
 
     def iterations(self) -> list[Iteration]:

@@ -1,4 +1,4 @@
-"""An iteration as rows of the database, and which values its seal covers."""
+"""An iteration as database rows, and the values covered by its seal."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,19 +30,19 @@ ITERATION_OF = {
     "proposals": "k",
     "files": "k",
 }
-"""Tables that an iteration writes, with the expression that gives its k."""
+"""Tables that an iteration writes, with the SQL expression for its k."""
 
 COSTS, SESSION, FACT = "costs k", "session ", "fact "
 LIMITS = "limits."
 """Prefix, before a session's number, of the fact that lists limits the kernel did not enforce."""
-"""Prefixes of seals over values that no replay repeats: clock and costs, sessions, recorded facts."""
+"""Prefixes of seals over values that a replay does not reproduce: clock and costs, sessions, recorded facts."""
 COMMITTED = "committed"
-"""Stands for a table's name in the seal of an iteration's k and clock time."""
+"""The table name used in the seal of an iteration's k and clock time."""
 
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """Everything that one iteration records."""
+    """The data that one iteration records."""
 
     k: int
     draws: Sequence[Draw]
@@ -133,7 +133,7 @@ def starting_rows(pool: Pool) -> Iterator[Row]:
 
 
 def storable(rows: Iterable[Row]) -> list[Row]:
-    """Return rows in which every text can be stored by SQLite."""
+    """Make every text in the rows storable in SQLite."""
     return [
         (table, tuple(printable(value) if isinstance(value, str) else value for value in row)) for table, row in rows
     ]

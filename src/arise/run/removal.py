@@ -1,4 +1,4 @@
-"""Delete run folders: only what a run wrote, and never a run that a process has locked."""
+"""Delete run folders: only files that a run wrote, and never a locked run."""
 
 import shutil
 from fnmatch import fnmatchcase
@@ -21,11 +21,11 @@ WRITTEN = (
     "trackers",
     "trajectories",
 )
-"""What commands write into a run folder."""
+"""Files that commands write into a run folder."""
 
 
 def require_removable(folder: Path) -> None:
-    """Refuse a folder that is no run, or that holds files of anybody else."""
+    """Refuse a folder that is not a run, or that contains other files."""
     require_run(folder)
     if not (folder / DATABASE).is_file():
         raise _refused(f"{folder} holds a {CONFIG_FILE} and no {DATABASE}: it is no run", "delete it yourself")
@@ -42,7 +42,7 @@ def remove(folder: Path) -> None:
     require_removable(folder)
     lock = claim(folder)
     try:
-        # Without its configuration the folder is no run any more, even if the deletion is interrupted.
+        # Without its configuration the folder is no longer a run, even if the deletion is interrupted.
         (folder / CONFIG_FILE).unlink()
         shutil.rmtree(folder)
     finally:

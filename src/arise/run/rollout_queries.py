@@ -1,4 +1,4 @@
-"""Queries on what was drawn and rolled out: slots with their reason, cells, groups, tasks, rollouts."""
+"""Queries on draws and rollouts: slots with their reason, cells, groups, tasks, rollouts."""
 
 import json
 
@@ -26,7 +26,7 @@ _OUTCOMES = {
 
 
 class RolloutQueries(BaseQueries):
-    """Draws with their reasons, and the rollouts that followed."""
+    """Draws with their reasons, and their rollouts."""
 
     def slots(self, k: int, slot: int | None = None) -> list[rows.SlotRow]:
         """Return the batch of an iteration, or one slot of it, with the mass behind each draw."""
@@ -99,7 +99,7 @@ class RolloutQueries(BaseQueries):
         conditions += ["task_id = :task_id"] if task_id else []
         return self._rows(
             rows.RolloutRow,
-            # The inner query is answered from an index alone, so that a late page is as quick as the first.
+            # The inner query uses only an index, so that late pages are as fast as the first.
             f"{_ROLLOUT} WHERE rowid IN (SELECT rowid FROM rollouts WHERE {' AND '.join(conditions)} "  # noqa: S608 - own words only
             "ORDER BY k DESC, task_id, rowid LIMIT :limit OFFSET :offset) ORDER BY k DESC, task_id, rowid",
             {"k": k, "task_id": task_id, "limit": limit, "offset": offset},

@@ -1,4 +1,4 @@
-"""Rows on iterations, draws, groups, tasks, rollouts and attempts: what the queries of a run return."""
+"""Row types that the queries return: iterations, draws, groups, tasks, rollouts and attempts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from arise.types import Draw
 
 @dataclass(frozen=True)
 class Iteration:
-    """A committed iteration; `k` is its place in the tables, from 0, `number` is what people see, from 1."""
+    """A committed iteration; `k` is its index in the tables, from 0, `number` is displayed, from 1."""
 
     k: int
     at: float
@@ -24,7 +24,7 @@ class Iteration:
 
 
 class SlotRow(NamedTuple):
-    """A batch slot and why it holds this task; `mass` is the ledger's of the draw's cell."""
+    """A batch slot and why it got this task; `mass` is the ledger's for the draw's cell."""
 
     k: int
     slot: int
@@ -47,7 +47,7 @@ class CellRow(NamedTuple):
 
 
 class CellDraws(NamedTuple):
-    """How often the adaptive path drew a cell in a range of iterations."""
+    """The number of adaptive draws of a cell in a range of iterations."""
 
     task_type: str
     capability: str
@@ -77,7 +77,7 @@ class GroupRow(NamedTuple):
 
 
 class GroupSums(NamedTuple):
-    """All groups of an iteration in sums; the four kinds of outcome add up to `groups`."""
+    """Sums over all groups of an iteration; the four kinds of outcome add up to `groups`."""
 
     k: int
     groups: int
@@ -109,7 +109,7 @@ class TaskRow:
 
 
 class RolloutRow(NamedTuple):
-    """A rollout as lists show it; advantages are None where its group taught nothing."""
+    """A rollout as shown in lists; advantages are None if its group had no learning signal."""
 
     id: str
     k: int
@@ -147,7 +147,7 @@ class AttemptRow(NamedTuple):
 
 
 class Session(NamedTuple):
-    """A process that locked the run, and how many iterations it found committed."""
+    """A process that locked the run, and how many iterations were committed before it."""
 
     at: float
     owner: str

@@ -1,4 +1,4 @@
-"""One read-only snapshot of a run's database: all queries see the same commit. Works while the run writes."""
+"""One read-only snapshot of a run's database: all queries see the same commit, even while the run writes."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from arise.run.read_only import read_only
 FORMAT = "2"
 """Version of the tables and chunks, written into every run."""
 NOT_UNDERSTOOD = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
-"""Exceptions that unknown text, broken JSON or a value of another type raise."""
+"""Exceptions raised by unknown text, broken JSON or values of another type."""
 
 
 class Snapshot(BaseQueries):
@@ -52,7 +52,7 @@ class Snapshot(BaseQueries):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close; turn an exception over the run's own content into an `AriseError`."""
+        """Close; convert an exception caused by the run's content to an `AriseError`."""
         self.close()
         if isinstance(error, NOT_UNDERSTOOD) and not isinstance(error, ConfigError):
             what = f"holds something that this version does not understand: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""One run folder, one writer: journal of finished groups, the commit of an iteration, and what a resume reads."""
+"""The writer of a run folder: journal of finished groups, commit of iterations, and state for a resume."""
 
 import logging
 import shutil
@@ -44,7 +44,7 @@ TRAJECTORIES = "trajectories"
 
 
 def damaged(folder: Path, what: str) -> AriseError:
-    """Return the error for damage that a run cannot continue with."""
+    """Return the error for damage that prevents a run from continuing."""
     return AriseError(
         "storage",
         Exit.STORAGE,
@@ -89,7 +89,7 @@ class RunStore(RunQueries):
             raise damaged(self.folder, found)
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if "meta" not in tables:
-            return  # the process that made the file died before it could make a table
+            return  # the process that created the file died before it created a table
         row = self._db.execute("SELECT value FROM meta WHERE key='format'").fetchone()
         if row and row[0] != FORMAT:
             raise AriseError(
@@ -117,7 +117,7 @@ class RunStore(RunQueries):
         self._lock.release()
 
     def finished_group(self, iteration: int, task_id: str) -> Group | None:
-        """Return a group that was finished before a crash; a damaged one is dropped and rolled out again."""
+        """Return a group that was finished before a crash; drop a damaged one, which is rolled out again."""
         where = "WHERE k=? AND task_id=?", (iteration, printable(task_id))
         found = self.query(f"SELECT content FROM inflight {where[0]}", where[1])  # noqa: S608 - own text
         if not found:
@@ -130,12 +130,12 @@ class RunStore(RunQueries):
             return None
 
     def save_group(self, iteration: int, group: Group) -> None:
-        """Save a finished group durably; saving the same group twice is an error."""
+        """Save a finished group durably; raise an error if it was already saved."""
         with self.writing():
             self._insert([("inflight", (iteration, printable(group.task.id), pack(without_keys(group))))])
 
     def last_checkpoint(self) -> tuple[dict[str, Any], str] | None:
-        """Return the newest undamaged state and its checkpoint; log each one that is skipped."""
+        """Return the newest undamaged state and its checkpoint; log each skipped one."""
         rows = self.query("SELECT k, checkpoint FROM iterations WHERE checkpoint IS NOT NULL ORDER BY k DESC")
         kept = [row for n, row in enumerate(rows) if n == 0 or (self.folder / row[1]).exists()]
         damage = []
@@ -161,7 +161,7 @@ class RunStore(RunQueries):
     def commit(self, record: IterationRecord, keep_checkpoints: int = 2, keep_every: int = 0) -> None:
         """Atomically commit one iteration.
 
-        An iteration that was replayed after a fall-back with the same outcome is not written again.
+        An iteration replayed after a fallback with the same outcome is not written again.
         """
         chunk = f"k{record.k:05d}.zst"
         record = replace(record, groups=[without_keys(group) for group in record.groups])
@@ -189,7 +189,7 @@ class RunStore(RunQueries):
         return "files", (name, k, path.stat().st_size, sha256_of(path))
 
     def _forget(self, k: int) -> None:
-        """Delete an iteration that was replayed with another outcome."""
+        """Delete an iteration that was replayed with a different outcome."""
         before = [(COMMITTED, row) for row in self.query("SELECT k, at FROM iterations WHERE k = ?", (k,))]
         self._reseal(k, removed=before)
         for table, iteration in ITERATION_OF.items():
@@ -198,7 +198,7 @@ class RunStore(RunQueries):
         self._replace_vitals(k, {"rewritten": 1.0})
 
     def save_starting_pool(self, pool: Pool) -> None:
-        """Save the pairs that a run starts with; later calls change nothing."""
+        """Save the initial pairs of a run; later calls change nothing."""
         if self.query("SELECT 1 FROM seals WHERE name='k-1'"):
             return
         with self.writing():
@@ -207,7 +207,7 @@ class RunStore(RunQueries):
             self._db.execute("COMMIT")
 
     def save_attempts(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Save attempts of evaluations; they replace earlier ones with the same label."""
+        """Save attempts of evaluations, replacing earlier ones with the same label."""
         by_label: dict[str, list[Row]] = {}
         for row in rows:
             by_label.setdefault(row[0], []).append(("attempts", tuple(row)))
@@ -221,7 +221,7 @@ class RunStore(RunQueries):
             self._db.execute("COMMIT")
 
     def save_vitals(self, k: int, values: Mapping[str, float]) -> None:
-        """Save the costs of an iteration, such as seconds and memory, which need not replay exactly."""
+        """Save the costs of an iteration, such as seconds and memory, which a replay need not reproduce."""
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
             self._replace_vitals(k, values)
@@ -234,14 +234,14 @@ class RunStore(RunQueries):
         self._reseal(k, [("vitals", row) for row in new.values()], [("vitals", row) for row in old])
 
     def _reseal(self, k: int, added: Iterable[Row] = (), removed: Iterable[Row] = ()) -> None:
-        """Add rows to an iteration's seal of costs and remove others; a changed row leaves it broken."""
+        """Add rows to an iteration's cost seal and remove others; a changed row leaves it invalid."""
         name = f"{COSTS}{k}"
         before = self.query("SELECT seal FROM seals WHERE name = ?", (name,))
         seal = changed_seal(before[0][0] if before else EMPTY, added, removed)
         self._db.execute("INSERT OR REPLACE INTO seals VALUES (?, ?)", (name, seal))
 
     def note(self, facts: Mapping[str, str]) -> None:
-        """Record facts about how the run was made; facts of earlier processes stay."""
+        """Record facts about the run; keep those of earlier processes."""
         with self.writing():
             self._db.execute("BEGIN IMMEDIATE")
             self._note(facts)
@@ -268,7 +268,7 @@ class RunStore(RunQueries):
     def _insert(self, rows: Iterable[Row]) -> None:
         for table, row in rows:
             marks = ", ".join("?" * len(row))
-            verb = "INSERT OR IGNORE" if table == "tasks" else "INSERT"  # a task is drawn more than once
+            verb = "INSERT OR IGNORE" if table == "tasks" else "INSERT"  # a task may be drawn more than once
             self._db.execute(f"{verb} INTO {table} VALUES ({marks})", row)
 
     def _oldest_kept(self, keep: int) -> int:
@@ -283,7 +283,7 @@ class RunStore(RunQueries):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Wrap every write: on failure roll back to the last commit and raise an error with a remedy."""
+        """Wrap a write: on failure, roll back to the last commit and raise an error with a remedy."""
         try:
             yield
         except sqlite3.IntegrityError:

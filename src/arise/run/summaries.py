@@ -1,4 +1,4 @@
-"""Sums of an iteration, written with its commit, so that pages do not count rollouts."""
+"""Sums of an iteration, written with its commit, so that pages need not count rollouts."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,13 +50,13 @@ def weakest_cell(state: Mapping[str, Any]) -> tuple[str, str, float, float] | No
 
 
 def _saved_ledger(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The ledger in a sampler's state; a sampler of the user's own may keep anything under that name."""
+    """Return the ledger in a sampler's state; a custom sampler may store any value under that name."""
     saved = state.get("sampler", {}).get("ledger")
     return saved if isinstance(saved, Mapping) and {"format", "rubrics", "tallies"} <= saved.keys() else None
 
 
 def _cells(k: int, saved: Mapping[str, Any]) -> Iterator[Row]:
-    """S and F of every (task type, capability) with evidence, decayed to the newest policy version."""
+    """Yield S and F of every (task type, capability) with evidence, decayed to the newest policy version."""
     ledger = Ledger.from_dict(saved)
     newest = max((version for *_, version in saved["tallies"]), default=0)
     passes_DC, fails_DC = ledger.cells(newest)

@@ -1,7 +1,7 @@
 """Verify a run: digests of every file and row, then the invariants of the method.
 
-Clock times, costs and sessions have seals of their own: they are the only things that a replay does not repeat.
-Reads only, and may run while the run is being written.
+Clock times, costs and sessions have separate seals, because only these are not reproduced by a replay. Reads only, and
+works while the run is being written.
 """
 
 import json
@@ -30,7 +30,7 @@ UNREPEATED = (COSTS, SESSION, FACT)
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at — `Check("files", "12 files have their digests", ())`; problems name the place."""
+    """One check — `Check("files", "12 files have their digests", ())`; problems name their location."""
 
     name: str
     said: str
@@ -42,7 +42,7 @@ class Check:
 
 
 def verify(folder: Path) -> list[Check]:
-    """Run every check; a check that damage prevents counts as failed."""
+    """Run every check; one that cannot run because of damage counts as failed."""
     try:
         db = read_only(folder / "run.db")
     except sqlite3.Error as error:
@@ -117,7 +117,7 @@ def _broken(seals: Mapping[str, str], found: Mapping[str, int]) -> Iterator[str]
 
 
 def _place(name: str) -> str:
-    """Write a seal's name with the iteration as people number it: `k11` is iteration 12."""
+    """Write a seal's name with the displayed iteration number: `k11` is iteration 12."""
     return re.sub(r"\bk(-?\d+)$", lambda found: f"iteration {iteration_of(int(found[1]))}", name)
 
 

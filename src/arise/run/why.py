@@ -1,4 +1,4 @@
-"""Why a slot of a batch holds its task, in one sentence with the numbers that decided."""
+"""Explain in one sentence, with the deciding numbers, why a slot of a batch got its task."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Mass(NamedTuple):
 
 
 def why(draw: Draw, mass: Mass | None = None) -> str:
-    """`Adaptive: Verification in unit harmonization looked improvable ...`; `mass` is that of the draw's cell."""
+    """Explain a draw: `Adaptive: Verification in unit harmonization looked improvable ...`; `mass` is its cell's."""
     if draw.path is DrawPath.ADAPTIVE:
         return _adaptive(draw, mass)
     return _REASONS[draw.path](draw)

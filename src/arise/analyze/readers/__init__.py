@@ -1,4 +1,4 @@
-"""The readers, most telling format first: a folder format owns everything below its folder."""
+"""The readers, most specific format first; a folder format handles everything below its folder."""
 
 from arise.analyze.found import Reader
 from arise.analyze.readers.arise_run import AriseRunReader

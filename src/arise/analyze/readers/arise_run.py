@@ -10,7 +10,7 @@ from arise.types import Rollout, StopReason, Task
 
 
 class AriseRunReader:
-    """A folder with `run.db`; reads one snapshot, also while the run goes on."""
+    """Read a folder with `run.db` from one snapshot, even while the run is active."""
 
     name = "arise-run"
 

@@ -13,7 +13,7 @@ LONGEST_CHAIN = 64
 
 
 class AtifReader:
-    """A document with steps; its continuations are read with it, never as attempts of their own."""
+    """Read a document with steps; its continuations belong to it and are not separate attempts."""
 
     name = "atif"
 
@@ -53,7 +53,7 @@ class AtifReader:
 
 
 def is_atif(document: object) -> bool:
-    """Whether a document has the shape: a version and a list of steps."""
+    """Return whether a document has a version and a list of steps."""
     return (
         isinstance(document, Mapping)
         and isinstance(document.get("steps"), list)
@@ -62,13 +62,13 @@ def is_atif(document: object) -> bool:
 
 
 def model_of(document: Mapping[str, Any]) -> str:
-    """The model's name; a variant of the format calls it `agent.model`."""
+    """Return the model's name; a variant of the format calls it `agent.model`."""
     agent = as_mapping(document.get("agent"))
     return str(agent.get("model_name") or agent.get("model") or "")
 
 
 def read_document(document: Mapping[str, Any], folder: Path) -> Conversation:
-    """One conversation from a document and the documents that continue it."""
+    """Build one conversation from a document and its continuations."""
     into = Conversation()
     for _ in range(LONGEST_CHAIN):
         for entry in document["steps"]:
@@ -108,7 +108,7 @@ def _add(into: Conversation, entry: Mapping[str, Any]) -> None:
 
 
 def _next(document: Mapping[str, Any], folder: Path) -> Mapping[str, Any] | None:
-    """The document that continues this one; only a file name beside it is followed, never a path elsewhere."""
+    """Return the document that continues this one; only a file in the same folder is followed."""
     reference = document.get("continued_trajectory_ref")
     if not isinstance(reference, str) or not reference:
         return None
@@ -120,13 +120,13 @@ def _next(document: Mapping[str, Any], folder: Path) -> Mapping[str, Any] | None
 
 
 def _is_continuation(path: Path) -> bool:
-    """Whether a file continues another one beside it: `trajectory.cont-1.json`."""
+    """Return whether a file continues another one in its folder: `trajectory.cont-1.json`."""
     base, marked, _ = path.name.partition(".cont-")
     return bool(marked) and (path.parent / f"{base}.json").is_file()
 
 
 def _outcome(extra: Mapping[str, Any]) -> Outcome:
-    """What `arise export --format atif` notes of an outcome; other writers note none."""
+    """Return the outcome that `arise export --format atif` records; other writers record none."""
     if extra.get("fault"):
         return Outcome(Triage.INFRASTRUCTURE, reason=str(extra["fault"]))
     success, reward = extra.get("success"), extra.get("reward")

@@ -16,7 +16,7 @@ _NO_PROMPT = ("<command-name>", "<local-command-stdout>", "Caveat: The messages 
 
 
 class ClaudeCodeReader:
-    """One attempt per session, split where the user cleared the context; a session has no outcome of its own."""
+    """Read one attempt per session, split where the user cleared the context; sessions have no outcome."""
 
     name = "claude-code"
 
@@ -56,9 +56,9 @@ class _Session:
     model: str = ""
     into: Conversation = field(default_factory=Conversation)
     side: int = 0
-    """Lines of sub-agents."""
+    """Number of sub-agent lines."""
     last: str = ""
-    """Id of the last message of the agent: one turn may be spread over several lines."""
+    """Id of the agent's last message; one turn may span several lines."""
     outcome: Outcome = field(default_factory=lambda: Outcome(Triage.MISSING, reason="a session has no verdict"))
     stop: StopReason = StopReason.FINISHED
 
@@ -106,7 +106,7 @@ class _Session:
         self.last = ""
 
     def _end(self, row: Mapping[str, Any]) -> None:
-        """The last line of a stream: it says how the agent ended, never whether it was right."""
+        """Read the last line of a stream, which says how the agent ended but not whether it succeeded."""
         said = str(row.get("subtype") or "")
         self.stop = StopReason.TURN_LIMIT if "max_turns" in said else self.stop
         if row.get("is_error") or "error_during" in said:

@@ -21,7 +21,7 @@ _ITEMS = {"message", "reasoning", "function_call", "function_call_output", "cust
 
 
 class CodexReader:
-    """One attempt per rollout file. Results come from `function_call_output`; their copies in events are ignored."""
+    """Read one attempt per file. Results come from `function_call_output`; their copies in events are ignored."""
 
     name = "codex"
 
@@ -79,7 +79,7 @@ def _event(row: object) -> str:
 
 
 def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_call: bool) -> bool:
-    """Add one item; gives whether the turn is still open, so that reasoning, text and calls of one reply stay one."""
+    """Add one item; return whether the turn is still open, so that the parts of one reply stay together."""
     kind = item["type"]
     if kind == "message":
         if item.get("role") == "assistant":
@@ -105,7 +105,7 @@ def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_c
 
 
 def _output(value: Any) -> tuple[object, bool]:
-    """What a call returned; some versions wrap it in JSON with the exit code."""
+    """Return the result of a call; some versions wrap it in JSON with the exit code."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)

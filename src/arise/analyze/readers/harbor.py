@@ -1,4 +1,4 @@
-"""Harbor trial folders: `result.json`, the agent's trajectory, and what the verifier left behind."""
+"""Harbor trial folders: `result.json`, the agent's trajectory, and the verifier's output."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _NO_TESTS = re.compile(
 
 
 class HarborReader:
-    """A trial folder; a job folder is just the folder above its trials."""
+    """Read a trial folder; a job folder is the parent of its trials."""
 
     name = "harbor"
 
@@ -75,9 +75,9 @@ class HarborReader:
 
 
 def _trajectory(path: Path, options: Options) -> tuple[Conversation, str, Trajectory | None]:
-    """The conversation of a trial: ATIF where there is one (one per step of a multi-step task), else the agent's log.
+    """Return the conversation of a trial: ATIF if present (one per step of a multi-step task), else the agent's log.
 
-    A trial without anything readable keeps its outcome and has no turns.
+    A trial without a readable log keeps its outcome and has no turns.
     """
     into, model = Conversation(), ""
     folders = [path / "agent", *sorted((path / "steps").glob("*/agent"))]
@@ -103,7 +103,7 @@ def _trajectory(path: Path, options: Options) -> tuple[Conversation, str, Trajec
 
 
 def _joined(first: Conversation, second: Conversation) -> Conversation:
-    """The steps of a multi-step trial as one attempt: the next instruction is a message of the user."""
+    """Join the steps of a multi-step trial into one attempt; later instructions become user messages."""
     first.add_user(second.instruction)
     first.drafts += second.drafts
     for what, count in second.notes.items():
@@ -112,7 +112,7 @@ def _joined(first: Conversation, second: Conversation) -> Conversation:
 
 
 def triage(result: Mapping[str, Any], path: Path) -> Outcome:
-    """What the reward on file is worth: a reward of 0 is no verdict where the tests never ran."""
+    """Triage the recorded reward: a reward of 0 is no verdict if the tests never ran."""
     reward = _reward(as_mapping(as_mapping(result.get("verifier_result")).get("rewards")))
     fault = as_mapping(result.get("exception_info"))
     kind, said = str(fault.get("exception_type") or ""), str(fault.get("exception_message") or "")[:200]
@@ -133,7 +133,7 @@ def triage(result: Mapping[str, Any], path: Path) -> Outcome:
 
 
 def _never_ran(path: Path) -> str:
-    """Why the tests of a failed trial never ran; empty where they did or nothing is known."""
+    """Return why the tests of a failed trial never ran; empty if they ran or nothing is known."""
     folders = [path / "verifier", *sorted((path / "steps").glob("*/verifier"))]
     if not any(folder.is_dir() for folder in folders):
         return ""
@@ -145,7 +145,7 @@ def _never_ran(path: Path) -> str:
         said = text_of(output)
         if said is None:
             if output.is_file():
-                return ""  # a pointer: the tests may have run
+                return ""  # a Git LFS pointer: the tests may have run
             continue
         if _TESTS_RAN.search(said):
             return ""
@@ -153,7 +153,7 @@ def _never_ran(path: Path) -> str:
             line = next(line for line in said.splitlines() if trouble.group() in line)
             return f"no test ran: {line.strip()[:160]}"
         if said.strip():
-            return ""  # some other test script: its silence about tests proves nothing
+            return ""  # unknown test script: missing test output proves nothing
         return "no test ran: the verifier printed nothing"
     return ""
 

@@ -1,4 +1,4 @@
-"""The attempt inside a trial folder whose harness kept its agent's own log: Claude Code, Codex, mini-swe-agent, ..."""
+"""Read the agent's own log in a trial folder: Claude Code, Codex, mini-swe-agent, ..."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ MOST_FILES = 200
 
 
 def inner_attempt(folder: Path, options: Options) -> Found | None:
-    """The longest attempt that any reader of files finds below a folder; None where there is none."""
+    """Return the longest attempt that any file reader finds below a folder; None if there is none."""
     from arise.analyze.readers import FILE_READERS
 
     best: Found | None = None

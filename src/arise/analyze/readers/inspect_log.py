@@ -22,7 +22,7 @@ _GRADES = {"C": 1.0, "CORRECT": 1.0, "I": 0.0, "INCORRECT": 0.0, "P": 0.5, "N": 
 
 
 class InspectReader:
-    """A log of one evaluation: every sample and epoch is an attempt."""
+    """Read a log of one evaluation; every sample and epoch is an attempt."""
 
     name = "inspect"
 
@@ -86,12 +86,12 @@ def _is_log(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
     except (OSError, zipfile.BadZipFile):
-        return path.suffix == ".eval"  # a damaged log is counted as one
+        return path.suffix == ".eval"  # count a damaged log once
     return bool(names & {"header.json", "_journal/start.json"}) or path.suffix == ".eval"
 
 
 def _attached(value: Any, attachments: Mapping[str, str], depth: int = 0) -> Any:
-    """Values with `attachment://` references replaced by what they stand for."""
+    """Replace `attachment://` references by their content."""
     if isinstance(value, str):
         return attachments.get(value[len(ATTACHMENT) :], value) if value.startswith(ATTACHMENT) else value
     if depth > 8 or not attachments:
@@ -104,7 +104,7 @@ def _attached(value: Any, attachments: Mapping[str, str], depth: int = 0) -> Any
 
 
 def _outcome(sample: Mapping[str, Any], options: Options, into: Conversation) -> Outcome:
-    """The verdict of one scorer: the one that `--map outcome=NAME` names, else the first."""
+    """Return the verdict of the scorer that `--map outcome=NAME` names, else of the first one."""
     if error := sample.get("error"):
         said = error.get("message", "") if isinstance(error, Mapping) else str(error)
         return Outcome(Triage.INFRASTRUCTURE, reason=f"sample error: {str(said)[:160]}")

@@ -1,6 +1,6 @@
-"""Messages of OpenAI's shape as JSON or JSON Lines; a field map says where outcome, task and model stand.
+"""Messages in OpenAI's format as JSON or JSON Lines; a field map locates outcome, task and model.
 
-Covers tau-bench and tau2, `arise endpoint --record`, verifiers' `results.jsonl`, verl dumps, and files of one's own.
+Covers tau-bench and tau2, `arise endpoint --record`, verifiers' `results.jsonl`, verl dumps, and custom files.
 """
 
 import json
@@ -32,7 +32,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "attempt": ("trial", "attempt", "epoch", "rollout_id", "sample_index", "run_id", "uuid"),
     "stop": ("termination_reason", "stop_reason", "finish_reason", "stop_condition"),
 }  # fmt: skip
-"""For each field the names that are tried, first match first; `--map field=name` goes before them."""
+"""Names tried for each field, in order; `--map field=name` takes precedence."""
 _TRUE, _FALSE = {"pass", "passed", "success", "true", "correct", "resolved", "yes", "c"}, {
     "fail", "failed", "failure", "false", "incorrect", "unresolved", "no", "i"
 }  # fmt: skip
@@ -41,7 +41,7 @@ _BROKEN = {"infrastructure_error", "agent_error_infra", "user_error"}
 
 
 class OpenAIMessagesReader:
-    """One conversation per line, per element of a list, or per file."""
+    """Read one conversation per line, per list element, or per file."""
 
     name = "openai-messages"
 
@@ -112,7 +112,7 @@ class OpenAIMessagesReader:
 
 
 def outcome_of(row: Mapping[str, Any], options: Options) -> Outcome:
-    """The verdict in a row; a named field that is absent or null is missing, never a failure."""
+    """Return the verdict in a row; a mapped field that is absent or null is missing, never a failure."""
     if str(_pick(row, "stop", options)) in _BROKEN:
         return Outcome(Triage.INFRASTRUCTURE, reason=str(_pick(row, "stop", options)))
     value = _pick(row, "outcome", options)
@@ -153,7 +153,7 @@ def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
 
 
 def _pick(row: Mapping[str, Any], field: str, options: Options) -> Any:
-    """The value of a field: where `--map` says, else under the first usual name that has one."""
+    """Return the value of a field: where `--map` says, else under the first usual name that has one."""
     if field in options.fields:
         return _at(row, options.fields[field])
     return next((value for name in FIELDS[field] if (value := _at(row, name)) is not None), None)

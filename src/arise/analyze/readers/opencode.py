@@ -13,7 +13,7 @@ Message = tuple[Mapping[str, Any], list[Mapping[str, Any]]]
 
 
 class OpencodeReader:
-    """One attempt per session; sessions that another one started are counted, not read as attempts."""
+    """Read one attempt per session; count sub-sessions, but do not read them as attempts."""
 
     name = "opencode"
 

@@ -14,7 +14,7 @@ _SILENT = {"system", "change_agent_state", "recall", "null", "condensation"}
 
 
 class OpenHandsReader:
-    """Version 0 events name an action or an observation; version 1 events have a kind."""
+    """Read version 0 events, which name an action or an observation, and version 1 events, which have a kind."""
 
     name = "openhands"
 
@@ -64,7 +64,7 @@ def _rows(path: Path) -> list[tuple[str, Any]]:
 
 
 def _add(into: Conversation, event: Mapping[str, Any]) -> None:
-    """An event of version 0; an observation answers the call that its metadata or its cause names."""
+    """Add an event of version 0; an observation answers the call in its metadata or its cause."""
     about = event.get("tool_call_metadata") or {}
     call_id = about.get("tool_call_id") or ""
     if "observation" in event:
@@ -92,7 +92,7 @@ def _add(into: Conversation, event: Mapping[str, Any]) -> None:
 
 
 def _add_kind(into: Conversation, event: Mapping[str, Any]) -> None:
-    """An event of version 1."""
+    """Add an event of version 1."""
     kind = event.get("kind")
     if kind == "SystemPromptEvent":
         into.add_system(event.get("system_prompt"))

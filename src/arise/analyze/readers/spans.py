@@ -18,7 +18,7 @@ Span = dict[str, Any]
 
 
 class SpansReader:
-    """One attempt per conversation id, session id or trace id; every model call is a turn."""
+    """Read one attempt per conversation id, session id or trace id; every model call is a turn."""
 
     name = "otel-spans"
 
@@ -76,13 +76,13 @@ class SpansReader:
 
 
 def model_spans(path: Path) -> list[str]:
-    """Ids of the spans that become turns, in the order of turns: maps labels on spans to turns."""
+    """Return the ids of spans that become turns, in order, to map labels on spans to turns."""
     spans = sorted((s for s in _flat(load(path)) if _is_model_call(s)), key=lambda span: span["start"])
     return [str(s["id"]) for s in spans if _messages(s["attributes"], "input") or _messages(s["attributes"], "output")]
 
 
 def _flat(value: Any) -> Iterator[Span]:
-    """All spans of a document, children included, in one shape."""
+    """Yield all spans of a document, including children, in one format."""
     if isinstance(value, list):
         for item in value:
             yield from _flat(item)
@@ -121,7 +121,7 @@ def _value(value: Any) -> Any:
 
 
 def _sessions(spans: list[Span]) -> dict[str, str]:
-    """The conversation that each trace belongs to, where one is named."""
+    """Map each trace to its conversation, if one is named."""
     found = {}
     for span in spans:
         name = _first(span["attributes"], "gen_ai.conversation.id", "session.id")
@@ -140,7 +140,7 @@ def _is_model_call(span: Span) -> bool:
 
 
 def _messages(attributes: Mapping[str, Any], side: str) -> list[dict[str, Any]]:
-    """The messages of one side of a call, in OpenAI's shape."""
+    """Return the messages of one side of a call in OpenAI's format."""
     value = attributes.get(f"gen_ai.{side}.messages")
     if value is not None:
         try:
@@ -196,7 +196,7 @@ def _closed(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _new(asked: list[dict[str, Any]], histories: list[list[str]]) -> list[dict[str, Any]]:
-    """Messages that no earlier call of this history has shown: every span repeats what came before."""
+    """Return messages not seen in earlier calls of this history, since every span repeats its history."""
     digests = [_digest(message) for message in asked]
     best = 0
     for history in reversed(histories[-64:]):

@@ -17,13 +17,13 @@ _STOPS = {"limit": StopReason.TURN_LIMIT, "cost": StopReason.TOKEN_LIMIT, "conte
 
 
 def stop_of(exit_status: str) -> StopReason:
-    """Why the agent ended, by its exit status: `LimitsExceeded`, `exit_cost`, `submitted (exit_context)`, ..."""
+    """Return why the agent ended, by its exit status: `LimitsExceeded`, `exit_cost`, `submitted (exit_context)`, ..."""
     said = exit_status.lower()
     return next((stop for word, stop in _STOPS.items() if word in said), StopReason.FINISHED)
 
 
 class MiniSweReader:
-    """`trajectory_format: mini-swe-agent-1` and later."""
+    """Read `trajectory_format: mini-swe-agent-1` and later."""
 
     name = "mini-swe-agent"
 
@@ -49,7 +49,7 @@ class MiniSweReader:
 
 
 class SweAgentReader:
-    """`trajectory` with action and observation, or a `history` of messages where there is none."""
+    """Read a `trajectory` with action and observation, or else a `history` of messages."""
 
     name = "swe-agent"
 
@@ -81,7 +81,7 @@ class SweAgentReader:
 
 
 def _opening(into: Conversation, messages: list[Any]) -> None:
-    """System prompt and instruction: what was said before the agent spoke, demonstrations left out."""
+    """Add system prompt and instruction: the messages before the agent's first, without demonstrations."""
     for message in messages:
         if not isinstance(message, Mapping) or role_of(message) == "assistant":
             return
@@ -102,7 +102,7 @@ def _add(into: Conversation, entry: Mapping[str, Any]) -> None:
 
 
 def _tool(action: str, state: object) -> tuple[str, dict[str, object]]:
-    """SWE-agent's own commands as tools on the open file; anything else is a shell command."""
+    """Convert SWE-agent's own commands to tools on the open file; anything else is a shell command."""
     word, _, rest = action.strip().partition(" ")
     word = word.partition("\n")[0]
     path = rest.split()[0].strip("'\"") if rest.split() else ""
@@ -117,7 +117,7 @@ def _tool(action: str, state: object) -> tuple[str, dict[str, object]]:
 
 
 def _open_file(state: object) -> str:
-    """The file that SWE-agent has open, which it notes as JSON beside every action."""
+    """Return the file that SWE-agent has open, which it records as JSON with every action."""
     if isinstance(state, str):
         try:
             state = json.loads(state)

@@ -1,4 +1,4 @@
-"""Outcomes of coding benchmarks, which lie beside the trajectories: `report.json`, `results.json`, summaries."""
+"""Outcomes of coding benchmarks from files next to the trajectories: `report.json`, `results.json`, summaries."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -23,7 +23,7 @@ _UNVERIFIED = (
 
 
 def outcome_of(instance_id: str, path: Path, exit_status: str) -> Outcome:
-    """The outcome of one instance by the side files near its trajectory; submitting is no success."""
+    """Return the outcome of an instance from side files near its trajectory; submitting is not success."""
     for folder in _folders(path):
         found = _report(instance_id, folder) or _listed(instance_id, folder)
         if found:
@@ -42,7 +42,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 
 def _report(instance_id: str, folder: Path) -> Outcome | None:
-    """`report.json` of the evaluation harness: `{id: {"resolved": true}}` or that value alone."""
+    """Read `report.json` of the evaluation harness: `{id: {"resolved": true}}` or that value alone."""
     for file in (
         folder / f"logs/{instance_id}/report.json", folder / f"{instance_id}/report.json", folder / "report.json"
     ):  # fmt: skip
@@ -57,7 +57,7 @@ def _report(instance_id: str, folder: Path) -> Outcome | None:
 
 
 def _listed(instance_id: str, folder: Path) -> Outcome | None:
-    """A summary with lists of instances; what it does not mention at all has no outcome."""
+    """Look up an instance in a summary; one that it does not mention has no outcome."""
     for lists in _summaries(folder):
         if any(instance_id in lists.get(name, ()) for name in _PASSED):
             return verdict(1.0, "listed as resolved")
@@ -65,7 +65,7 @@ def _listed(instance_id: str, folder: Path) -> Outcome | None:
             if instance_id in lists.get(name, ()):
                 return Outcome(Triage.UNVERIFIED, reason=f"listed under {name}")
         known = [name for name, ids in lists.items() if instance_id in ids]
-        if known or "resolved" in lists:  # the short form lists successes and exceptions only
+        if known or "resolved" in lists:  # the short form lists only successes and exceptions
             return verdict(0.0, f"listed under {known[0]}" if known else "not among the resolved")
     return None
 

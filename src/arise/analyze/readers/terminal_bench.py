@@ -1,4 +1,4 @@
-"""terminal-bench 1 trial folders: `results.json` with the verdict, the terminal's log as what the agent did."""
+"""terminal-bench 1 trial folders: the verdict in `results.json`, the actions in the terminal log."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _UNVERIFIED = {"test_timeout", "parse_error", "unknown_harness_error"}
 
 
 class TerminalBenchReader:
-    """A trial folder of terminal-bench 1."""
+    """Read a trial folder of terminal-bench 1."""
 
     name = "terminal-bench-1"
 
@@ -26,7 +26,7 @@ class TerminalBenchReader:
         file = path / "results.json"
         if not path.is_dir() or not file.is_file() or not mentions(file, '"is_resolved"', '"task_id"'):
             return False
-        result = load_optional(file)  # the summary of a job repeats the results of its trials
+        result = load_optional(file)  # the job's summary repeats the results of its trials
         return isinstance(result, Mapping) and "is_resolved" in result
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
@@ -52,7 +52,7 @@ class TerminalBenchReader:
 
 
 def triage(result: Mapping[str, object]) -> Outcome:
-    """A trial that timed out and passed its tests has passed; null is no verdict."""
+    """Triage a trial: one that timed out but passed its tests has passed; null is no verdict."""
     resolved, mode = result.get("is_resolved"), str(result.get("failure_mode") or "")
     if not isinstance(resolved, bool):
         kind = Triage.UNVERIFIED if mode in _UNVERIFIED else Triage.MISSING
@@ -67,7 +67,7 @@ def triage(result: Mapping[str, object]) -> Outcome:
 
 
 def _terminal(into: Conversation, path: Path) -> None:
-    """Commands and their output by the shell's prompt; what an installed agent prints is the output of its command."""
+    """Split the log into commands and output at shell prompts; an installed agent's output belongs to its command."""
     raw = text_of(path / "sessions" / "agent.log", LONGEST_LOG) or text_of(path / "panes" / "post-agent.txt")
     if not raw:
         into.note("no trajectory")
@@ -82,6 +82,6 @@ def _terminal(into: Conversation, path: Path) -> None:
         into.add_agent("")
         into.add_call("bash", {"command": command})
         into.add_result(log[prompt.end() : end].strip("\n"))
-    if len(into.drafts) < 2:  # an installed agent is one command: what it did is not in the terminal's log
+    if len(into.drafts) < 2:  # an installed agent is one command: the terminal log does not show its actions
         into.drafts.clear()
         into.note("no trajectory")

@@ -12,7 +12,7 @@ from arise.types import StopReason
 
 
 class VerifiersReader:
-    """Every trace of an episode is an attempt; the legacy `results.jsonl` is read as messages."""
+    """Read every trace of an episode as an attempt; the legacy `results.jsonl` is read as messages."""
 
     name = "verifiers"
 
@@ -54,7 +54,7 @@ class VerifiersReader:
 
 
 def _traces(row: object) -> list[Mapping[str, Any]]:
-    """The traces of an episode: under `traces`, or the line itself."""
+    """Return the traces of an episode: under `traces`, or the line itself."""
     if not isinstance(row, Mapping):
         return []
     inner = row.get("traces")
@@ -63,7 +63,7 @@ def _traces(row: object) -> list[Mapping[str, Any]]:
 
 
 def _path(nodes: list[Any]) -> list[Mapping[str, Any]]:
-    """The messages from the root to the last node; branches that were left are not part of the attempt."""
+    """Return the messages from the root to the last node, without abandoned branches."""
     known = [node for node in nodes if isinstance(node, Mapping)]
     by_id = {node.get("id", place): node for place, node in enumerate(known)}
     chain: list[Mapping[str, Any]] = []
@@ -76,7 +76,7 @@ def _path(nodes: list[Any]) -> list[Mapping[str, Any]]:
 
 
 def _outcome(trace: Mapping[str, Any], options: Options) -> Outcome:
-    """The weighted sum of rewards; a reward that could not be had makes the verdict missing."""
+    """Return the weighted sum of rewards; if one reward is missing, the verdict is missing."""
     if errors := trace.get("errors") or (trace.get("ok") is False and "the trace is not ok"):
         return Outcome(Triage.INFRASTRUCTURE, reason=str(errors)[:160])
     rewards = trace.get("rewards")

@@ -1,1 +1,1 @@
-"""The wire formats that harnesses speak, each a pure translation both ways."""
+"""Wire formats of harnesses, each a pure translation in both directions."""

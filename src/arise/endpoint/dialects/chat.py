@@ -19,7 +19,7 @@ from arise.endpoint.stream import DONE, Event, data
 from arise.types.chat import FunctionCall, Message, Role, ToolSpec
 
 KEEP_ALIVE = ": keepalive\n"
-"""Without a blank line: some clients decode a complete event that holds nothing but a comment, and fail."""
+"""A comment without a blank line: some clients fail to decode a complete event that has only a comment."""
 _HONOURED = frozenset({
     *("messages", "tools", "tool_choice", "stream", "stream_options", "n", "max_tokens", "max_completion_tokens"),
     *("logprobs", "top_logprobs", "return_token_ids", "response_format"),
@@ -29,7 +29,7 @@ _NO_EFFECT = frozenset({
     *("reasoning_effort", "verbosity", "parallel_tool_calls", "reasoning", "thinking", "enable_thinking"),
     *("chat_template_kwargs", "extra_body"),
 })  # fmt: skip
-"""Accounting and hints to a provider; how the model reasons is part of the run's configuration."""
+"""Accepted and ignored: accounting and provider hints. The run's configuration controls reasoning."""
 _MESSAGE = frozenset({
     *("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content", "reasoning", "reasoning_details"),
     *("refusal", "annotations", "cache_control", "provider_specific_fields", "reasoning_text"),
@@ -107,7 +107,7 @@ def _tools(body: Body) -> tuple[ToolSpec, ...]:
 
 
 def write(answer: Answer, ask: Ask) -> dict[str, Any]:
-    """Write an answer as one object, with vLLM's token fields when asked."""
+    """Write an answer as one object, with vLLM's token fields if requested."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.reply.text or None}
     if answer.reply.reasoning:
         message["reasoning_content"] = answer.reply.reasoning
@@ -119,7 +119,7 @@ def write(answer: Answer, ask: Ask) -> dict[str, Any]:
 
 
 def events(answer: Answer, ask: Ask) -> Iterator[Event]:
-    """Write an answer as a stream; all calls come in one chunk, each with its index."""
+    """Write an answer as a stream; send all calls in one chunk, each with its index."""
     reply = answer.reply
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def events(answer: Answer, ask: Ask) -> Iterator[Event]:
 
 
 def error(refused: Refused) -> dict[str, Any]:
-    """Write a refusal in this dialect's shape."""
+    """Write a refusal in this dialect's error format."""
     codes = {"context": "context_length_exceeded", "key": "invalid_api_key", "unavailable": "server_error"}
     kind = "server_error" if refused.status >= 500 else "invalid_request_error"
     code = codes.get(refused.kind)

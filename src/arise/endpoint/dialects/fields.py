@@ -1,4 +1,4 @@
-"""Reading fields of a request: what is missing, of another type or not honoured is refused by its name."""
+"""Read request fields; refuse missing, mistyped and unsupported ones by name."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -10,12 +10,12 @@ from arise.types.chat import FunctionCall, Message, ToolSpec
 T = TypeVar("T")
 
 IMPOSED = frozenset({"model", "temperature", "top_p", "top_k", "min_p", "seed"})
-"""Sampling is set by the server, whatever a client asks for."""
+"""Fields that are accepted and ignored because the server controls sampling."""
 _TEXT_PARTS = {"text", "input_text", "output_text"}
 
 
 def typed(value: object, kind: type[T], place: str) -> T:
-    """Return the value if it is of this type."""
+    """Return the value if it has the given type; refuse it otherwise."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     raise Refused("invalid", f"{place} must be {_NAMES[kind]}, not {type(value).__name__}", place)
@@ -25,7 +25,7 @@ _NAMES: Mapping[type, str] = {str: "a string", dict: "an object", list: "an arra
 
 
 def offered(choice: object, tools: list[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """Return the tools that the model may call; forcing it to call one would change the policy."""
+    """Return the tools that the model may call; refuse a forced call, which would change the policy."""
     if choice not in (None, "auto", "none"):
         said = f"tool_choice must be auto or none, not {choice!r}: a forced call is not the policy's own"
         raise Refused("invalid", said, "tool_choice")
@@ -33,7 +33,7 @@ def offered(choice: object, tools: list[ToolSpec]) -> tuple[ToolSpec, ...]:
 
 
 def require_known(value: Mapping[str, Any], known: Collection[str], place: str = "") -> None:
-    """Refuse a field that would have to mean something and does not here; null and empty values mean nothing."""
+    """Refuse unsupported fields; ignore those that are null or empty."""
     for name, given in value.items():
         if name not in known and given not in (None, [], {}, "", False):
             where = f"{place}.{name}" if place else name
@@ -41,7 +41,7 @@ def require_known(value: Mapping[str, Any], known: Collection[str], place: str =
 
 
 def text_of(content: object, place: str) -> str:
-    """Return the text of a message's content: a string, null, or parts of text, which become lines."""
+    """Return the text of a message's content: a string, null, or text parts joined by line breaks."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -57,7 +57,7 @@ def text_of(content: object, place: str) -> str:
 
 
 def arguments_of(text: object, place: str) -> dict[str, object]:
-    """Parse the arguments of a call."""
+    """Parse the arguments of a tool call."""
     try:
         return typed(json.loads(typed(text, str, place) or "{}"), dict, place)
     except json.JSONDecodeError as error:
@@ -75,7 +75,7 @@ def function_tool(value: Mapping[str, Any], place: str, schema: str = "parameter
 
 
 def limit_of(body: Mapping[str, Any], *names: str) -> int | None:
-    """Return the first token limit that is given."""
+    """Return the first token limit in the request."""
     for name in names:
         if body.get(name) is not None:
             limit = typed(body[name], int, name)
@@ -86,7 +86,7 @@ def limit_of(body: Mapping[str, Any], *names: str) -> int | None:
 
 
 def joined(messages: list[Message]) -> tuple[Message, ...]:
-    """Join what a dialect splits: neighbouring pieces of one assistant turn are one message."""
+    """Merge adjacent pieces of one assistant turn, which some dialects split, into one message."""
     found: list[Message] = []
     for message in messages:
         last = found[-1] if found else None
@@ -107,5 +107,5 @@ def _lines(one: str, other: str) -> str:
 
 
 def arguments_text(call: FunctionCall) -> str:
-    """Write a call's arguments as clients expect them."""
+    """Serialize the arguments of a call as JSON text."""
     return json.dumps(dict(call.arguments), ensure_ascii=False)

@@ -22,7 +22,7 @@ KEEP_ALIVE = named("ping", {"type": "ping"})
 _HONOURED = frozenset({"messages", "system", "tools", "tool_choice", "stream", "max_tokens"})
 _NO_EFFECT = frozenset({"metadata", "service_tier", "thinking", "betas", "output_config", "context_management"})
 VOLATILE = "x-anthropic-billing-header"
-"""Claude Code puts a header into its first system block that changes from call to call."""
+"""Claude Code adds a header to its first system block that changes with every call."""
 SIGNATURE = "arise"
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -45,7 +45,7 @@ def _system(value: object) -> Message:
 
 
 def _messages(value: object, place: str) -> list[Message]:
-    """One message may hold several results beside text: each becomes a message, in order."""
+    """Split a message with several tool results and text into one message each, in order."""
     message = typed(value, dict, place)
     name = typed(message.get("role"), str, f"{place}.role")
     if name not in _ROLES:
@@ -76,7 +76,7 @@ def _block(block: dict[str, Any], role: Role, place: str) -> Message:
 
 
 def _texts_joined(messages: list[Message]) -> list[Message]:
-    """Neighbouring text blocks of one message are one text."""
+    """Merge adjacent text blocks of one message."""
     found: list[Message] = []
     for message in messages:
         if found and found[-1].role == message.role in ("user", "system"):
@@ -154,7 +154,7 @@ def _deltas(block: dict[str, Any], call: FunctionCall | None) -> list[dict[str, 
 
 
 def error(refused: Refused) -> dict[str, Any]:
-    """Write a refusal in this dialect's shape; clients compact on the words `prompt is too long`."""
+    """Write a refusal in this dialect's error format; clients compact when they read `prompt is too long`."""
     kinds = {"key": "authentication_error", "unavailable": "overloaded_error"}
     said = f"prompt is too long: {refused.message}" if refused.kind == "context" else refused.message
     return {"type": "error", "error": {"type": kinds.get(refused.kind, "invalid_request_error"), "message": said}}

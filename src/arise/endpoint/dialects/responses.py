@@ -1,9 +1,9 @@
-"""OpenAI responses: requests, answers, events and errors. Nothing is stored: a client resends its whole input."""
+"""OpenAI responses: requests, answers, events and errors. Nothing is stored; clients resend their whole input."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from arise.endpoint.dialects.chat import error as error  # both APIs of OpenAI share their error shape
+from arise.endpoint.dialects.chat import error as error  # both OpenAI APIs use the same error format
 from arise.endpoint.dialects.fields import (
     IMPOSED,
     arguments_of,

@@ -1,1 +1,1 @@
-"""How models write conversations: `Format` of `arise.ports` for any chat template, and for known model families."""
+"""Conversation formats of models: `Format` of `arise.ports` for any chat template, and for known model families."""

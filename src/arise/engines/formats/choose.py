@@ -1,4 +1,4 @@
-"""The format of a model: by its family where that is known, else by its chat template."""
+"""Choose the format of a model: by its family if known, else by its chat template."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from arise.ports import Format, FormatError
 
 
 def choose_format(tokenizer: Any, name: str = "auto", options: Mapping[str, Any] | None = None) -> Format:
-    """Make the format that `model.format` names; `auto` takes a family only where the model's name says which."""
+    """Create the format that `model.format` names; `auto` selects a family only if the model's name identifies it."""
     if name == "auto":
         family = family_of(tokenizer)
         return family_format(family, tokenizer, options) if family else GenericFormat(tokenizer, options)

@@ -1,8 +1,8 @@
-"""Formats of model families that the package `renderers` knows, behind the extra `formats`.
+"""Formats of the model families supported by the package `renderers` (extra `formats`).
 
-It writes and reads each family by hand, token for token, and continues conversations without rendering again what was
-sampled. What it does not do is done here: texts of messages are protected, and the end of a sampled turn is found in
-ids alone.
+The package renders and parses each family token by token, and extends conversations without re-rendering sampled
+tokens. This module adds what it lacks: protection of message texts, and detection of the end of a sampled turn from ids
+alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,17 +19,17 @@ from arise.types import FunctionCall, Message, Reply, StreamEvent, ToolSpec
 
 
 def families() -> list[str]:
-    """Names that `model.format` takes; empty where the extra is not installed."""
+    """Return the names that `model.format` accepts; empty if the extra is not installed."""
     if find_spec("renderers") is None or find_spec("httpx") is None:
         return []
-    from renderers import base  # 1.3 s, so only where a family is asked for
+    from renderers import base  # takes 1.3 s, so import it only when a family is requested
 
     base._populate_registry()
     return sorted(set(base.RENDERER_REGISTRY) - {"default"})
 
 
 def family_of(tokenizer: Any) -> str:
-    """The family of a model with a well-known name, else an empty string: a fine-tune may have another template."""
+    """Return the family of a model with a well-known name, else ""; a fine-tune may have another template."""
     name = str(getattr(tokenizer, "name_or_path", ""))
     if "/" not in name or name.startswith(("/", ".", "~")) or not families():
         return ""
@@ -39,7 +39,7 @@ def family_of(tokenizer: Any) -> str:
 
 
 def family_format(name: str, tokenizer: Any, options: Mapping[str, Any] | None = None) -> "FamilyFormat":
-    """Make the format of a family for a tokenizer; a tokenizer of another family is refused."""
+    """Create the format of a family for a tokenizer; refuse a tokenizer of another family."""
     from renderers.base import create_renderer
     from renderers.configs import _config_class_for
 
@@ -55,7 +55,7 @@ def family_format(name: str, tokenizer: Any, options: Mapping[str, Any] | None =
 
 
 class SafeTokenizer:
-    """What renderers ask of a tokenizer; protected texts stay texts."""
+    """The tokenizer interface that renderers need; protected texts never become control tokens."""
 
     def __init__(self, safe: SafeText) -> None:
         self._safe = safe
@@ -64,20 +64,20 @@ class SafeTokenizer:
         self.unk_token_id, self.eos_token_id = own.unk_token_id, own.eos_token_id
 
     def encode(self, text: str, *_: Any, **__: Any) -> list[int]:
-        """Ids of a text; cuts separate its pieces."""
+        """Return the ids of a text, encoding the pieces between cuts separately."""
         return self._safe.encode(text)
 
     def decode(self, token_ids: Any, *_: Any, **options: Any) -> str:
-        """The text of ids."""
+        """Return the text of ids."""
         return str(self._safe.tokenizer.decode(token_ids, **options))
 
     def convert_tokens_to_ids(self, tokens: Any) -> Any:
-        """Ids by name."""
+        """Return the ids of named tokens."""
         return self._safe.tokenizer.convert_tokens_to_ids(tokens)
 
 
 class FamilyFormat:
-    """Satisfies `ports.Format` by a renderer of the package."""
+    """Implement `ports.Format` with a renderer of the package."""
 
     notice = ""
 
@@ -87,17 +87,17 @@ class FamilyFormat:
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """Tokens with which the model ends its turn."""
+        """Return the tokens that end an assistant turn."""
         return self._stops
 
     def prompt(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> list[int]:
-        """Ids of a whole conversation, up to where the assistant speaks next."""
+        """Return the ids of a whole conversation, up to the opening of the next assistant turn."""
         return self._render(messages, tools, answer=True)
 
     def extend(
         self, ids: Sequence[int], messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
     ) -> list[int] | None:
-        """The ids continued by the family's own bridge, None where it refuses."""
+        """Extend the ids with the family's own bridge; return None if it refuses."""
         if not ids or not messages:
             return None
         start = self._last_turn(ids)
@@ -108,7 +108,7 @@ class FamilyFormat:
         return longer if longer is not None and longer[: len(ids)] == list(ids) else None
 
     def _last_turn(self, ids: Sequence[int]) -> int:
-        """Where the last assistant turn begins: behind its opening."""
+        """Return where the last assistant turn begins, after its opening."""
         size = len(self._opening)
         for start in range(len(ids) - size, 0, -1):
             if list(ids[start : start + size]) == self._opening:
@@ -121,28 +121,28 @@ class FamilyFormat:
         return self._render(base, (), answer=True)[len(self._render(base, (), answer=False)) :]
 
     def answer(self, message: Message, tools: Sequence[ToolSpec] = ()) -> list[int]:
-        """Ids of an assistant turn as the family writes it, its end included."""
+        """Return the ids of an assistant turn in the family's format, including its end."""
         base = [Message("user", "hello")]
         opening = self._render(base, tools, answer=True)
         whole = self._render([*base, message], tools, answer=False)
         shared = next((n for n, (a, b) in enumerate(zip(opening, whole, strict=False)) if a != b), len(opening))
         said = whole[shared:]
         ends = [n for n, i in enumerate(said) if i in self._stops]
-        # Where a family writes no end of a turn, the next role's token ends it.
+        # If a family writes no end of turn, the next role's token ends it.
         role = "observation" if message.calls else "user"
         fallback = sorted(self._stops, key=lambda i: (role not in self.safe.decode([i]), i))[0]
         return said[: ends[0] + 1] if ends else [*said, fallback]
 
     def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> Reply:
-        """What a finished turn says."""
+        """Parse a finished turn."""
         return reply_of(self.stream(tools, prompt), ids)
 
     def stream(self, tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> StreamReader:
-        """A reader that answers at the end: the package has no parser for streams."""
+        """Return a reader that emits all events at the end, because the package has no streaming parser."""
         return _FamilyReader(self, tools, list(prompt))
 
     def parse(self, ids: Sequence[int], tools: Sequence[ToolSpec], prompt: Sequence[int]) -> list[StreamEvent]:
-        """The events of a whole turn."""
+        """Return the events of a whole turn."""
         found = self._renderer.parse_response(list(ids), tools=self._tools(tools), prompt_ids=list(prompt) or None)
         reasoning = StreamEvent("reasoning", (found.reasoning_content or "").strip())
         broken = [call for call in found.tool_calls if call.status not in ("ok", "unknown_tool") or not call.name]
@@ -161,11 +161,11 @@ class FamilyFormat:
         return [event for event in said if event.text or event.call]
 
     def count(self, text: str) -> int:
-        """Tokens that a text takes inside a message."""
+        """Return the number of tokens of a text inside a message."""
         return len(self.safe.encode(self.safe.protect(text)))
 
     def text(self, ids: Sequence[int]) -> str:
-        """A turn as text, without the token that ends it."""
+        """Return a turn as text, without the token that ends it."""
         return self.safe.decode([i for i in ids if i not in self._stops]).strip()
 
     def _render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, answer: bool) -> list[int]:

@@ -1,7 +1,7 @@
 """The format of any model with a Hugging Face chat template.
 
-A conversation is continued by the text that the template writes behind a stand-in for the sampled turn. The stand-in
-never reaches the ids: what was sampled stays as it is. Whether that is possible is tried when the format is made.
+A conversation is extended with the text that the template writes after a placeholder for the sampled turn. The
+placeholder never reaches the ids, so sampled ids are unchanged. The constructor checks that this is possible.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ from arise.ports import FormatError, StreamReader
 from arise.types import FunctionCall, Message, Reply, ToolSpec
 
 _BEFORE = "x"
-"""A text that ends like any answer, in front of what follows one."""
+"""A placeholder answer, used to render the text that follows an answer."""
 
 
 class GenericFormat:
-    """Satisfies `ports.Format` for one tokenizer; `notice` says what is unusual about its template."""
+    """Implement `ports.Format` for one tokenizer; `notice` describes peculiarities of its template."""
 
     def __init__(self, tokenizer: Any, options: Mapping[str, Any] | None = None) -> None:
         self._tokenizer = tokenizer
@@ -42,11 +42,11 @@ class GenericFormat:
 
     @property
     def stop_ids(self) -> frozenset[int]:
-        """Tokens with which the model ends its turn."""
+        """Return the tokens that end an assistant turn."""
         return self._stops
 
     def prompt(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> list[int]:
-        """Ids of a whole conversation, up to where the assistant speaks next."""
+        """Return the ids of a whole conversation, up to the opening of the next assistant turn."""
         text = self._template.render(self._protected(messages), self._protected_tools(tools), answer=True)
         return self.safe.encode(text)
 
@@ -56,7 +56,7 @@ class GenericFormat:
         messages: Sequence[Message],
         tools: Sequence[ToolSpec] = (),  # noqa: ARG002 - they stand at the beginning already
     ) -> list[int] | None:
-        """`ids`, then the end of the sampled turn where it lacks one, the messages and the assistant's opening."""
+        """Append to `ids` the end of the sampled turn if missing, the messages, and the assistant's opening."""
         if not messages or not ids or any(message.role == "assistant" for message in messages):
             return None
         text = self._behind_an_answer(self._protected(messages))
@@ -66,7 +66,7 @@ class GenericFormat:
         return [*ids, *added[ids[-1] == added[0] and ids[-1] in self._stops :]]
 
     def answer(self, message: Message, tools: Sequence[ToolSpec] = ()) -> list[int]:
-        """Ids of an assistant turn as the template writes it, its end included."""
+        """Return the ids of an assistant turn in the template's format, including its end."""
         said, shown = self.safe.protect_message(message), self._protected_tools(tools)
         whole = self._template.render([*self._template.base, said], shown, answer=False)
         opening = self._template.render(self._template.base, shown, answer=True)
@@ -77,19 +77,19 @@ class GenericFormat:
         return [*(self.safe.encode(body) if ids is None else ids), default if end is None else end]
 
     def _said(self, whole: str, opening: str, reasoning: str) -> str:
-        """What the model itself writes of a conversation that ends with its turn."""
+        """Return the part of a rendered conversation that the model writes in its last turn."""
         first, last = self._reasoning_tags
         if whole.startswith(opening) or not opening.rstrip().endswith(first):
             return whole[_shared(whole, opening) :]
-        # The prompt opens reasoning that the template drops from earlier turns.
+        # The prompt opens reasoning that the template removes from earlier turns.
         return f"{reasoning}\n{last}\n\n{whole[opening.rindex(first) :]}"
 
     def read(self, ids: Sequence[int], tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> Reply:
-        """What a finished turn says."""
+        """Parse a finished turn."""
         return reply_of(self.stream(tools, prompt), ids)
 
     def stream(self, tools: Sequence[ToolSpec] = (), prompt: Sequence[int] = ()) -> StreamReader:
-        """A reader for one turn behind `prompt`."""
+        """Return a streaming reader for one turn after `prompt`."""
         text, before = Detokenizer(self.safe.decode, self._stops), self._opening
         if prompt:
             before = self.safe.decode(prompt[-32:])
@@ -99,11 +99,11 @@ class GenericFormat:
         return ReplyReader(Grammar(self._syntax, tags, before.rstrip().endswith(tags[0])), tools, text)
 
     def count(self, text: str) -> int:
-        """Tokens that a text takes inside a message."""
+        """Return the number of tokens of a text inside a message."""
         return len(self.safe.encode(self.safe.protect(text)))
 
     def text(self, ids: Sequence[int]) -> str:
-        """A turn as text, without the token that ends it."""
+        """Return a turn as text, without the token that ends it."""
         return self.safe.decode([i for i in ids if i not in self._stops]).strip()
 
     @cached_property
@@ -121,7 +121,7 @@ class GenericFormat:
         return [self.safe.protect_tool(tool) for tool in tools]
 
     def _behind_an_answer(self, messages: Sequence[Message]) -> str | None:
-        """What the template writes from the end of an assistant turn on, None where it cannot show these messages."""
+        """Return what the template writes after an assistant turn, or None if it cannot render these messages."""
         for stand_in in _stand_ins(messages):
             try:
                 text = self._template.render([*self._template.base, stand_in, *messages], answer=True)
@@ -134,7 +134,7 @@ class GenericFormat:
         return None
 
     def _turn_ends(self) -> dict[str, int]:
-        """The control token that follows an answer, by what comes next; for GLM that is the next role's own."""
+        """Return the control token after an answer, by the next role; for GLM it is the next role's own token."""
         ends = dict[str, int]()
         for role in ("user", "tool"):
             follower = Message("user", "hello") if role == "user" else Message("tool", "hello", name=PROBE_TOOL.name)
@@ -154,7 +154,7 @@ class GenericFormat:
         return ends
 
     def _require_extensible(self) -> None:
-        """Refuse a tokenizer whose ids behind an answer depend on the answer."""
+        """Refuse a tokenizer whose ids after an answer depend on the answer."""
         messages = [Message("user", "hello")]
         text = self._behind_an_answer(messages)
         base = [*self._template.base, Message("assistant", MARK), *messages]
@@ -170,12 +170,12 @@ class GenericFormat:
             )
 
     def _until_stop(self, text: str) -> tuple[str, int | None]:
-        """A turn's text up to the token that ends it, and that token."""
+        """Return a turn's text up to the token that ends it, and that token."""
         place = self.safe.find_control(text, among=self._stops)
         return (text, None) if place is None else (text[:place], self.safe.encode(text[place:])[0])
 
     def _call_syntax(self) -> CallSyntax:
-        """The syntax in which the template writes calls: the one that reads a written call back."""
+        """Return the call syntax of the template: the one that parses a rendered call back."""
         if self._template.native:
             for syntax in SYNTAXES:
                 self._syntax = syntax
@@ -195,12 +195,12 @@ _PLAIN_NOTICE = (
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
+    """Return the length of the common prefix of two texts."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _stand_ins(messages: Sequence[Message]) -> list[Message]:
-    """Turns that may stand for the sampled one: tool results follow calls, and some templates insist on it."""
+    """Return placeholder turns for the sampled one; some templates require a call before tool results."""
     results = [message for message in messages if message.role == "tool"]
     text = Message("assistant", MARK)
     if not results:

@@ -1,4 +1,4 @@
-"""Assistant turns read out of generated tokens, whole or while they stream: reasoning, text, calls."""
+"""Parse assistant turns from generated tokens, whole or streamed, into reasoning, text and calls."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Decode = Callable[[Sequence[int]], str]
 
 @dataclass(frozen=True)
 class Grammar:
-    """How calls and reasoning are written; `opened` where the prompt has opened the reasoning already."""
+    """The syntax of calls and reasoning; `opened` if the prompt already opened the reasoning."""
 
     syntax: CallSyntax
     tags: tuple[str, str] = REASONING_TAGS[0]
@@ -23,7 +23,7 @@ class Grammar:
 
 
 def reply_of(reader: StreamReader, ids: Sequence[int]) -> Reply:
-    """The whole reply, from the same events that a stream would give."""
+    """Return the whole reply, built from the same events as a stream."""
     events = [*reader.feed(ids), *reader.end()]
     return Reply(
         "".join(event.text for event in events if event.kind == "text"),
@@ -34,7 +34,7 @@ def reply_of(reader: StreamReader, ids: Sequence[int]) -> Reply:
 
 
 class Detokenizer:
-    """Text of ids that arrive piece by piece; a character that is not complete yet is held back."""
+    """Decode ids incrementally; hold back incomplete characters."""
 
     def __init__(self, decode: Decode, ignore: frozenset[int]) -> None:
         self._decode, self._ignore = decode, ignore
@@ -42,7 +42,7 @@ class Detokenizer:
         self._known = self._done = 0
 
     def feed(self, ids: Sequence[int], *, last: bool = False) -> str:
-        """The text that became complete."""
+        """Return the text that is now complete."""
         self._ids += [i for i in ids if i not in self._ignore]
         before = self._decode(self._ids[self._known : self._done])
         now = self._decode(self._ids[self._known :])
@@ -53,7 +53,7 @@ class Detokenizer:
 
 
 class ReplyReader:
-    """Reads by a `Grammar`; text is passed on as soon as no call can begin in it, calls come together at the end."""
+    """Parse by a `Grammar`; emit text once no call can begin in it, and all calls at the end."""
 
     def __init__(self, grammar: Grammar, tools: Sequence[ToolSpec], text: Detokenizer) -> None:
         self._grammar, self._tools, self._detokenizer = grammar, tools, text
@@ -65,12 +65,12 @@ class ReplyReader:
         self._begun = {"text": False, "reasoning": False}
 
     def feed(self, ids: Sequence[int]) -> list[StreamEvent]:
-        """What these ids make certain."""
+        """Return the events that these ids determine."""
         self._pending += self._detokenizer.feed(ids)
         return self._advance(last=False)
 
     def end(self) -> list[StreamEvent]:
-        """The rest: text that was held back, then the calls or why they cannot be read."""
+        """Return the remaining text, then the calls or the reason why they cannot be parsed."""
         self._pending += self._detokenizer.feed((), last=True)
         events = self._advance(last=True)
         if self._state != "calls":
@@ -96,7 +96,7 @@ class ReplyReader:
         return events
 
     def _begin(self, last: bool) -> None:
-        """Decide whether the reply opens with reasoning, once enough of it is there."""
+        """Decide whether the reply starts with reasoning, once enough of it has arrived."""
         opening, text = self._grammar.tags[0], self._pending.lstrip()
         if text.startswith(opening):
             self._state, self._pending = "reasoning", text[len(opening) :]
@@ -128,7 +128,7 @@ class ReplyReader:
         return taken
 
     def _say(self, kind: Any, text: str) -> list[StreamEvent]:
-        """An event, without white space at either end of all that is said."""
+        """Return an event, stripping whitespace at the start and end of the whole text."""
         text = self._held[kind] + text if self._begun[kind] else text.lstrip()
         said = text.rstrip()
         if not said:
@@ -139,7 +139,7 @@ class ReplyReader:
 
 
 def _certain(text: str, openings: Sequence[str]) -> int:
-    """How much of a text cannot belong to the beginning of any of `openings`."""
+    """Return the length of the text before a suffix that may begin one of `openings`."""
     longest = max(map(len, openings), default=1) - 1
     for size in range(min(longest, len(text)), 0, -1):
         if any(opening.startswith(text[-size:]) for opening in openings):
@@ -148,19 +148,19 @@ def _certain(text: str, openings: Sequence[str]) -> int:
 
 
 class TemplateReader:
-    """Reads by the tokenizer's own response template, once the reply is whole."""
+    """Parse with the tokenizer's own response template, once the reply is complete."""
 
     def __init__(self, tokenizer: Any, prefix: str, tools: Sequence[dict[str, Any]], text: Detokenizer) -> None:
         self._tokenizer, self._prefix, self._tools, self._detokenizer = tokenizer, prefix, tools, text
         self._text = ""
 
     def feed(self, ids: Sequence[int]) -> list[StreamEvent]:
-        """Keep the ids; the template is applied at the end."""
+        """Store the ids; the template is applied at the end."""
         self._text += self._detokenizer.feed(ids)
         return []
 
     def end(self) -> list[StreamEvent]:
-        """The whole reply."""
+        """Return the events of the whole reply."""
         from transformers.utils.chat_parsing import parse_response
 
         raw = self._text + self._detokenizer.feed((), last=True)

@@ -1,4 +1,4 @@
-"""How model families write tool calls, as data: what opens a call, and how the text from there on is read."""
+"""Tool-call syntaxes of model families as data: what opens a call, and how to parse it."""
 
 import json
 import re
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from arise.types import FunctionCall, ToolSpec
 
 Calls = tuple[list[FunctionCall], str]
-"""Calls in their order, and the text between and behind them."""
+"""Calls in order, and the text between and after them."""
 
 SHELLS = ("bash", "sh", "shell")
 
 
 class MalformedCallError(ValueError):
-    """A call was begun and cannot be read; the message says why."""
+    """A call that was opened but cannot be parsed; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class CallSyntax:
-    """One way to write calls; `starts` open a call only where a reply begins with them."""
+    """One call syntax; `starts` open a call only at the beginning of a reply."""
 
     name: str
     opens: tuple[str, ...]
@@ -28,17 +28,17 @@ class CallSyntax:
 
 
 def call_id(number: int) -> str:
-    """The id of a reply's call; nine letters and digits, which every chat template accepts."""
+    """Return the id of a reply's call: nine letters and digits, which every chat template accepts."""
     return f"call{number:05d}"
 
 
 def tool_call_blocks(text: str, tools: Sequence[ToolSpec]) -> Calls:
-    """Calls in `<tool_call>` blocks: JSON (Hermes, Qwen), `<function=...>` (Qwen3.5), `<arg_key>` (GLM)."""
+    """Parse `<tool_call>` blocks: JSON (Hermes, Qwen), `<function=...>` (Qwen3.5), `<arg_key>` (GLM)."""
     return _blocks(text, "<tool_call>", "</tool_call>", tools)
 
 
 def plain_protocol(text: str, tools: Sequence[ToolSpec]) -> Calls:
-    """`<tool_call>` blocks, and fenced shell blocks as calls of a tool `bash` with a `command`."""
+    """Parse `<tool_call>` blocks, and fenced shell blocks as calls of a tool `bash` with a `command`."""
     if not _has_shell(tools):
         return tool_call_blocks(text, tools)
     calls, rest = list[FunctionCall](), list[str]()
@@ -64,7 +64,7 @@ _FENCE_END = re.compile(r"\n?```")
 
 
 def llama_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
-    """Llama 3: one or more JSON objects, behind `<|python_tag|>` or alone; JSON that names no tool is text."""
+    """Parse Llama 3 calls: JSON objects after `<|python_tag|>` or alone; JSON without a tool name is text."""
     body = text.strip()
     tagged = body.startswith("<|python_tag|>")
     body, calls = body.removeprefix("<|python_tag|>").strip(), list[FunctionCall]()
@@ -84,7 +84,7 @@ def llama_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
 
 
 def mistral_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
-    """Mistral: `[TOOL_CALLS]` and a JSON list, or `[TOOL_CALLS]name[ARGS]{...}` for each call."""
+    """Parse Mistral calls: `[TOOL_CALLS]` and a JSON list, or `[TOOL_CALLS]name[ARGS]{...}` for each call."""
     body = text.strip().removeprefix("[TOOL_CALLS]").strip()
     calls = list[FunctionCall]()
     if body.startswith(("[", "{")):
@@ -104,7 +104,7 @@ def mistral_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
 
 
 def deepseek_calls(text: str, _tools: Sequence[ToolSpec]) -> Calls:
-    """DeepSeek: `<｜tool▁call▁begin｜>function<｜tool▁sep｜>name` and fenced JSON, or name, separator and JSON."""
+    """Parse DeepSeek: `<｜tool▁call▁begin｜>function<｜tool▁sep｜>name` and fenced JSON, or name, separator, JSON."""
     calls, rest = list[FunctionCall](), text
     for mark in ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"):
         rest = rest.replace(mark, "")
@@ -130,7 +130,7 @@ SYNTAXES = (
 )
 PLAIN = CallSyntax("plain", ("<tool_call>", *(f"```{shell}" for shell in SHELLS)), plain_protocol)
 
-_JSON = json.JSONDecoder(strict=False)  # models write line breaks inside of strings
+_JSON = json.JSONDecoder(strict=False)  # models write raw line breaks inside JSON strings
 
 
 def _decoded(text: str) -> tuple[object, int]:
@@ -152,7 +152,7 @@ def _blocks(text: str, opening: str, closing: str, tools: Sequence[ToolSpec]) ->
 
 
 def _block_end(text: str, start: int, closing: str, tools: Sequence[ToolSpec]) -> int:
-    """Where the block ends: an argument may hold the closing string itself."""
+    """Return where the block ends; an argument may contain the closing string itself."""
     place, first = text.find(closing, start), None
     if place < 0:
         raise MalformedCallError(f"the call has no {closing}")
@@ -169,7 +169,7 @@ def _block_end(text: str, start: int, closing: str, tools: Sequence[ToolSpec]) -
 
 
 def _body(body: str, tools: Sequence[ToolSpec]) -> tuple[str, Mapping[str, object]]:
-    """Name and arguments of one block, whichever of the three forms it has."""
+    """Parse the name and arguments of one block in any of the three forms."""
     text = body.strip()
     if text.startswith("{"):
         value, end = _decoded(text)
@@ -205,7 +205,7 @@ def _arguments(given: object) -> Mapping[str, object]:
 
 
 def _typed(name: str, pairs: Sequence[tuple[str, str]], tools: Sequence[ToolSpec]) -> dict[str, object]:
-    """Arguments that were written as bare text, as the types that the tool's schema asks for."""
+    """Convert arguments written as plain text to the types in the tool's schema."""
     schema = next((tool.parameters for tool in tools if tool.name == name), {})
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}

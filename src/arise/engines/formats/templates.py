@@ -1,7 +1,7 @@
-"""A Hugging Face chat template as a function from messages and tools to text, whatever roles it knows.
+"""Render messages and tools with a Hugging Face chat template, adapting to the roles it supports.
 
-What a template cannot show is written another way: an unknown system message joins the user's, tools that the template
-does not know are described in the system message (`plain_protocol`).
+A system message that the template does not support is merged into the user's message; tools that it does not support
+are described in the system message (`plain_protocol`).
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from arise.ports import FormatError
 from arise.types import FunctionCall, Message, ToolSpec
 
 MARK = "\ue000mark\ue001"
-"""Stands for a text while a template is taken apart."""
+"""Placeholder for a text while a template is analysed."""
 
 PROBE_TOOL = ToolSpec(
     "probe_tool",
@@ -43,26 +43,26 @@ command
 
 
 def tool_dict(tool: ToolSpec) -> dict[str, Any]:
-    """A tool as chat templates and OpenAI-compatible servers expect it."""
+    """Return a tool in the format of chat templates and OpenAI-compatible servers."""
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     return {"type": "function", "function": function}
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a template can show; until it was tried, everything but tools."""
+    """Features that a template supports; before probing, everything except tools."""
 
     system_first: bool = True
     system_later: bool = True
     user_after_user: bool = True
     user_after_tool: bool = True
     json_arguments: bool = False
-    """Whether it wants the arguments of a call as JSON text."""
+    """Whether it expects the arguments of a call as JSON text."""
     tools: bool = False
 
 
 def message_dict(message: Message, *, json_arguments: bool = False) -> dict[str, Any]:
-    """A message as chat templates and OpenAI-compatible servers expect it; servers want arguments as JSON text."""
+    """Return a message as chat templates and OpenAI-compatible servers expect it; servers need JSON text arguments."""
     entry: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.reasoning:
         entry["reasoning_content"] = message.reasoning
@@ -80,7 +80,7 @@ def message_dict(message: Message, *, json_arguments: bool = False) -> dict[str,
 
 
 class ChatTemplate:
-    """Renders conversations as text; what the template supports is tried once, when it is opened."""
+    """Render conversations as text; the constructor probes once what the template supports."""
 
     def __init__(self, tokenizer: Any, options: Mapping[str, Any] | None = None) -> None:
         if not getattr(tokenizer, "chat_template", None):
@@ -90,7 +90,7 @@ class ChatTemplate:
             )
         self._tokenizer, self._options = tokenizer, dict(options or {})
         self.source = str(tokenizer.chat_template)
-        self._short_ids = "9" in self.source and "length" in self.source  # Mistral wants ids of nine characters
+        self._short_ids = "9" in self.source and "length" in self.source  # Mistral requires ids of nine characters
         self._shown = _Shown()
         self.base = self._base()
         self._shown = replace(self._shown, json_arguments=not self._shows(*self.base, _CALLING, _RESULT))
@@ -105,15 +105,15 @@ class ChatTemplate:
 
     @property
     def native(self) -> bool:
-        """Whether the template itself shows tools, calls and results."""
+        """Return whether the template itself renders tools, calls and results."""
         return self._shown.tools
 
     def without_tools(self) -> None:
-        """Write tools, calls and results in the plain protocol from now on."""
+        """Use the plain protocol for tools, calls and results from now on."""
         self._shown = replace(self._shown, tools=False)
 
     def render(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), *, answer: bool) -> str:
-        """The text of a conversation; with `answer` it ends where the assistant speaks next."""
+        """Return the text of a conversation; with `answer`, end it with the opening of the next assistant turn."""
         adapted = self._adapted(messages, tools)
         shown = [tool_dict(tool) for tool in tools] if tools and self.native else None
         return self._apply([self._dict(message) for message in adapted], shown, answer)
@@ -145,7 +145,7 @@ class ChatTemplate:
         return hashlib.sha256(given.encode()).hexdigest()[:9]
 
     def _adapted(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[Message]:
-        """The same conversation in roles that the template knows."""
+        """Convert a conversation to roles that the template supports."""
         shown = self._shown
         adapted = list(messages) if shown.tools else in_plain_text(messages, tools)
         if adapted and adapted[0].role == "system" and not shown.system_first:
@@ -159,7 +159,7 @@ class ChatTemplate:
         return adapted
 
     def _base(self) -> tuple[Message, ...]:
-        """The shortest conversation that can be answered: some templates open with a system message only."""
+        """Return the shortest conversation that can be answered; some templates require a system message first."""
         reason = ""
         for base in ((_ASKED,), (Message("system", "rule"), _ASKED)):
             try:
@@ -177,7 +177,7 @@ class ChatTemplate:
         return MARK in text
 
     def _knows_tools(self) -> bool:
-        """Whether tools, calls and results all appear in what the template writes."""
+        """Return whether tools, calls and results all appear in the rendered text."""
         messages = [self._dict(m) for m in (*self.base, replace(_CALLING, calls=(PROBE_CALL,)), _RESULT)]
         try:
             text = self._apply(messages, [tool_dict(PROBE_TOOL)], answer=True)
@@ -207,19 +207,19 @@ def _joined(messages: Sequence[Message], together: Callable[[Message, Message], 
 
 
 def protocol(tools: Sequence[ToolSpec]) -> str:
-    """What the system message says of tools where the template cannot."""
+    """Return the description of tools for the system message, for templates without tool support."""
     lines = "\n".join(json.dumps(tool_dict(tool)["function"], ensure_ascii=False) for tool in tools)
     return PROTOCOL.format(tools=lines, fence=FENCE if any(tool.name == "bash" for tool in tools) else "")
 
 
 def plain_call(call: FunctionCall) -> str:
-    """A call as the plain protocol writes it."""
+    """Write a call in the plain protocol."""
     body = json.dumps({"name": call.name, "arguments": dict(call.arguments)}, ensure_ascii=False)
     return f"<tool_call>\n{body}\n</tool_call>"
 
 
 def in_plain_text(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[Message]:
-    """Tools in the system message, calls as text, the results of one turn as one user message."""
+    """Move tools into the system message, write calls as text, and join the results of a turn in one user message."""
     plain = list[Message]()
     for message in messages:
         if message.role == "tool":

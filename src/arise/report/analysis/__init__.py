@@ -1,1 +1,1 @@
-"""What `arise analyze` leaves behind: one JSON document, and a screen, a page and packages made from it."""
+"""The output of `arise analyze`: one JSON document, and a screen, a page and packages generated from it."""

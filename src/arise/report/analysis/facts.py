@@ -1,4 +1,4 @@
-"""An analysis as one JSON document: every number and quote of the reports, in a fixed order, keys redacted."""
+"""An analysis as one JSON document: every number and quote of the reports in a fixed order, with keys redacted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ FORMAT, VERSION = "arise-analysis", 1
 
 
 def facts_of(analysis: Analysis, paths: Sequence[str]) -> dict[str, Any]:
-    """The whole analysis as JSON values."""
+    """Return the whole analysis as JSON values."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -33,7 +33,7 @@ def facts_of(analysis: Analysis, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def coverage_of(analysis: Analysis) -> dict[str, Any]:
-    """Who was counted and who was not."""
+    """Return how many attempts were counted and how many were not."""
     coverage, triage = analysis.coverage, analysis.triage
     judge = analysis.judge
     return {
@@ -68,7 +68,7 @@ def _judge(judge: Any) -> dict[str, Any]:
 
 
 def _reasons(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
-    """Why outcomes are not valid verdicts, most frequent first."""
+    """Count the reasons why outcomes are not valid verdicts, most frequent first."""
     counts: dict[tuple[str, str], int] = {}
     for attempt in attempts:
         if attempt.triage is not Triage.VALID and attempt.reason:
@@ -86,7 +86,7 @@ def _counted(names: Any) -> dict[str, int]:
 
 
 def rate_of(rate: Rate) -> dict[str, Any]:
-    """A rate with its 95 % interval, in shares."""
+    """Return a rate and its 95 % interval as shares."""
     interval = rate.interval
     return {
         "count": rate.count,
@@ -97,7 +97,7 @@ def rate_of(rate: Rate) -> dict[str, Any]:
 
 
 def gap_of(gap: Gap, analysis: Analysis) -> dict[str, Any]:
-    """One behaviour with its numbers and quotes."""
+    """Return one behaviour with its numbers and quotes."""
     behaviour, name = gap.behaviour, gap.behaviour.id
     infinite = gap.odds == float("inf")
     return {
@@ -128,28 +128,28 @@ def gap_of(gap: Gap, analysis: Analysis) -> dict[str, Any]:
 
 
 def ways_of(name: str, analysis: Analysis, misses: Mapping[str, str]) -> list[dict[str, Any]]:
-    """In which ways it was missed, most frequent first, in plain words."""
+    """Return the ways in which the behaviour was missed, in plain words, most frequent first."""
     counts = [(miss, count) for (behaviour, miss), count in analysis.misses.items() if behaviour == name]
     ordered = sorted(counts, key=lambda item: (-item[1], item[0]))
     return [{"what": misses[miss], "count": count} for miss, count in ordered if miss in misses]
 
 
 def habit_of(gap: Gap, analysis: Analysis) -> str:
-    """What the agent does wrong, as a headline: the most frequent way of missing the behaviour."""
+    """Return a headline for the gap: the most frequent way of missing the behaviour."""
     ways = ways_of(gap.behaviour.id, analysis, gap.behaviour.misses)
     said = ways[0]["what"] if ways else f"missed: {gap.behaviour.name}"
     return str(said[:1].upper() + said[1:])
 
 
 def skill_of(gap: Gap, analysis: Analysis) -> str:
-    """Guidance for the most frequent way of failing."""
+    """Return guidance against the most frequent way of failing."""
     counts = [(count, miss) for (name, miss), count in analysis.misses.items() if name == gap.behaviour.id]
     miss = max(counts, key=lambda item: (item[0], item[1]), default=(0, ""))[1]
     return gap.behaviour.advice.get(miss, gap.behaviour.skill)
 
 
 def quote_of(evidence: Evidence) -> dict[str, Any]:
-    """A quote with the turn it stands in and the turns around it."""
+    """Return a quote with its turn and the turns around it."""
     return {
         "id": evidence.id,
         "source": redact(evidence.source),
@@ -164,7 +164,7 @@ def quote_of(evidence: Evidence) -> dict[str, Any]:
 
 
 def turn_of(turn: Turn) -> dict[str, Any]:
-    """A turn as JSON values; calls as text, as quotes are taken from them."""
+    """Return a turn as JSON values; calls are written as text, the form that quotes are taken from."""
     return {
         "text": turn.text,
         "reasoning": turn.reasoning,

@@ -1,4 +1,4 @@
-"""The report in Markdown: the same numbers and quotes as the page, for a pull request or a notebook."""
+"""The report in Markdown: the numbers and quotes of the page, for a pull request or a notebook."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ the turn it names. Attempts whose verdict is not valid, and failures by time lim
 
 
 def markdown(facts: Mapping[str, Any]) -> str:
-    """The whole report."""
+    """Return the whole report as Markdown."""
     lines = ["# What this agent keeps getting wrong", "", "```", *coverage_lines(facts), pass_line(facts), "```"]
     for kind, title in TITLES.items():
         gaps = [gap for gap in facts["gaps"] if gap["kind"] == kind.value]

@@ -1,4 +1,4 @@
-"""The folder that `arise analyze --out` fills: reports, the pool, skills, and cases for `arise judge check`."""
+"""The folder that `arise analyze --out` writes: reports, the pool, skills, and cases for `arise judge check`."""
 
 import json
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ from arise.types.codec import to_json
 
 DOCUMENT, PAGE, REPORT, POOL, ATTEMPTS = "analysis.json", "report.html", "report.md", "pool.json", "attempts.jsonl"
 STANDING = (Kind.ASSOCIATED,)
-"""Only these become skills."""
+"""Kinds of gaps that become skills."""
 MEASURABLE = (Kind.ASSOCIATED, Kind.SUSPECTED)
-"""These become rubrics of the pool."""
+"""Kinds of gaps that become rubrics of the pool."""
 
 
 def write(analysis: Analysis, facts: dict[str, Any], out: Path) -> list[Path]:
-    """Write everything; the same analysis gives the same bytes."""
+    """Write all files; the same analysis produces the same bytes."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         written = [
@@ -81,7 +81,7 @@ def _line(attempt: Attempt) -> str:
 
 
 def rubric_of(gap: Gap, number: int) -> Rubric:
-    """The rubric of a behaviour under an id of the pool."""
+    """Return the rubric of a behaviour with an id of the pool."""
     behaviour = gap.behaviour
     return Rubric(
         f"r{number:03d}", behaviour.criterion, behaviour.issue_tag, behaviour.capability, behaviour.condition,
@@ -90,7 +90,7 @@ def rubric_of(gap: Gap, number: int) -> Rubric:
 
 
 def pool_of(analysis: Analysis, rubrics: dict[str, Rubric]) -> dict[str, Any]:
-    """A pool in the format of `arise pool export`: `pool.lifecycle` can start a run from it."""
+    """Return a pool in the format of `arise pool export`, from which `pool.lifecycle` can start a run."""
     gaps = {gap.behaviour.id: gap for gap in analysis.gaps}
     pairs = [_pair(gaps[name], rubric, analysis) for name, rubric in rubrics.items()]
     return {"format": FORMAT, "version": VERSION, "run": "analyze", "iterations": 1, "pairs": pairs}
@@ -117,7 +117,7 @@ def _pair(gap: Gap, rubric: Rubric, analysis: Analysis) -> dict[str, Any]:
 
 
 def _metadata(gap: Gap) -> dict[str, str]:
-    """What was measured, so that nobody has to trust the skill."""
+    """Return the measurements to include in the skill's metadata."""
     return {
         "behaviour": gap.behaviour.id,
         "capability": gap.behaviour.capability.value,

@@ -1,4 +1,4 @@
-"""The report as one HTML file: gaps, rubrics, evidence and the turns around every quote. No script, no request."""
+"""The report as one HTML file: gaps, rubrics, evidence and the turns around every quote. No scripts or requests."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -16,7 +16,7 @@ STYLES = ("arise.css", "analysis.css")
 
 
 def page(facts: Mapping[str, Any], *, linked: bool = False) -> str:
-    """The whole report; every text of a trajectory is escaped. `linked` leaves the styles to the server's files."""
+    """Return the whole report with all trajectory text escaped; `linked` uses the server's style sheet."""
     inline = f"<style>{''.join(map(static_text, STYLES))}</style>"
     links = "".join(f'<link rel="stylesheet" href="/static/{name}">' for name in STYLES)
     sections = "".join(_class(kind, title, facts) for kind, title in TITLES.items())

@@ -7,7 +7,7 @@ from arise.analyze.gaps import Kind
 from arise.text import numbers
 
 SHOWN = 5
-"""Behaviours per class on the screen; all of them are in the reports."""
+"""Maximum number of behaviours per class on the screen; the reports list all of them."""
 TITLES = {
     Kind.ASSOCIATED: "Gaps: associated with failure",
     Kind.SUSPECTED: "Suspected: more frequent in failures, not beyond chance",
@@ -18,7 +18,7 @@ TITLES = {
 
 
 def percent(rate: Mapping[str, Any]) -> str:
-    """`42.0 % (35.4 to 48.9) of 200`."""
+    """Write a rate with its interval: `42.0 % (35.4 to 48.9) of 200`."""
     if rate["rate"] is None:
         return "undefined (of 0)"
     low, high = rate["interval"]
@@ -26,7 +26,7 @@ def percent(rate: Mapping[str, Any]) -> str:
 
 
 def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
-    """The denominator of everything below."""
+    """Return the lines on coverage, the denominator of all rates below."""
     coverage = facts["coverage"]
     skipped = sum(entry["count"] for entry in coverage["skipped"]) + coverage["duplicates"]
     judge = coverage["judge"]
@@ -55,7 +55,7 @@ def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
 
 
 def judge_lines(judge: Mapping[str, Any]) -> list[str]:
-    """What the judge was asked, what it cost, what is left."""
+    """Return the lines on the judge: requests, cost and remaining work."""
     left = ", ".join(f"{count:,} {reason}" for reason, count in judge["unjudged"].items()) or "none"
     cap = f" of ${judge['cap']:.2f}" if judge["cap"] else ""
     lines = [
@@ -67,12 +67,12 @@ def judge_lines(judge: Mapping[str, Any]) -> list[str]:
 
 
 def pass_line(facts: Mapping[str, Any]) -> str:
-    """Valid verdicts beside what a table of rewards would say."""
+    """Write the pass rate of valid verdicts next to that of all recorded rewards."""
     return f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
 
 
 def screen(facts: Mapping[str, Any], folder: str = "") -> str:
-    """Everything a first look needs, in one screen."""
+    """Return the summary screen of an analysis."""
     lines = [*coverage_lines(facts), pass_line(facts)]
     if not facts["coverage"]["parsed"]:
         lines += ["", "Nothing was read. If your files hold chat messages under other names, map them:",
@@ -114,6 +114,6 @@ def _short(gap: Mapping[str, Any], number: int) -> str:
 
 
 def tested(gap: Mapping[str, Any]) -> str:
-    """How the difference was tested, with its adjusted p-value."""
+    """Write how the difference was tested, with its adjusted p-value."""
     within = {"task": "within tasks", "group": "within groups", "none": "between tasks"}[gap["strata"]]
     return f"{within}, q {gap['q']:.2g}" if gap["q"] is not None else f"{within}, no test possible"

@@ -1,4 +1,4 @@
-"""`arise view` of a folder that `arise analyze --out` wrote: its page behind the dashboard's guard."""
+"""`arise view` for a folder that `arise analyze --out` wrote; uses the dashboard's request guard."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from arise.report.dashboard.serving import serve_app
 
 
 def is_analysis(folder: Path) -> bool:
-    """Whether a folder holds an analysis."""
+    """Return whether a folder contains an analysis."""
     return (folder / DOCUMENT).is_file()
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """The document of an analysis; another format or version is refused by name."""
+    """Read the document of an analysis; refuse another format or version by name."""
     try:
         facts = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
         if facts["format"] != FORMAT or facts["version"] != VERSION:
@@ -37,7 +37,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def create_app(folder: Path, hosts: Sequence[str] = (), token: str = "") -> FastAPI:
-    """The page of an analysis; it is read anew for every request."""
+    """Create the application that serves an analysis; the document is read again for every request."""
     app = FastAPI(title="ARISE", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_api_route("/", lambda: HTMLResponse(page(read_facts(folder), linked=True)), response_class=HTMLResponse)
     app.add_api_route("/static/{name}", static)
@@ -48,6 +48,6 @@ def create_app(folder: Path, hosts: Sequence[str] = (), token: str = "") -> Fast
 def serve(
     folder: Path, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C, as the dashboard is served."""
+    """Serve until Ctrl-C, with the same options as the dashboard."""
     read_facts(folder)
     serve_app(lambda hosts: create_app(folder, hosts, token), host, port, token, allowed, opened)

@@ -11,7 +11,7 @@ SHOWN = 8
 
 
 def versus_facts(found: Comparison) -> dict[str, Any]:
-    """The comparison as JSON values."""
+    """Return the comparison as JSON values."""
     return {
         "finding": found.finding.value,
         "exit_code": found.finding.exit_code,
@@ -42,7 +42,7 @@ def _paired(paired: Paired) -> dict[str, Any]:
 
 
 def versus_screen(found: Comparison, ours: str, theirs: str) -> str:
-    """The answer first, then why."""
+    """Return the screen: the result first, then the reasons."""
     facts, passes = versus_facts(found), found.passes
     lines = [
         f"{ours} against {theirs}: {found.finding.value}",

@@ -1,1 +1,1 @@
-"""Methods side by side: the same budget and seeds for each, run, measured and reported from their run folders."""
+"""Compare methods: run each with the same budget and seeds, measure the run folders and write a report."""

@@ -1,4 +1,4 @@
-"""Tables of how agents behave: how attempts end, groups that all fail, what skills do, and the lives of rubrics."""
+"""Tables of agent behaviour: how attempts end, all-fail groups, effects of skills, and rubric lifecycles."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -11,7 +11,7 @@ from arise.types import StopReason
 
 
 def table_endings(study: Study) -> Table:
-    """Whether agents know when they are done, and what their attempts are worth when they do not."""
+    """Tabulate how attempts end, by the agent or by a limit, and the success rate of each kind."""
     rows = [_endings_row(BASE, next(iter(study.values())), "before")]
     rows += [_endings_row(label(method), runs, "after") for method, runs in study.items()]
     caption = (
@@ -30,7 +30,7 @@ def _endings_row(name: str, runs: Sequence[RunMeasures], evaluation: str) -> lis
 
 
 def table_all_failures(study: Study) -> Table:
-    """Groups that give outcome alone nothing to learn from, by third of the run."""
+    """Tabulate all-fail groups, which have no outcome signal, by third of the run."""
     rows = []
     for method, runs in study.items():
         counts = [
@@ -45,7 +45,7 @@ def table_all_failures(study: Study) -> Table:
 
 
 def table_internalisation(study: Study) -> Table | None:
-    """What a shown skill does to its behaviour, and what the same policy does without it, by third of the run."""
+    """Tabulate the effect of a shown skill on its behaviour, and the rate without it, by third of the run."""
     rows = []
     for method, runs in study.items():
         stages = [[run.contrast_by_stage()[stage] for run in runs] for stage in range(len(STAGES))]
@@ -64,7 +64,7 @@ def _total(tallies: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def table_lives(study: Study) -> Table | None:
-    """How many rubrics came and went in a run; None where no method has any."""
+    """Tabulate how many rubrics were added and retired per run; None if no method has rubrics."""
     rows = []
     for method, runs in study.items():
         lives = [_life(run) for run in runs]

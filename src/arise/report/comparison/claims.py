@@ -1,4 +1,4 @@
-"""The paper's claims, each held against the measured runs: it holds, it does not hold, or the runs cannot tell."""
+"""Test the paper's claims against the measured runs: supported, contradicted or undecided."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RETAINED = 0.9
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, what the runs say of it, and the numbers that say so."""
+    """A claim, the verdict of the runs, and the numbers behind it."""
 
     text: str
     verdict: str
@@ -25,7 +25,7 @@ class Claim:
 
 
 def decide(interval: Interval | None, bound: float, *, want_above: bool) -> str:
-    """Only an interval that lies wholly on one side of the bound decides."""
+    """Decide a claim only if the whole interval is on one side of the bound."""
     if interval is None:
         return UNKNOWN
     above, below = interval.above(bound), interval.below(bound)
@@ -35,7 +35,7 @@ def decide(interval: Interval | None, bound: float, *, want_above: bool) -> str:
 
 
 def claims(study: Study) -> list[Claim]:
-    """Every claim that the methods in the study can speak to."""
+    """Evaluate every claim that the methods in the study can test."""
     makers: list[Callable[[Study], Iterator[Claim]]] = [
         _learns,
         _reaches,
@@ -49,7 +49,7 @@ def claims(study: Study) -> list[Claim]:
 
 
 def outcomes(study: Study, method: str, evaluation: str = "after") -> Outcomes:
-    """Every held-out attempt of a method."""
+    """Return every held-out attempt of a method."""
     found: dict[tuple[int, str, int], bool] = {}
     for run in study.get(method, []):
         found |= run.outcomes(evaluation)
@@ -66,7 +66,7 @@ def _learns(study: Study) -> Iterator[Claim]:
 
 
 def reaching(study: Study, method: str) -> Reach | None:
-    """When a method first stands at outcome-only's final pass rate."""
+    """Return when a method first reaches outcome-only's final pass rate."""
     target_of = {run.seed: run.score("after").rate for run in study.get(REFERENCE, [])}
     return reach({run.seed: run.curve() for run in study.get(method, [])}, target_of)
 
@@ -91,7 +91,7 @@ def _reaches(study: Study) -> Iterator[Claim]:
 
 
 def _soon_enough(found: Reach, limit: float) -> str:
-    """Never is later than any limit."""
+    """Decide whether the target was reached within the limit; never reaching it counts as later."""
     if found.seeds < 2:
         return UNKNOWN
     if found.high is not None and found.high <= limit:
@@ -123,7 +123,7 @@ def _sampler_order(study: Study) -> Iterator[Claim]:
 
 
 def all_failure_differences(ours: RunMeasures, theirs: RunMeasures) -> list[float | None]:
-    """All-failure groups (%) early, middle and late, ours minus theirs; each task that both drew weighs the same."""
+    """Return all-fail rates (%) by third of the run, ours minus theirs, with equal weight for each shared task."""
     found: list[float | None] = []
     for mine, other in zip(ours.all_failure_by_stage(), theirs.all_failure_by_stage(), strict=True):
         shared = mine.keys() & other.keys()

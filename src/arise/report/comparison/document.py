@@ -1,4 +1,4 @@
-"""A page as a list of blocks, written as Markdown, as LaTeX tables, or as one HTML file that needs nothing else."""
+"""A page as a list of blocks, written as Markdown, as LaTeX tables, or as one self-contained HTML file."""
 
 import html
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 seed`, `5 seeds`."""
+    """Write a count with its noun: `1 seed`, `5 seeds`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -23,7 +23,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text; `code` sets it as it stands."""
+    """Running text; `code` sets it verbatim."""
 
     text: str
     code: bool = False
@@ -31,7 +31,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text below a header; `best` names the (row, column) cells to set in bold."""
+    """Rows of text below a header; `best` lists the (row, column) cells to print in bold."""
 
     caption: str
     header: Sequence[str]
@@ -51,7 +51,7 @@ Block = Heading | Paragraph | Table | Picture
 
 
 def to_markdown(blocks: Sequence[Block], folder: Path) -> str:
-    """The page as Markdown; pictures are linked relative to `folder`."""
+    """Return the page as Markdown; picture links are relative to `folder`."""
     return "\n\n".join(_markdown(block, folder) for block in blocks) + "\n"
 
 
@@ -75,7 +75,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A table for a paper: booktabs, caption above."""
+    """Return a LaTeX table in booktabs style with its caption above."""
     lines = ["\\begin{table}[htbp]", f"  \\caption{{{_tex(table.caption)}}}", "  \\centering"]
     lines += [f"  \\begin{{tabular}}{{l{'c' * (len(table.header) - 1)}}}", "    \\toprule"]
     lines += ["    " + _tex_row([_tex_bold(cell) for cell in table.header]), "    \\midrule"]
@@ -99,7 +99,7 @@ def _tex(text: str) -> str:
 
 
 def to_html(title: str, blocks: Sequence[Block]) -> str:
-    """One file with styles and pictures inside; it asks for nothing from anywhere."""
+    """Return one self-contained HTML file with embedded styles and pictures."""
     style = files("arise.report.comparison").joinpath("report.css").read_text(encoding="utf-8")
     body = "\n".join(_html(block) for block in blocks)
     return (
@@ -136,14 +136,14 @@ def _cell(text: str, column: int, best: bool) -> str:
 
 
 def _inline(text: str) -> str:
-    """Escaped text with `code` and **bold** as Markdown has them."""
+    """Escape text and convert Markdown's `code` and **bold** to HTML."""
     escaped = html.escape(text)
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
 
 
 def _svg(path: Path, caption: str) -> str:
-    """The drawing itself, named for screen readers, its ids kept apart from those of other drawings."""
+    """Return the SVG with a label for screen readers and ids that are unique on the page."""
     drawing = path.read_text(encoding="utf-8")
     drawing = drawing[drawing.index("<svg") :]
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{path.stem}-", drawing)

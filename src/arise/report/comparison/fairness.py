@@ -1,4 +1,4 @@
-"""Whether the runs of a comparison were what was promised, read off their folders: start, tasks, rollouts, no skill."""
+"""Check from the run folders that a comparison was fair: initial weights, tasks, rollouts, no skills in evaluation."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from arise.report.comparison.measures import RunMeasures, Study
 
 @dataclass(frozen=True)
 class Check:
-    """One promise — `Check("the same initial weights", True, "5 seeds, 1 start each")`."""
+    """One fairness check — `Check("the same initial weights", True, "5 seeds, 1 start each")`."""
 
     promise: str
     kept: bool
@@ -18,7 +18,7 @@ class Check:
 
 
 def checks(study: Study) -> list[Check]:
-    """Every promise of a fair comparison."""
+    """Run all fairness checks."""
     runs = [run for of_method in study.values() for run in of_method]
     return [
         _same_start(runs),
@@ -31,7 +31,7 @@ def checks(study: Study) -> list[Check]:
 
 
 def _same_start(runs: list[RunMeasures]) -> Check:
-    """Adapters start from the run's seed, so weights are held against those of the same seed."""
+    """Compare initial weights within each seed, because adapters are initialised from the run's seed."""
     starts = {(run.seed, run.facts.get("weights", "not noted")) for run in runs}
     seeds = {run.seed for run in runs}
     kept = len(starts) == len(seeds) and all(digest != "not noted" for _, digest in starts)

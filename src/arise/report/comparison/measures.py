@@ -1,4 +1,4 @@
-"""What a run folder says about a run, in the numbers that reports, figures and tables are made of."""
+"""Measurements of a run folder that reports, figures and tables use."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ ADDING = ("born", "imported", "reopen")
 
 @dataclass(frozen=True)
 class Score:
-    """Held-out attempts of one evaluation — `Score(12, 60, 1)`: successes, attempts that count, faults left out."""
+    """Held-out attempts of one evaluation — `Score(12, 60, 1)`: successes, counted attempts, excluded faults."""
 
     won: int
     tried: int
@@ -39,7 +39,7 @@ class Score:
 
 @dataclass(frozen=True)
 class RunMeasures:
-    """One run, measured; iterations are counted from 1."""
+    """Measurements of one run; iterations count from 1."""
 
     method: str
     seed: int
@@ -54,13 +54,13 @@ class RunMeasures:
     verdicts: Mapping[int, tuple[int, int]]
     """k to (passes, applicable verdicts) of the training rollouts."""
     iteration_seconds: Sequence[float]
-    """Time of each iteration, evaluation not included."""
+    """Seconds of each iteration, without evaluation."""
     contrasts: Mapping[int, tuple[Tally, Tally]]
     """k to verdicts on rubrics whose skill was shown then: of rollouts that saw it, and of the others."""
     criteria: Mapping[str, str]
-    """Rubric to its words; what is found again has another id and the same words."""
+    """Rubric id to its criterion; a rediscovered criterion has a new id and the same text."""
     retention: Sequence[Mapping[str, Any]]
-    """Each retirement: when, its pass rate then, and at later checkpoints without guidance until it returned."""
+    """Each retirement: its iteration, its pass rate, and later unguided rates until the rubric returned."""
 
     @property
     def planned(self) -> int:
@@ -86,29 +86,29 @@ class RunMeasures:
         return Score(won, tried, len(rows) - tried)
 
     def outcomes(self, label: str) -> dict[tuple[int, str, int], bool]:
-        """(seed, task, attempt) to success, without attempts that infrastructure ended."""
+        """Map (seed, task, attempt) to success, without attempts that infrastructure ended."""
         rows = self.labelled(label)
         return {(self.seed, r.task_id, r.attempt): bool(r.success) for r in rows if r.success is not None}
 
     def points(self) -> dict[int, str]:
-        """Iteration to the evaluation made there: before, on the way, after."""
+        """Map iterations to their evaluations: before, during and after training."""
         labels = {0: "before", self.planned: "after"}
         labels |= {k: label for label in self._by_label if (k := point_of(label)) is not None}
         return dict(sorted(labels.items()))
 
     def curve(self) -> dict[int, float]:
-        """Held-out pass rate by iteration."""
+        """Return the held-out pass rate by iteration."""
         return {k: self.score(label).rate for k, label in self.points().items() if self.score(label).tried}
 
     def pass_rate_windows(self) -> dict[int, float]:
-        """Mean pass rate of training rollouts between pool updates, each window named by its last iteration."""
+        """Return the mean training pass rate of each window between pool updates, by its last iteration."""
         rates = [metrics.get("pass_rate") for metrics in self.metrics]
         windows = {end: rates[end - self.update_every : end] for end in self._window_ends()}
         known = {end: [float(rate) for rate in window if rate is not None] for end, window in windows.items()}
         return {end: fmean(window) for end, window in known.items() if window}
 
     def reward_windows(self) -> dict[int, float]:
-        """Share of applicable rubric verdicts that passed, in the same windows; one without verdicts has no share."""
+        """Return the share of applicable verdicts that passed in each window; omit windows without verdicts."""
         found = {}
         for end in self._window_ends():
             counts = [self.verdicts[k] for k in range(end - self.update_every, end) if k in self.verdicts]
@@ -124,7 +124,7 @@ class RunMeasures:
         return int(self.config["pool"]["update_every"])
 
     def turnover(self) -> dict[int, tuple[int, int, int]]:
-        """Iteration to rubrics (active after it, added in it, retired in it), at every scheduled update."""
+        """Map each scheduled update's iteration to its rubrics: (active after it, added in it, retired in it)."""
         found = {}
         for number in self._window_ends():
             added, retired = (self._happened(kinds, number) for kinds in (ADDING, ("retire",)))
@@ -136,11 +136,11 @@ class RunMeasures:
         return sum(event.kind in kinds and event.iteration == iteration for event in self.events)
 
     def stage(self, k: int) -> int:
-        """0, 1 or 2: the third of the run that iteration k (from 0) lies in."""
+        """Return the third of the run (0, 1 or 2) that contains iteration k, counted from 0."""
         return sum(k >= edge for edge in stage_edges(self.planned)[1:3])
 
     def all_failure_by_stage(self) -> list[dict[str, tuple[int, int]]]:
-        """For each stage, task to (groups that all failed, complete groups)."""
+        """Return, for each stage, task to (groups that all failed, complete groups)."""
         found: list[dict[str, tuple[int, int]]] = [{}, {}, {}]
         for group in self.groups:
             if group.rewarded == group.size:
@@ -149,7 +149,7 @@ class RunMeasures:
         return found
 
     def contrast_by_stage(self) -> list[tuple[Tally, Tally]]:
-        """For each stage, verdicts with the skill and without it, of the iterations that showed it."""
+        """Return, for each stage, verdicts with and without the skill, of iterations that showed it."""
         found = [(Tally(), Tally())] * len(STAGES)
         for k, pair in self.contrasts.items():
             before = found[self.stage(k)]
@@ -158,22 +158,22 @@ class RunMeasures:
         return found
 
     def later(self, row: Mapping[str, Any]) -> dict[int, tuple[float | None, int]]:
-        """A retired rubric's pass rate and verdicts at the later checkpoints that the schedule keeps."""
+        """Return a retired rubric's pass rate and verdicts at later checkpoints of the schedule."""
         every = int(self.config["storage"]["keep_every"]) or 1
         return {k: (rate, count) for k, (rate, count) in row["later"].items() if k % every == 0 or k == self.planned}
 
     def later_tallies(self) -> list[Tally]:
-        """Verdicts on retired rubrics, one for each rubric and later checkpoint of the schedule; some are empty."""
+        """Return a tally per retired rubric and later checkpoint of the schedule; some are empty."""
         rates = [rate for row in self.retention for rate in self.later(row).values()]
         return [Tally(round((rate or 0.0) * count), count) for rate, count in rates]
 
     def words_of(self, kind: str) -> list[str]:
-        """The criteria that events of a kind speak of, one for each event."""
+        """Return the criterion of every event of a kind."""
         return [self.criteria[event.rubric_id] for event in self.events if event.kind == kind]
 
     @property
     def watched(self) -> Tally:
-        """Verdicts on retired rubrics, where a watch goes on judging them."""
+        """Return verdicts on retired rubrics that are still being judged."""
         passes, evaluations = (sum(int(m.get(n, 0)) for m in self.metrics) for n in ("watched_passes", "watched"))
         return Tally(passes, evaluations)
 
@@ -183,16 +183,16 @@ class RunMeasures:
 
 
 Study = dict[str, list[RunMeasures]]
-"""Runs by method, in the order in which they are shown, each method's by seed."""
+"""Runs by method in display order, each method's sorted by seed."""
 
 
 def stage_edges(iterations: int) -> list[int]:
-    """Where the thirds of a run begin and end."""
+    """Return the boundaries between the thirds of a run."""
     return [iterations * part // 3 for part in range(4)]
 
 
 def measure(folder: Path, method: str) -> RunMeasures:
-    """Read one run folder."""
+    """Measure one run folder."""
     with RunReader.open(folder) as run:
         config = run.config()
         edges = stage_edges(int(config["train"]["iterations"]))
@@ -216,7 +216,7 @@ def measure(folder: Path, method: str) -> RunMeasures:
 
 
 def read_study(paths: Sequence[Path]) -> Study:
-    """Runs from run folders and comparison folders; a loose run is called by its folder's name."""
+    """Read runs from run folders and comparison folders; name a single run after its folder."""
     study: Study = {}
     for method, folder in dict.fromkeys((m, f.resolve()) for path in paths for m, f in _runs_of(path)):
         study.setdefault(method, []).append(measure(folder, method))
@@ -248,6 +248,6 @@ def _runs_of(path: Path) -> list[tuple[str, Path]]:
 
 
 def finished_only(study: Study) -> Study:
-    """The study without runs that are still under way."""
+    """Return the study without unfinished runs."""
     kept = {method: [run for run in runs if run.finished] for method, runs in study.items()}
     return {method: runs for method, runs in kept.items() if runs}

@@ -1,4 +1,4 @@
-"""What a comparison will run: a configuration for each method and seed, their budgets checked to be the same."""
+"""Plan a comparison: one configuration per method and seed, with equal budgets enforced."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ METHODS = (
     "online-rubrics",
     "ruscarl",
 )
-"""Every method of the paper, in its order."""
+"""All methods of the paper, in its order."""
 
 MATCHED = ("train", "sampling", "optimizer", "loss", "tasks", "model", "policy", "agent", "evaluation", "budget")
 SCHEDULE = {"pool": "update_every", "evidence": "window"}
@@ -49,7 +49,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All runs of a comparison and what was asked for."""
+    """All runs of a comparison and the requested options."""
 
     folder: Path
     base: Path
@@ -72,7 +72,7 @@ class Comparison:
 def plan(
     base: Path, methods: Sequence[str], seeds: Sequence[int], overrides: Sequence[str], folder: Path
 ) -> Comparison:
-    """Resolve every configuration; refuse what would not be a fair comparison, before anything runs."""
+    """Resolve all configurations; refuse an unfair comparison before any run starts."""
     shared = _shared(base, overrides)
     overlays = {method: _overlay(base, method) for method in methods}
     with TemporaryDirectory() as scratch:
@@ -91,7 +91,7 @@ def plan(
 
 
 def _shared(base: Path, overrides: Sequence[str]) -> Config:
-    """What all methods stand on, with a learning curve of a few points and checkpoints at them."""
+    """Return the configuration shared by all methods, with evaluations and checkpoints along the learning curve."""
     config = load_config(base, overrides)
     every = config.evaluation.every or max(1, -(-config.train.iterations // CURVE_POINTS))
     wanted = [f"evaluation.every={every}", f"storage.keep_every={config.storage.keep_every or every}"]
@@ -99,7 +99,7 @@ def _shared(base: Path, overrides: Sequence[str]) -> Config:
 
 
 def _resolved(ground: Path, overlays: Mapping[str, Path], method: str, seed: int, folder: Path) -> Config:
-    """A method's overlay over the shared ground: `--set` changes that ground, so a method may still replace it."""
+    """Apply a method's overlay to the shared configuration; it takes precedence over `--set`."""
     files, own = [ground, overlays[method]], [f"train.seed={seed}"]
     config = load_config(files, own)
     if not config.pool.lifecycle:
@@ -113,17 +113,17 @@ def _resolved(ground: Path, overlays: Mapping[str, Path], method: str, seed: int
 
 
 def run_folder(folder: Path, method: str, seed: int) -> Path:
-    """Where a run of a comparison lies."""
+    """Return the folder of a run of a comparison."""
     return folder / "runs" / method / f"seed-{seed}"
 
 
 def lifecycle_file(folder: Path, seed: int) -> Path:
-    """The pool of the ARISE run of a seed, as it is exported for the methods that start from it."""
+    """Return the exported pool of a seed's ARISE run, from which other methods start."""
     return run_folder(folder, "arise", seed) / "lifecycle.json"
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds as people write them — `0-4`, `1,3,8-9`."""
+    """Parse a list of seeds — `0-4`, `1,3,8-9`."""
     seeds: list[int] = []
     try:
         for part in text.split(","):
@@ -137,7 +137,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def parse_methods(text: str) -> tuple[str, ...]:
-    """Names of methods, or `all`."""
+    """Parse method names, or `all`."""
     methods = METHODS if text.strip() == "all" else tuple(part.strip() for part in text.split(",") if part.strip())
     if not methods or len(set(methods)) != len(methods):
         raise _refusal(f"--methods {text!r} is not a list of different methods", f"choose among {', '.join(METHODS)}")
@@ -145,7 +145,7 @@ def parse_methods(text: str) -> tuple[str, ...]:
 
 
 def unmatched(members: Sequence[Member]) -> list[str]:
-    """Where two methods of the same seed do not share weights, tasks, rollouts, optimiser or judge; one line each."""
+    """Return one line per difference in weights, tasks, rollouts, optimiser or judge within a seed."""
     problems = []
     for seed in dict.fromkeys(member.seed for member in members):
         for one, other in combinations([member for member in members if member.seed == seed], 2):
@@ -170,7 +170,7 @@ def _different(one: Config, other: Config) -> Iterator[str]:
 
 
 def write_plan(comparison: Comparison, facts: Mapping[str, Any]) -> None:
-    """Put the plan and every configuration on disk; each run could be started from them by hand."""
+    """Write the plan and every configuration, so that each run can also be started by hand."""
     for member in comparison.members:
         path = comparison.config_file(member)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def write_plan(comparison: Comparison, facts: Mapping[str, Any]) -> None:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """What `write_plan` wrote."""
+    """Read the plan that `write_plan` wrote."""
     try:
         page = json.loads((folder / "comparison.json").read_text())
     except (OSError, ValueError):
@@ -209,7 +209,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
 
 
 def budget_lines(comparison: Comparison) -> list[str]:
-    """What all runs share, for a person to read before they start."""
+    """Describe the shared budget in lines to print before the runs start."""
     config = comparison.members[0].config
     train = config.train
     rollouts = train.tasks_per_iteration * train.group_size
@@ -234,7 +234,7 @@ def _overlay(base: Path, method: str) -> Path:
 
 
 def _changed(members: Sequence[Member]) -> Iterator[str]:
-    """Runs that are already there with another configuration: a comparison cannot mix the two."""
+    """Yield existing runs with another configuration, which a comparison cannot mix."""
     for member in members:
         path = member.folder / "config.toml"
         if path.is_file() and (changed := differences(member.config, load_config(path))):

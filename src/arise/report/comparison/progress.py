@@ -1,4 +1,4 @@
-"""What a person sees while a comparison runs: events as lines, and one line that is kept up to date."""
+"""Terminal output of a running comparison: events as lines, and one status line."""
 
 import time
 from types import TracebackType
@@ -6,11 +6,11 @@ from types import TracebackType
 from rich.console import Console
 
 QUIET_SECONDS = 60.0
-"""Without a terminal, the line that is kept up to date is printed this often."""
+"""Interval between status lines if the output is not a terminal."""
 
 
 class Progress:
-    """A live line on a terminal, now and then a plain one elsewhere."""
+    """A live status line on a terminal, occasional plain lines elsewhere."""
 
     def __init__(self, *, to_stderr: bool = False) -> None:
         self._console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
@@ -27,11 +27,11 @@ class Progress:
             self._status.stop()
 
     def tell(self, line: str) -> None:
-        """Something happened."""
+        """Print an event."""
         self._console.print(line, markup=False)
 
     def show(self, line: str) -> None:
-        """How things stand."""
+        """Update the status line."""
         if self._status:
             self._status.update(line)
         elif time.monotonic() - self._shown >= QUIET_SECONDS:

@@ -1,4 +1,4 @@
-"""One report of a comparison, from its run folders alone: Markdown, and one HTML file with everything inside."""
+"""Write the report of a comparison from its run folders: Markdown and one self-contained HTML file."""
 
 import csv
 import gzip
@@ -41,7 +41,7 @@ from arise.text.numbers import decimal
 
 
 class Draw(Protocol):
-    """Draws what a study can fill into a folder."""
+    """Draw the figures that a study has data for into a folder."""
 
     def __call__(self, study: Study, folder: Path, formats: Sequence[str] = ...) -> Sequence[Picture]: ...
 
@@ -59,7 +59,7 @@ anew, so the intervals speak for these tasks and this start. Nothing is correcte
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, in words and as data."""
+    """The written report as text and as data."""
 
     text: str
     summary: dict[str, Any]
@@ -100,7 +100,7 @@ def write_report(folder: Path, draw: Draw | None = None) -> Written:
 
 
 def write_tables(study: Study, folder: Path) -> list[Path]:
-    """tables.md and tables.tex with the paper's tables."""
+    """Write the paper's tables to tables.md and tables.tex."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = paper_tables(study)
     written = [folder / "tables.md", folder / "tables.tex"]
@@ -110,7 +110,7 @@ def write_tables(study: Study, folder: Path) -> list[Path]:
 
 
 def write_attempts(study: Study, path: Path) -> None:
-    """Every held-out attempt of the curves in one small file: a published report is recomputed without its runs."""
+    """Write every held-out attempt of the curves to one file, so that a report can be recomputed without its runs."""
     page = io.StringIO()
     rows = csv.writer(page, lineterminator="\n")
     rows.writerow(["method", "seed", "iteration", "task", "attempt", "domain", "success", "stop"])
@@ -174,7 +174,7 @@ def _final(study: Study) -> list[Block]:
 
 
 def _speed(study: Study) -> list[Block]:
-    """Iterations to outcome-only's final pass rate."""
+    """Report the iterations needed to reach outcome-only's final pass rate."""
     rows = []
     target_of = {run.seed: run.score("after").rate for run in study.get(REFERENCE, [])}
     for method, runs in study.items():

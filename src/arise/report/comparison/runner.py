@@ -1,4 +1,4 @@
-"""Runs the members of a comparison: each a process of its own, finished ones skipped, interrupted ones resumed."""
+"""Run the members of a comparison, each in its own process; skip finished ones and resume interrupted ones."""
 
 import ctypes
 import logging
@@ -20,7 +20,7 @@ from arise.text import numbers
 log = logging.getLogger(__name__)
 
 TRIES = 2
-"""A run that ends with an error is resumed once; what fails twice needs a person."""
+"""Maximum number of tries: a failed run is resumed once, a second failure needs the user."""
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -28,7 +28,7 @@ _libc = ctypes.CDLL(None)
 
 @dataclass
 class Job:
-    """A member with the process that works on it now."""
+    """A member and its current process."""
 
     member: Member
     process: subprocess.Popen[bytes] | None = None
@@ -37,11 +37,11 @@ class Job:
     failures: int = 0
     gave_up: bool = False
     unmeasured: bool = False
-    """Retention could not be measured; the run itself is whole."""
+    """Whether measuring retention failed; the run itself is complete."""
     finished: bool = False
 
     def is_finished(self) -> bool:
-        """Asks the run's store until it says yes; a finished run stays finished."""
+        """Return whether the run is finished; cache a positive answer."""
         self.finished = self.finished or is_finished(self.member)
         return self.finished
 
@@ -50,17 +50,17 @@ class Job:
 
 
 class Runner:
-    """`Runner(comparison, jobs, threads).run()` until nothing is left to do; Ctrl-C and kill -9 lose nothing."""
+    """`Runner(comparison, jobs, threads).run()` completes all members and can resume after Ctrl-C or kill -9."""
 
     def __init__(self, comparison: Comparison, jobs: int, threads: int) -> None:
         self.comparison, self.jobs, self.threads = comparison, jobs, threads
-        # Seed by seed, so that an early report can pair what is there; ARISE first, others wait for what it exports.
+        # Go seed by seed, so that an early report has complete pairs; ARISE first, because others need its export.
         self.all = [Job(m) for m in sorted(comparison.members, key=lambda m: (m.seed, m.method != "arise"))]
         self._began, self._has_start = time.monotonic(), False
         self._at_start = self._iterations_done()
 
     def run(self, show: Callable[[str], None], pause: float = 1.0) -> list[Job]:
-        """Work until every member is finished or given up; gives the jobs that were given up."""
+        """Work until every member is finished or has failed; return the failed jobs."""
         with self._taken_down():
             while True:
                 for job in self.all:
@@ -72,11 +72,11 @@ class Runner:
                 time.sleep(pause)
         for job in self.all:
             if not job.gave_up and self._command(job):
-                job.gave_up = True  # it waited for a run that was given up
+                job.gave_up = True  # it waited for a run that failed
         return [job for job in self.all if job.gave_up]
 
     def _start_more(self) -> None:
-        """Fill the free places; until one run has made the common start, no second one needs to make it too."""
+        """Start jobs in free slots; let the first run create the shared start before starting a second one."""
         self._has_start = self._has_start or any(progress_of(job.member.folder).weights for job in self.all)
         places = self.jobs if self._has_start else 1
         for job in self.all:
@@ -90,7 +90,7 @@ class Runner:
         return bool(needed) and not Path(needed).is_file()
 
     def _command(self, job: Job) -> tuple[str, list[str]] | None:
-        """What a member still needs, read off its folder: a name and the arguments of `arise`."""
+        """Return the next command of a member, from its folder: a name and the arguments of `arise`."""
         member, folder = job.member, str(job.member.folder)
         if not (member.folder / "config.toml").is_file():
             config = str(self.comparison.config_file(member))
@@ -146,7 +146,7 @@ class Runner:
         log.warning("%s: %s ended with exit code %d, %s; see %s", name, job.command, code, outcome, where)
 
     def _keep(self, job: Job) -> None:
-        """What a finished command left counts only now, so that a killed one leaves nothing that looks finished."""
+        """Mark the output of a finished command as complete; a killed command leaves only drafts."""
         if job.command == "export":
             lifecycle = lifecycle_file(self.comparison.folder, job.member.seed)
             _draft(lifecycle).replace(lifecycle)
@@ -154,7 +154,7 @@ class Runner:
             (job.member.folder / "retention.done").touch()
 
     def progress(self) -> str:
-        """One line for a person."""
+        """Return the status line."""
         finished = sum(job.is_finished() for job in self.all)
         running = [f"{job.member.name} {job.iterations()}" for job in self.all if job.process]
         total = sum(member.config.train.iterations for member in self.comparison.members)
@@ -174,7 +174,7 @@ class Runner:
 
     @contextmanager
     def _taken_down(self) -> Iterator[None]:
-        """However this ends, no process is left: each gets time to put its run down, then none."""
+        """Stop all processes on exit: first ask them to stop, then kill them."""
         previous = signal.signal(signal.SIGTERM, _interrupt)
         try:
             yield
@@ -210,7 +210,7 @@ def is_finished(member: Member) -> bool:
 
 
 def _end_with(parent: int) -> Callable[[], None]:
-    """The kernel ends the child when this process dies, even by kill -9; runs are made to bear that."""
+    """Make the kernel stop the child when this process dies, even by kill -9; runs can be resumed."""
 
     def arrange() -> None:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Intervals and paired tests for a handful of seeds and a set of tasks that all methods share."""
+"""Intervals and paired tests for a few seeds and a set of tasks that all methods share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ STUDENT_975 = (
     2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
     2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
 )  # fmt: skip
-"""The 97.5 % point of Student's t with 1, 2, ... 30 degrees of freedom."""
+"""The 97.5 % quantile of Student's t with 1, 2, ... 30 degrees of freedom."""
 
 RESAMPLES = 10_000
 
 Outcomes = Mapping[tuple[int, str, int], bool]
-"""Held-out attempts of a method: (seed, task, attempt) to success; attempts that infrastructure ended are not in it."""
+"""Held-out attempts of a method: (seed, task, attempt) to success, without those that infrastructure ended."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; one value alone has none — `Interval(4.0, 1.5, 6.5, 5)`."""
+    """An estimate with its 95 % interval; a single value has no interval — `Interval(4.0, 1.5, 6.5, 5)`."""
 
     estimate: float
     low: float | None
@@ -31,7 +31,7 @@ class Interval:
     count: int
 
     def within(self, least: float, most: float) -> "Interval":
-        """The interval of a quantity that cannot leave these bounds."""
+        """Clip the interval to the bounds of its quantity."""
         if self.low is None or self.high is None:
             return self
         return Interval(self.estimate, max(least, self.low), min(most, self.high), self.count)
@@ -44,7 +44,7 @@ class Interval:
 
 
 def student_interval(values: Sequence[float]) -> Interval:
-    """The mean of independent values, mean +- t x deviation / sqrt(n)."""
+    """Return the mean of independent values with mean +- t x deviation / sqrt(n)."""
     centre, count = mean(values), len(values)
     if count < 2:
         return Interval(centre, None, None, count)
@@ -54,7 +54,7 @@ def student_interval(values: Sequence[float]) -> Interval:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """One method minus another on the attempts that both have: points of pass rate, by seed and by task."""
+    """One method minus another on their shared attempts, in points of pass rate, by seed and by task."""
 
     pairs: int
     by_seed: Interval
@@ -65,7 +65,7 @@ class PairedComparison:
 
 
 def compare(ours: Outcomes, theirs: Outcomes) -> PairedComparison | None:
-    """Difference of pass rates, paired attempt by attempt; None when the two share no attempt."""
+    """Return the difference of pass rates, paired by attempt; None if no attempt is shared."""
     shared = sorted(ours.keys() & theirs.keys())
     if not shared:
         return None
@@ -88,22 +88,22 @@ def compare(ours: Outcomes, theirs: Outcomes) -> PairedComparison | None:
 
 
 def sign_flip_test(differences: Sequence[int]) -> float:
-    """Exact two-sided p: how often random signs give a sum at least as far from 0 as the one observed.
+    """Return the exact two-sided p-value of a sign-flip test on the sum of differences.
 
-    Every one of the 2^n sign patterns is counted, through the distribution of their sums.
+    All 2^n sign patterns are counted through the distribution of their sums.
     """
     sizes = [abs(difference) for difference in differences if difference]
     reach = sum(sizes)
     share = np.zeros(2 * reach + 1)
     share[reach] = 1.0
     for size in sizes:
-        share = (np.roll(share, size) + np.roll(share, -size)) / 2.0  # the edges hold 0 until the last size is in
+        share = (np.roll(share, size) + np.roll(share, -size)) / 2.0  # the edges are 0 until the last size is added
     sums = np.abs(np.arange(-reach, reach + 1))
     return float(min(1.0, share[sums >= abs(sum(differences))].sum()))
 
 
 def _crossed_bootstrap(won_ST: NDArray[np.float64], tried_ST: NDArray[np.float64]) -> Interval:
-    """Percentile interval of the pooled difference over other seeds and other tasks, both drawn anew."""
+    """Return the percentile interval of the pooled difference, resampling both seeds and tasks."""
     random = np.random.default_rng(0)
     seeds, tasks = won_ST.shape
     estimate = 100.0 * float(won_ST.sum() / tried_ST.sum())
@@ -123,7 +123,7 @@ Curves = Mapping[int, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Reach:
-    """Iterations until a mean curve first stands at a target; None = never in the time given."""
+    """Iterations until a mean curve first reaches a target; None if it never does."""
 
     first: float | None
     low: float | None
@@ -132,7 +132,7 @@ class Reach:
 
 
 def reach(curves: Curves, target_of: Mapping[int, float]) -> Reach | None:
-    """When the mean of a method's curves first reaches the mean target of the same seeds; interval over seeds."""
+    """Return when the mean of a method's curves first reaches the mean target of the same seeds, with its interval."""
     seeds = sorted(curves.keys() & target_of.keys())
     points = sorted(set.intersection(*(set(curves[seed]) for seed in seeds))) if seeds else []
     if not points:
@@ -149,7 +149,7 @@ def reach(curves: Curves, target_of: Mapping[int, float]) -> Reach | None:
 
 
 def _first(rate_RK: NDArray[np.float64], target_R: NDArray[np.float64], points: Sequence[int]) -> NDArray[np.float64]:
-    """The first point at or above the target in each row; infinity where there is none."""
+    """Return the first point at or above the target in each row; infinity if there is none."""
     there_RK = rate_RK >= target_R[:, None] - 1e-9
     return np.where(there_RK.any(1), np.array(points, dtype=np.float64)[there_RK.argmax(1)], np.inf)
 

@@ -1,4 +1,4 @@
-"""The paper's Tables 1, 6 and 11, and the table of final pass rates, from measured runs; counts first, rates last."""
+"""The paper's Tables 1, 6 and 11 and the table of final pass rates, computed from counts."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -29,18 +29,18 @@ BASE = "Start (no training)"
 
 
 def label(method: str) -> str:
-    """A method's name as tables and figures show it."""
+    """Return a method's name as shown in tables and figures."""
     return LABELS.get(method, method)
 
 
 def pooled(runs: Sequence[RunMeasures], evaluation: str) -> Score:
-    """All attempts of several runs together."""
+    """Pool all attempts of several runs."""
     scores = [run.score(evaluation) for run in runs]
     return Score(sum(s.won for s in scores), sum(s.tried for s in scores), sum(s.faults for s in scores))
 
 
 def table_1(study: Study) -> Table:
-    """Table 1: pass rate by domain and overall, attempts of all seeds pooled."""
+    """Table 1: pass rate by domain and overall, pooling the attempts of all seeds."""
     rows = [(BASE, _cells_by_domain(next(iter(study.values())), "before"))]
     rows += [(label(method), _cells_by_domain(runs, "after")) for method, runs in study.items()]
     domains = sorted({domain for _, cells in rows for domain in cells if domain})
@@ -60,7 +60,7 @@ def table_1(study: Study) -> Table:
 
 
 def _cells_by_domain(runs: Sequence[RunMeasures], evaluation: str) -> dict[str, tuple[int, int]]:
-    """Domain to (successes, attempts that count); the empty name holds all of them."""
+    """Map domain to (successes, counted attempts); the empty name is the total."""
     cells: dict[str, tuple[int, int]] = {}
     for run in runs:
         for row in run.labelled(evaluation):
@@ -83,7 +83,7 @@ def _best(cells: Sequence[tuple[int, int] | None], first: int) -> list[int]:
 
 
 def table_6(study: Study) -> Table:
-    """Table 6: the evaluation repeated; run a holds the a-th attempt of every task of every seed."""
+    """Table 6: the evaluation repeated; run a contains the a-th attempt of every task and seed."""
     rows = [_stability_row(BASE, next(iter(study.values())), "before")]
     rows += [_stability_row(label(method), runs, "after") for method, runs in study.items()]
     width = max(len(row) for row in rows) - 2
@@ -106,7 +106,7 @@ def _stability_row(name: str, runs: Sequence[RunMeasures], evaluation: str) -> l
 
 
 def table_seeds(study: Study) -> Table:
-    """The same for training runs: one column a seed."""
+    """Tabulate the pass rates of training runs, one column per seed."""
     seeds = sorted({run.seed for runs in study.values() for run in runs})
     rows = []
     for method, runs in study.items():
@@ -125,7 +125,7 @@ def _mean_and_deviation(rates: Sequence[float]) -> str:
 
 
 def table_11(study: Study) -> Table:
-    """Table 11: mean time of an iteration, evaluation not included."""
+    """Table 11: mean time of an iteration, without evaluation."""
     rows = []
     for method, runs in study.items():
         seconds = [second for run in runs for second in run.iteration_seconds]
@@ -135,7 +135,7 @@ def table_11(study: Study) -> Table:
 
 
 def table_unseen_types(study: Study) -> Table | None:
-    """Held-out pass rates on the task types that training never draws; None where there is none."""
+    """Tabulate held-out pass rates on task types that are not in training; None if there are none."""
     rows = []
     for method, runs in study.items():
         tried = [
@@ -155,7 +155,7 @@ def table_unseen_types(study: Study) -> Table | None:
 
 
 def table_final(study: Study) -> Table:
-    """Final held-out pass rates with both intervals: over seeds, and of the pooled attempts."""
+    """Tabulate final held-out pass rates with intervals over seeds and over pooled attempts."""
     rows = []
     for method, runs in study.items():
         score = pooled(runs, "after")
@@ -171,7 +171,7 @@ def table_final(study: Study) -> Table:
 
 
 def p_text(p: float) -> str:
-    """A p value to three places, never as 0."""
+    """Write a p-value with three decimals, never as 0."""
     return "<\u00a00.001" if p < 0.0005 else f"{p:.3f}"
 
 
@@ -184,5 +184,5 @@ def interval_text(interval: Interval, signed: bool = False) -> str:
 
 
 def paper_tables(study: Study) -> list[Table]:
-    """All tables of the paper that runs can fill, and the one over seeds."""
+    """Return all tables of the paper that the runs have data for, and the table over seeds."""
     return [table_1(study), table_6(study), table_seeds(study), table_11(study)]

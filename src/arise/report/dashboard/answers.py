@@ -42,7 +42,7 @@ def given(page: Page, around: dict[str, Any], csv: str = "") -> Response:
 
 
 def shell(request: Request, asked: Asked | None = None) -> dict[str, Any]:
-    """Return what every page shows: the run, its progress, and links to the tables of charts."""
+    """Return the values shown on every page: the run, its progress, and links to the tables of charts."""
     query = [(key, value) for key, value in parse_qsl(request.url.query) if key not in ("csv", "token")]
     around: dict[str, Any] = {
         "csv_link": lambda figure_id: f"{request.url.path}?{urlencode([*query, ('csv', figure_id)])}",

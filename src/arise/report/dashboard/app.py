@@ -1,4 +1,4 @@
-"""The dashboard application: pages, static files, the live stream, and the guard in front of them."""
+"""The dashboard application: pages, static files, the live stream, and the request guard."""
 
 import asyncio
 import json

@@ -11,7 +11,7 @@ from arise.run.reader import RunReader
 
 
 class Catalogue:
-    """Run folders by name; a folder of runs stands for all runs in it, also later ones."""
+    """Run folders by name; a folder of runs represents all runs in it, including later ones."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders = [folder.absolute() for folder in folders]

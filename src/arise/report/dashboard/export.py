@@ -52,7 +52,7 @@ def export(catalogue: Catalogue) -> str:
 
 
 def _pages_of(catalogue: Catalogue, name: str) -> list[tuple[str, str, str]]:
-    """Yield (title, address, HTML) of every page of one run."""
+    """Return (title, address, HTML) of every page of one run."""
     with catalogue.open(name) as asked:
         links, around = asked.links, {"run": standing(asked), "many": False, "exported": True, "csv_link": str}
         found: list[tuple[str, Build]] = [

@@ -10,13 +10,13 @@ from arise.text import numbers
 
 
 def principal(found: HeldOut) -> list[Evaluation]:
-    """Return the evaluations worth naming: before, the newest, and those asked for by hand."""
+    """Return the main evaluations: before training, the newest, and those requested by hand."""
     own = [evaluation for evaluation in (found.before, found.now) if evaluation]
     return [*own, *found.others]
 
 
 def curve(found: HeldOut) -> list[Figure]:
-    """Draw the held-out pass rate over training; nothing for a run that was only measured at its ends."""
+    """Draw the held-out pass rate over training; return nothing if only its ends were evaluated."""
     own = found.own
     if len(own) < 3:
         return []

@@ -4,7 +4,7 @@ from urllib.parse import quote, urlencode
 
 
 class Links:
-    """Addresses within one run; people count iterations and slots from 1, the store its slots from 0."""
+    """Addresses within one run; pages count iterations and slots from 1, the store counts slots from 0."""
 
     def __init__(self, run: str) -> None:
         self.root = f"/runs/{quote(run, safe='')}"

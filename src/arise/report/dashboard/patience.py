@@ -10,7 +10,7 @@ ARRIVING = (h11.IDLE, h11.SEND_BODY)
 
 
 class Impatient(H11Protocol):
-    """Uvicorn's protocol with a deadline for each request, however slowly its bytes trickle in.
+    """Uvicorn's protocol with a deadline for each request, even if its bytes arrive slowly.
 
     Uvicorn itself only limits how long a connection may be idle between two requests.
     """
@@ -19,7 +19,7 @@ class Impatient(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Expect a request from now on."""
+        """Start the deadline of the first request."""
         super().connection_made(transport)
         self._expect()
 

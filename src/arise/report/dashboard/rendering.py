@@ -1,4 +1,4 @@
-"""From a page to HTML: one environment of escaped templates, and the filters they use."""
+"""Render pages as HTML: one environment of escaped templates, and the filters they use."""
 
 import time
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def number(value: object) -> str:
 
 
 def clock(at: float) -> str:
-    """Write a moment in local time."""
+    """Write a timestamp in local time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
@@ -52,7 +52,7 @@ def _shown(value: object) -> object:
 
 @cache
 def environment() -> Environment:
-    """Return the templates; everything is escaped, and a misspelt name is an error."""
+    """Return the template environment, with autoescape and errors for undefined names."""
     found = Environment(
         loader=PackageLoader("arise.report.dashboard"),
         autoescape=True,
@@ -77,13 +77,13 @@ def environment() -> Environment:
 
 
 def compile_templates() -> None:
-    """Compile all templates, so that the first page does not wait for it."""
+    """Compile all templates in advance, so that the first page is not slow."""
     for name in environment().list_templates():
         environment().get_template(name)
 
 
 def render(page: Page, shell: Mapping[str, Any]) -> bytes:
-    """Render a page as UTF-8; what cannot be encoded is escaped."""
+    """Render a page as UTF-8; escape characters that cannot be encoded."""
     run = shell.get("run")
     context = {
         "page": page,

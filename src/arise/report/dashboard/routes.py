@@ -168,7 +168,7 @@ def run_evaluation(request: Request, run: Name, csv: Csv = "") -> Response:
 
 @router.get("/runs/{run}/health")
 def run_health(request: Request, run: Name, csv: Csv = "") -> Response:
-    """The run as a process."""
+    """Show the state of the process."""
     return run_page(request, run, health.build, csv)
 
 

@@ -20,7 +20,7 @@ SHORTEST_TOKEN = 16
 def serve(
     catalogue: Catalogue, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C, off loopback only with a token; call `opened` with the address."""
+    """Serve until Ctrl-C; require a token off loopback. Call `opened` with the address."""
     serve_app(lambda hosts: create_app(catalogue, hosts, token), host, port, token, allowed, opened)
 
 
@@ -32,7 +32,7 @@ def serve_app(
     allowed: Sequence[str],
     opened: Callable[[str], None],
 ) -> None:
-    """Serve the pages that `make` gives for the names this machine may be called by."""
+    """Serve the application that `make` creates for this machine's host names."""
     require_token(host, token)
     listener = listen(host, port)
     bound = listener.getsockname()[1]
@@ -74,7 +74,7 @@ def require_token(host: str, token: str, area: str = "view") -> None:
 
 
 def listen(host: str, port: int, area: str = "view") -> socket.socket:
-    """Return a bound socket, or say why there is none."""
+    """Return a bound socket; raise an error with the reason if binding fails."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family)

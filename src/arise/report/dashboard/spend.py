@@ -29,7 +29,7 @@ class Spending:
 
     @classmethod
     def of(cls, run: RunReader) -> "Spending":
-        """Read the spend of a run; an iteration without a record repeats the sum of the one before."""
+        """Read the spend of a run; an iteration without a record repeats the previous sum."""
         numbers = list(range(1, run.committed() + 1))
         so_far: dict[str, list[float]] = defaultdict(list)
         for k, name, usd in run.vitals("spent."):
@@ -68,7 +68,7 @@ class Spending:
 
 
 def answer_figures(run: RunReader) -> list[Figure]:
-    """Draw latency and cache hits of the judge; nothing for a judge in this process."""
+    """Draw latency and cache hits of the judge; return nothing for an in-process judge."""
     found: dict[int, dict[str, float]] = defaultdict(dict)
     for k, name, value in run.vitals("judge."):
         found[k][name] = value
@@ -90,7 +90,7 @@ def _latency(found: Mapping[int, Mapping[str, float]]) -> Figure:
 
 
 def _prompt_tokens(run: RunReader) -> dict[int, tuple[float, float]]:
-    """Prompt tokens of the judge in an iteration, and those of them that the provider had cached."""
+    """Return the judge's prompt tokens per iteration, and how many of them the provider had cached."""
     sums: dict[int, dict[str, float]] = {-1: {}}
     for k, name, value in run.vitals("spent.judge."):
         sums.setdefault(k, {})[name] = value
@@ -143,7 +143,7 @@ def call_events(folder: Path) -> tuple[Counter[str], list[dict[str, Any]]]:
         try:
             event = json.loads(line)
         except ValueError:
-            continue  # the first line of the tail is cut, the last may still be being written
+            continue  # the first line of the tail is cut, and the last may be incomplete
         if isinstance(event, dict) and "event" in event:
             found.append(event)
     return Counter(str(event["event"]) for event in found), found[-50:]

@@ -18,7 +18,7 @@ FORMATS: dict[str, Callable[[RunReader, Path], list[Path]]] = {
 
 
 def export(run: Path, form: str, out: Path) -> list[Path]:
-    """Write a run in one of `FORMATS` into a folder; gives the files. The run may still be going on."""
+    """Write a run in one of `FORMATS` into a folder and return the files; the run may still be active."""
     with RunReader.open(run) as reader:
         try:
             out.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ SCHEMA = "ATIF-v1.8"
 
 
 def write_trajectories(run: RunReader, out: Path) -> list[Path]:
-    """Write every rollout of a run as a document of its own."""
+    """Write one document per rollout of a run."""
     instructions = {task.id: task.instruction for task in run.tasks()}
     model = str(run.config().get("model", {}).get("name") or "small")
     written = []
@@ -36,7 +36,7 @@ def write_trajectories(run: RunReader, out: Path) -> list[Path]:
 def trajectory_document(
     rollout: Rollout, instruction: str, model: str, facts: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """One rollout as an ATIF document; token ids and log-probabilities where the record tells turns apart."""
+    """Return one rollout as an ATIF document, with token ids and log-probabilities if they can be assigned to turns."""
     trajectory = rollout.trajectory
     spans = _spans(trajectory.rows)
     exact = len(spans) == len(trajectory.turns)
@@ -99,7 +99,7 @@ def _agent_entry(number: int, turn: Turn, span: tuple[Tokens, int, int] | None) 
 
 
 def _spans(rows: Sequence[Tokens]) -> list[tuple[Tokens, int, int]]:
-    """Runs of generated tokens, in the order they were written."""
+    """Return the spans of generated tokens, in order of generation."""
     found = []
     for row in rows:
         start = None

@@ -1,7 +1,6 @@
-"""An evaluation as a job folder in Harbor's shape: one trial folder per attempt, written when it ends.
+"""An evaluation as a job folder in Harbor's format: one trial folder per attempt, written when it ends.
 
-The folder is also what a stopped evaluation goes on from: a trial with a result is not run again, unless
-infrastructure ended it.
+A stopped evaluation resumes from this folder: a trial with a result is not run again, unless infrastructure ended it.
 """
 
 import json
@@ -19,7 +18,7 @@ _TEXT = {"encoding": "utf-8"}
 
 
 def now() -> str:
-    """The present moment as results write it."""
+    """Return the current time in the format of results."""
     return datetime.now(UTC).isoformat()
 
 
@@ -33,11 +32,11 @@ class Job:
     attempts: int
 
     def trial(self, task: TaskSpec, attempt: int) -> Path:
-        """The folder of one attempt."""
+        """Return the folder of one attempt."""
         return self.folder / f"{task.directory.name}__{attempt:07d}"
 
     def finished(self, task: TaskSpec, attempt: int) -> dict[str, Any] | None:
-        """The result of an attempt that was made, None where it is to be made, or infrastructure ended it."""
+        """Return the result of a finished attempt; None if it is missing or infrastructure ended it."""
         try:
             found = json.loads((self.trial(task, attempt) / "result.json").read_text(**_TEXT))
         except (OSError, ValueError):
@@ -45,7 +44,7 @@ class Job:
         return None if found.get("exception_info") else dict(found)
 
     def start(self, suite: str, tasks: int) -> None:
-        """Write what the job is."""
+        """Write the job's configuration."""
         self.folder.mkdir(parents=True, exist_ok=True)
         config = {"job_name": self.label, "n_attempts": self.attempts, "agents": [self._agent()], "datasets": [suite]}
         _write(self.folder / "config.json", config | {"n_tasks": tasks})
@@ -54,7 +53,7 @@ class Job:
         return {"name": "arise", "version": __version__, "model_name": self.model}
 
     def save(self, task: TaskSpec, attempt: int, rollout: Rollout, started: str) -> dict[str, Any]:
-        """Write one trial; its result comes last, so that a trial without one was not finished."""
+        """Write one trial; write its result last, so that a trial without one is known to be unfinished."""
         folder = self.trial(task, attempt)
         for name in ("agent", "verifier"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -97,7 +96,7 @@ class Job:
         }
 
     def end(self, facts: dict[str, Any]) -> None:
-        """Write the job's own result."""
+        """Write the result of the job."""
         _write(self.folder / "result.json", {"finished_at": now(), "stats": facts})
 
 

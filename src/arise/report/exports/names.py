@@ -1,11 +1,11 @@
-"""Names of a run as names of files: never a path, never a clash."""
+"""File names for the names in a run: never a path, never a collision."""
 
 import re
 from hashlib import blake2b
 
 
 def file_name(text: str, longest: int = 120) -> str:
-    """A file name for any text: `k3/csv-7/0` becomes `k3_csv-7_0`; what cannot be kept is told apart by a digest."""
+    """Return a file name for any text: `k3/csv-7/0` becomes `k3_csv-7_0`; add a digest if characters are lost."""
     plain = re.sub(r"[^A-Za-z0-9.-]+", "_", text.replace("/", "_")).lstrip(".")[:longest]
     if plain == text.replace("/", "_") and plain:
         return plain
@@ -13,7 +13,7 @@ def file_name(text: str, longest: int = 120) -> str:
 
 
 def slug(text: str, longest: int) -> str:
-    """Lower-case words joined by single hyphens, cut between words."""
+    """Return lower-case words joined by single hyphens, cut between words."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     kept = ""
     for word in words:

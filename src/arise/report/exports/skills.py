@@ -1,4 +1,4 @@
-"""Evolved skills as packages of the agent-skills format: a folder with a SKILL.md each, named as the folder."""
+"""Evolved skills as agent-skills packages: one folder with a SKILL.md each, with the same name."""
 
 import re
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ def write_skills(run: RunReader, out: Path) -> list[Path]:
 
 
 def skill_name(of: Rubric) -> str:
-    """Lower-case words of the criterion with the rubric's id, so that no two skills share a name."""
+    """Return the criterion's words in lower case with the rubric's id, so that names are unique."""
     rubric = slug(of.id, 16)
     words = of.criteria_text.removeprefix("The agent ")
     return f"{slug(words, LONGEST_NAME - len(rubric) - 1)}-{rubric}"
 
 
 def skill_document(name: str, pair: PairLife, run: str) -> str:
-    """Front matter, the guidance, and the criterion it serves."""
+    """Return front matter, the guidance, and its criterion."""
     skill = pair.skills[-1]
     metadata = {
         "run": run,
@@ -51,7 +51,7 @@ def skill_document(name: str, pair: PairLife, run: str) -> str:
 
 
 def package(name: str, rubric: Rubric, text: str, metadata: Mapping[str, str]) -> str:
-    """A SKILL.md: front matter with metadata, the criterion as title, the guidance. Keys are redacted."""
+    """Return a SKILL.md: front matter with metadata, the criterion as title, the guidance. Redact keys."""
     description = _one_line(f"{rubric.criteria_text} Use this {_lower(rubric.applicability_condition)}")
     head: dict[str, Any] = {
         "name": name,
@@ -64,7 +64,7 @@ def package(name: str, rubric: Rubric, text: str, metadata: Mapping[str, str]) -
 
 
 def _one_line(text: str) -> str:
-    """One line of plain text: no markup for a prompt, nothing that looks like the end of the front matter."""
+    """Return one line of plain text without prompt markup or a front matter delimiter."""
     return re.sub("-{3,}", "-", " ".join(text.replace("<", "(").replace(">", ")").split()))
 
 

@@ -1,4 +1,4 @@
-"""Figure 5: where adaptive sampling went, task type by capability, in three stages of a run."""
+"""Figure 5: adaptive draws by task type and capability, in three stages of a run."""
 
 from collections import Counter
 
@@ -9,14 +9,14 @@ from arise.report.figures.style import WIDTH
 from arise.types import Capability
 
 TASK_TYPES = 14
-"""The most drawn task types are shown; the others would be too small to read."""
+"""Maximum number of task types shown, most drawn first; more would be too small to read."""
 
 
 EMPTY = "#f0f1f3"
 
 
 def sampling_by_stage(study: Study) -> Figure | None:
-    """Figure 5, over the seeds of the first method that samples adaptively; None when none does."""
+    """Draw Figure 5 over the seeds of the first adaptive method; None if there is none."""
     runs = next((runs for runs in study.values() if any(any(run.cells_by_stage) for run in runs)), None)
     if runs is None:
         return None

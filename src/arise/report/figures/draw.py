@@ -1,4 +1,4 @@
-"""All figures of a study into a folder, each with its caption."""
+"""Draw all figures of a study into a folder, each with its caption."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ FIGURES: dict[str, tuple[Callable[[Study], Figure | None], str]] = {
 
 
 def draw(study: Study, folder: Path, formats: Sequence[str] = FORMATS) -> list[Picture]:
-    """Draw what the runs can fill; gives a picture for each figure that was drawn."""
+    """Draw the figures that the runs have data for; return their pictures."""
     pictures = []
     for name, (make, caption) in FIGURES.items():
         with paper_style():

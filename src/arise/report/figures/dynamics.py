@@ -1,4 +1,4 @@
-"""Figure 4: the pool's turnover, rubric reward against task pass rate, and how often whole groups fail."""
+"""Figure 4: the pool's turnover, rubric reward against task pass rate, and all-fail groups."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -16,7 +16,7 @@ ADDED, RETIRED, REWARD, PASSED = "#009E73", "#CC79A7", "#0072B2", "#D55E00"
 
 
 def feedback_and_exploration(study: Study) -> Figure:
-    """Figure 4 of the first method that has rubrics, its all-failure rate beside that of the run without skills."""
+    """Draw Figure 4 of the first method with rubrics, with the all-fail rate of the run without skills."""
     method = next((name for name, runs in study.items() if any(run.events for run in runs)), next(iter(study)))
     figure = Figure(figsize=(WIDTH, 2.35))
     pool, reward, failures = figure.subplots(1, 3)
@@ -27,7 +27,7 @@ def feedback_and_exploration(study: Study) -> Figure:
 
 
 def _turnover(axes: Any, runs: Sequence[RunMeasures]) -> None:
-    """Counts are means over seeds."""
+    """Draw pool counts as means over seeds."""
     lives = [run.turnover() for run in runs]
     points = sorted(set.intersection(*(set(life) for life in lives))) if lives else []
     means = [[fmean(life[k][part] for life in lives) for k in points] for part in range(3)]
@@ -44,7 +44,7 @@ def _turnover(axes: Any, runs: Sequence[RunMeasures]) -> None:
 
 
 def _reward_and_passes(axes: Any, runs: Sequence[RunMeasures]) -> None:
-    """Window means of the training rollouts, in windows of one pool update."""
+    """Draw means of the training rollouts in windows between pool updates."""
     for series, tint, marker, text in (
         ([run.reward_windows() for run in runs], REWARD, "s", "rubric reward"),
         ([run.pass_rate_windows() for run in runs], PASSED, "o", "task pass rate"),
@@ -71,7 +71,7 @@ def _band(
 
 
 def _all_failures(axes: Any, study: Study) -> None:
-    """By third of the run; a pair of methods is held against each other on the tasks that both drew."""
+    """Draw all-fail rates by third of the run; compare two methods on the tasks that both drew."""
     pair = [method for method in ("arise", "no-skill-injection") if method in study]
     shown = pair if len(pair) == 2 else list(study)[:2]
     by_method = _failure_rates([study[method] for method in shown])
@@ -99,7 +99,7 @@ def _all_failures(axes: Any, study: Study) -> None:
 
 
 def _failure_rates(methods: Sequence[Sequence[RunMeasures]]) -> list[list[list[float]]]:
-    """Method, stage, seed: all-failure rate (%), every task that all methods drew in that stage weighing the same."""
+    """Return all-fail rates (%) by method, stage and seed, with equal weight for each task that all methods drew."""
     found: list[list[list[float]]] = [[[], [], []] for _ in methods]
     for seed in sorted(set.intersection(*({run.seed for run in runs} for runs in methods))):
         counts = [next(run for run in runs if run.seed == seed).all_failure_by_stage() for runs in methods]

@@ -1,4 +1,4 @@
-"""Figure 3: final pass rates of all methods, and pass rates over training; and every method's curve by itself."""
+"""Figure 3: final pass rates of all methods and pass rates over training; also one curve per method."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -16,7 +16,7 @@ PRINCIPALS = ("arise", "outcome-only")
 
 
 def ablations_and_efficiency(study: Study) -> Figure | None:
-    """Figure 3: (a) final held-out pass rate, (b) held-out pass rate over training; of finished runs only."""
+    """Draw Figure 3 of finished runs: (a) final held-out pass rate, (b) held-out pass rate over training."""
     study = finished_only(study)
     if not study:
         return None
@@ -60,7 +60,7 @@ def _final_bars(axes: Any, study: Study) -> None:
 
 
 def _curve(axes: Any, runs: Sequence[RunMeasures], tint: str, name: str, **line: Any) -> None:
-    """Mean over seeds with its 95 % band, at the points that every seed has."""
+    """Draw the mean over seeds with its 95 % band, at the points that every seed has."""
     curves = [run.curve() for run in runs]
     points = sorted(set.intersection(*(set(curve) for curve in curves)))
     if not points:
@@ -76,7 +76,7 @@ def _curve(axes: Any, runs: Sequence[RunMeasures], tint: str, name: str, **line:
 
 
 def _mark_the_target(axes: Any, study: Study) -> None:
-    """A dotted line at outcome-only's final pass rate."""
+    """Draw a dotted line at outcome-only's final pass rate."""
     runs = study.get("outcome-only")
     if runs:
         target = sum(run.score("after").rate for run in runs) / len(runs)
@@ -84,7 +84,7 @@ def _mark_the_target(axes: Any, study: Study) -> None:
 
 
 def every_curve(study: Study) -> Figure:
-    """One panel a method, ARISE and outcome-only behind each for reference."""
+    """Draw one panel per method, with ARISE and outcome-only for reference."""
     columns = min(3, len(study))
     rows = ceil(len(study) / columns)
     figure = Figure(figsize=(WIDTH, 0.5 + 1.6 * rows))

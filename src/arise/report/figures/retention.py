@@ -1,4 +1,4 @@
-"""Figure 6: retired rubrics re-judged on their fixed tasks at later checkpoints, without guidance."""
+"""Figure 6: retired rubrics judged again on their fixed tasks at later checkpoints, without guidance."""
 
 from collections.abc import Mapping
 from textwrap import fill, shorten
@@ -14,11 +14,11 @@ PANELS = 3
 BEHAVIOUR = "#0072B2"
 
 Later = list[tuple[int, float, int]]
-"""(checkpoint, pass rate, verdicts) where there are any."""
+"""(checkpoint, pass rate, verdicts), only where there are verdicts."""
 
 
 def retention_after_retirement(study: Study) -> Figure | None:
-    """Figure 6: the criteria with most later verdicts, each once; None when no run was asked for retention."""
+    """Draw Figure 6: the criteria with most later verdicts, each once; None if no run measured retention."""
     rows = [
         (run.seed, row, later)
         for runs in study.values()

@@ -1,4 +1,4 @@
-"""How figures look: sizes of a two-column paper, colours that colour-blind readers tell apart, files that repeat."""
+"""Figure style: sizes of a two-column paper, a colour-blind safe palette, reproducible files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,19 +25,19 @@ COLOURS = {
     "ruscarl-advice": "#AA4499",
     "watch": "#332288",
 }
-"""Okabe and Ito's palette, filled up from Tol's; a method keeps its colour in every figure."""
+"""The Okabe-Ito palette, extended with Tol's; a method has the same colour in every figure."""
 
 SPARE = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#882255")
 
 
 def colour(method: str, methods: Sequence[str]) -> str:
-    """A method's colour; others than the paper's take the spare ones in turn."""
+    """Return a method's colour; methods outside the paper use the spare colours in turn."""
     return COLOURS.get(method) or SPARE[list(methods).index(method) % len(SPARE)]
 
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Settings for everything that is drawn and saved inside."""
+    """Apply the style to all figures drawn and saved in this context."""
     settings: Any = {
         "font.family": "DejaVu Sans",
         "font.size": 8.0,
@@ -71,7 +71,7 @@ def paper_style() -> Iterator[None]:
 
 
 def save(figure: Figure, folder: Path, name: str, formats: Sequence[str]) -> list[Path]:
-    """Write a figure in every format; the same numbers give the same bytes."""
+    """Write a figure in every format; the same numbers produce the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     written = []

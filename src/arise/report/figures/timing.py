@@ -1,4 +1,4 @@
-"""Where the time of an iteration stands, method by method."""
+"""Iteration time by method."""
 
 from matplotlib.figure import Figure
 
@@ -9,7 +9,7 @@ from arise.report.figures.style import INK, WIDTH, colour
 
 
 def time_of_an_iteration(study: Study) -> Figure | None:
-    """Mean seconds an iteration with the interval over seeds; None for runs that noted no time."""
+    """Draw mean seconds per iteration with the interval over seeds; None for runs without recorded times."""
     timed = {m: [run.iteration_seconds for run in runs if run.iteration_seconds] for m, runs in study.items()}
     timed = {method: seconds for method, seconds in timed.items() if seconds}
     if not timed:

@@ -1,1 +1,1 @@
-"""Facts derived from a run, each computed in one place and read by screen, page, report and export."""
+"""Facts derived from a run, each computed once and shared by screen, page, report and export."""

@@ -1,4 +1,4 @@
-"""What deserves a look: behaviours that got worse, stuck skills, gamed rubrics, no signal, a failing judge, faults."""
+"""Alarms: behaviours that got worse, stuck skills, gamed rubrics, no signal, a failing judge, faults."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Alarm:
 
 
 def training_alarms(run: RunQueries) -> list[Alarm]:
-    """Return the alarms of the training itself that hold at the last committed iteration."""
+    """Return the training alarms that apply at the last committed iteration."""
     iterations, groups, counts, window = run.iterations(), run.group_sums(), run.verdict_counts(), run.update_every
     if not iterations:
         return []
@@ -46,7 +46,7 @@ def training_alarms(run: RunQueries) -> list[Alarm]:
 
 
 def signal_of(groups: Sequence[Group]) -> Signal:
-    """Return what one iteration's groups show; a rollout without an outcome counts nowhere."""
+    """Return the signal in one iteration's groups; rollouts without an outcome are not counted."""
     outcomes = [r.success for group in groups for r in group.rollouts if r.success is not None]
     rubrics: dict[str, Tally] = {}
     for (rubric_id, _), kinds in kinds_by_rubric(groups).items():
@@ -56,7 +56,7 @@ def signal_of(groups: Sequence[Group]) -> Signal:
 
 
 def recorded_signals(run: RunQueries, first: int, end: int) -> dict[int, Signal]:
-    """Return the signals of committed iterations k = first to end - 1, as `signal_of` gave them."""
+    """Return the signals of committed iterations k = first to end - 1, as computed by `signal_of`."""
     return _signals(run.group_sums(), run.verdict_counts(), max(0, first), end)
 
 
@@ -71,7 +71,7 @@ def _signals(groups: Sequence[GroupSums], counts: Sequence[VerdictCount], first:
 
 
 def alarm_text(iteration: int, metrics: Mapping[str, float]) -> str:
-    """Return the alarm that an iteration recorded, in words, or an empty string."""
+    """Return the text of the alarm that an iteration recorded, or an empty string."""
     if not metrics.get("alarm"):
         return ""
     suspects = [name.removeprefix(SUSPECT) for name in metrics if name.startswith(SUSPECT)]

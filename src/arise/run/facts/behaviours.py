@@ -1,4 +1,4 @@
-"""Every behaviour of a run: how often it is shown with and without its skill, in training and on held-out tasks."""
+"""Behaviours of a run: their rates with and without the skill, in training and on held-out tasks."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ HELD_OUT, TRAINING = "held out", "training"
 
 @dataclass(frozen=True)
 class Behaviour:
-    """One criterion, over all pairs that state it in the same words, oldest pair first.
+    """One criterion, over all pairs with the same text, oldest pair first.
 
     Training verdicts: of rollouts that saw its skill (`guided`), of others in the same iterations (`beside`), and of
     iterations that did not show it (`alone`). `first` and `last` are the unguided verdicts of its first and last
@@ -50,7 +50,7 @@ class Behaviour:
 
     @property
     def unguided(self) -> Tally:
-        """What the policy does on its own now: on held-out tasks, or in training where these were not judged."""
+        """Return the current unguided verdicts: on held-out tasks, or in training if those were not judged."""
         return self.after if self.after.evaluations else self.last
 
     @property
@@ -59,13 +59,13 @@ class Behaviour:
 
     @property
     def change(self) -> Change | None:
-        """Unguided, before and after training on held-out tasks, or first and last window of training."""
+        """Return the unguided change on held-out tasks, or from the first to the last window of training."""
         first, last = (self.before, self.after) if self.after.evaluations else (self.first, self.last)
         return Change(first, last) if first.evaluations and last.evaluations else None
 
 
 def behaviours(run: RunQueries, evaluated: HeldOut | None = None) -> list[Behaviour]:
-    """Return every behaviour of a run, in the order of birth; identical criteria are one behaviour."""
+    """Return every behaviour of a run in order of birth; identical criteria are one behaviour."""
     evaluated = evaluated or held_out(run)
     counts, size, committed = counts_by_rubric(run.verdict_counts()), run.update_every, run.committed()
     same: dict[str, list[PairLife]] = defaultdict(list)
@@ -75,7 +75,7 @@ def behaviours(run: RunQueries, evaluated: HeldOut | None = None) -> list[Behavi
 
 
 def same_words(text: str) -> str:
-    """Return the key under which identical criteria meet."""
+    """Return the key that identical criteria share."""
     return " ".join(text.casefold().split())
 
 
@@ -106,7 +106,7 @@ def _behaviour(
 
 
 def _newest(pairs: Sequence[PairLife], evaluated: HeldOut, label: str) -> Tally:
-    """The verdicts of the newest pair that has any: identical criteria judge the same attempts, so they do not add."""
+    """Return the verdicts of the newest pair that has any; identical criteria judge the same attempts."""
     evaluation = evaluated.before if label == BEFORE else evaluated.after
     found = [evaluation.behaviours.get(pair.rubric.id, Tally()) for pair in pairs] if evaluation else []
     return next((tally for tally in reversed(found) if tally.evaluations), Tally())
@@ -120,7 +120,7 @@ def weakest(found: Iterable[Behaviour], below: float = 1.0) -> list[Behaviour]:
 
 
 def contrasts(run: RunQueries) -> dict[int, Guided]:
-    """Return, by k, the verdicts on rubrics whose skill was shown then: of rollouts that saw it, and of others."""
+    """Return verdicts on rubrics whose skill was shown, by k: of rollouts that saw it, and of others."""
     counts = run.verdict_counts()
     shown_in = {(count.rubric_id, count.k) for count in counts if count.shown}
     by_k: dict[int, list[VerdictCount]] = defaultdict(list)
@@ -131,7 +131,7 @@ def contrasts(run: RunQueries) -> dict[int, Guided]:
 
 
 def as_json(behaviour: Behaviour) -> dict[str, Any]:
-    """Return a behaviour as JSON values: each rate with the number of verdicts behind it."""
+    """Return a behaviour as JSON values: each rate with its number of verdicts."""
     tallies = {name: getattr(behaviour, name) for name in ("guided", "beside", "alone", "before", "after")}
     rates = {name: [pass_rate(tally), tally.evaluations] for name, tally in tallies.items()}
     return {"rubric": behaviour.rubric.id, "criterion": behaviour.rubric.criteria_text} | rates

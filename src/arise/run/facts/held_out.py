@@ -1,4 +1,4 @@
-"""The held-out evaluations of a run: before, on the way and after training; ad-hoc and failed ones apart."""
+"""The held-out evaluations of a run: before, during and after training; ad-hoc and failed ones are separate."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,18 +29,18 @@ class Change(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the 95 % interval of the difference leaves out zero."""
+        """Return whether the 95 % interval of the difference excludes zero."""
         low, high = self.interval
         return low > 0.0 or high < 0.0
 
     @property
     def from_to(self) -> str:
-        """`12.0 % → 0.0 %`."""
+        """Write both rates: `12.0 % → 0.0 %`."""
         return " → ".join(numbers.percent(tally.passes / tally.evaluations) for tally in self)
 
     @property
     def difference_text(self) -> str:
-        """`-12.0 points (95 % -21.0 to -3.0)`."""
+        """Write the difference with its interval: `-12.0 points (95 % -21.0 to -3.0)`."""
         return f"{numbers.difference(self.difference)} points ({numbers.interval(*self.interval, signed=True)})"
 
     @property
@@ -50,7 +50,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Evaluations on held-out tasks; `others` were asked for by hand, `failed` have no attempt that counts."""
+    """Evaluations on held-out tasks; `others` were requested by hand, `failed` have no attempt that counts."""
 
     before: Evaluation | None = None
     points: tuple[Evaluation, ...] = ()
@@ -60,7 +60,7 @@ class HeldOut:
 
     @property
     def now(self) -> Evaluation | None:
-        """The newest evaluation of the run's own: after training, or the last point of the learning curve."""
+        """Return the newest of the run's own evaluations: after training, or the last point of the learning curve."""
         return self.after or (self.points[-1] if self.points else None)
 
     @property
@@ -69,7 +69,7 @@ class HeldOut:
 
     @property
     def own(self) -> list[Evaluation]:
-        """The run's own evaluations in order."""
+        """Return the run's own evaluations in order."""
         return [found for found in (self.before, *self.points, self.after) if found]
 
 

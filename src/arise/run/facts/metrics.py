@@ -1,4 +1,4 @@
-"""The numbers of one iteration that its record keeps."""
+"""The metrics in the record of an iteration."""
 
 from collections.abc import Sequence
 from math import isfinite, nan
@@ -16,7 +16,7 @@ from arise.types import Group, StepStats, Tally
 def iteration_metrics(groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]:
     """Return the metrics of an iteration; `version` is the policy version that was updated.
 
-    A rate without observations is left out: where no group is complete or no rubric was judged, there is no 0 %.
+    Omit rates without observations, such as with no complete group or no judged rubric, instead of reporting 0 %.
     """
     complete = [group for group in groups if group.complete]
     rollouts = [rollout for group in groups for rollout in group.rollouts]
@@ -54,7 +54,7 @@ def iteration_metrics(groups: Sequence[Group], update: StepStats, state: State, 
 
 
 def verdict_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """Return how many verdicts the judge gave and how many it could not give."""
+    """Return the numbers of valid and missing verdicts."""
     kinds = kinds_by_rubric(groups).values()
     return {"verdicts": sum(kind.given for kind in kinds), "verdicts_absent": sum(kind.absent for kind in kinds)}
 
@@ -65,19 +65,19 @@ def _guided_rates(verdicts: Guided) -> dict[str, float]:
 
 
 def _watched(groups: Sequence[Group]) -> dict[str, float]:
-    """Verdicts on retired rubrics; nothing where none was watched."""
+    """Return the verdicts on retired rubrics; empty if none were judged."""
     tally = watched(groups)
     return {"watched": tally.evaluations, "watched_passes": tally.passes} if tally.evaluations else {}
 
 
 def _set_aside(state: State) -> dict[str, float]:
-    """How many tasks the next iteration does without; nothing where it has them all."""
+    """Return the number of tasks set aside for the next iteration; empty if there are none."""
     away = len(state.set_aside.away(state.iteration))
     return {"set_aside": float(away)} if away else {}
 
 
 def _staleness(groups: Sequence[Group], version: int) -> dict[str, float]:
-    """How many versions before `version` the tokens of an update were sampled."""
+    """Return the policy-version lag of the trained tokens relative to `version`."""
     rows = [row for group in groups for rollout in group.rollouts for row in rollout.trajectory.rows]
     ages = np.concatenate([np.zeros(0), *(version - row.version_U[row.generated_U] for row in rows)])
     return {"staleness": float(ages.mean()) if len(ages) else 0.0, "max_staleness": float(ages.max(initial=0.0))}

@@ -1,4 +1,4 @@
-"""The score of an evaluation: pooled, by domain and task type, its interval, its spread over runs, and its faults."""
+"""The score of an evaluation: pooled, by domain and task type, with interval, spread over runs, and faults."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,9 +15,9 @@ from arise.types import Tally
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`Evaluation("after", 12, 120, 0, ...)`; `faults` are attempts that infrastructure ended, which do not count.
+    """`Evaluation("after", 12, 120, 0, ...)`; `faults` are uncounted attempts that infrastructure ended.
 
-    `runs` are the tallies of each attempt number over all tasks; `behaviours` those of each rubric, no skill shown.
+    `runs` are the tallies of each attempt number over all tasks; `behaviours` are those of each rubric without skills.
     """
 
     label: str
@@ -37,18 +37,18 @@ class Evaluation:
 
     @property
     def rate(self) -> float | None:
-        """The pass rate in percent, None where no attempt counts."""
+        """Return the pass rate in percent; None if no attempt counts."""
         return 100.0 * self.successes / self.attempts if self.attempts else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the rate, in percent."""
+        """Return the 95 % interval of the rate, in percent."""
         low, high = share_interval(self.tally)
         return None if low is None or high is None else (100.0 * low, 100.0 * high)
 
     @property
     def spread(self) -> tuple[float, float] | None:
-        """Mean and sample standard deviation over the runs, in percent; None with fewer than two."""
+        """Return mean and sample standard deviation over the runs, in percent; None for fewer than two."""
         rates = [100.0 * run.passes / run.evaluations for run in self.runs if run.evaluations]
         return (mean(rates), stdev(rates)) if len(rates) > 1 else None
 
@@ -69,7 +69,7 @@ class Evaluation:
         )
 
     def table(self) -> str:
-        """Return the line, and one more for each domain."""
+        """Return the score line, and one line per domain."""
         width = max(map(len, self.by_domain), default=0)
         lines = [f"  {domain:{width}}  {rate_text(tally)}" for domain, tally in self.by_domain.items()]
         return "\n".join([self.line(), *lines])
@@ -123,12 +123,12 @@ def score_of(label: str, rows: Sequence[AttemptRow]) -> Evaluation:
 
 
 def score(label: str, run: RunQueries) -> Evaluation:
-    """Score an evaluation that is in a run's store."""
+    """Score an evaluation in a run's store."""
     return score_of(label, run.attempts(label))
 
 
 def stored_evaluation(label: str, run: RunQueries, wanted: int) -> Evaluation | None:
-    """Score attempts that are in the store; None unless all `wanted` of them are."""
+    """Score attempts in the store; None unless all `wanted` of them are stored."""
     return score(label, run) if run.attempt_count(label) == wanted else None
 
 

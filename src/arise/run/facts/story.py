@@ -1,6 +1,6 @@
-"""What a run comes to: held-out before and after, what is still wrong, what got worse, what improved, and alarms.
+"""The main facts of a run: held-out before and after, what is still wrong, worse or improved, and alarms.
 
-Screen, summary, list of runs and Overview read the same facts in this order.
+Screen, summary, list of runs and Overview use the same facts in this order.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from arise.text import numbers
 from arise.types import Status, Tally
 
 FAILING = 0.5
-"""A task type that passes less often than this is failing."""
+"""A task type with a lower pass rate than this is failing."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RunFacts:
     held_out: HeldOut
     behaviours: Sequence[Behaviour]
     under_way: Mapping[str, str]
-    """Rubric id to what is being done about the behaviour."""
+    """Rubric id to the measures being taken for the behaviour."""
     still_wrong: Sequence[Behaviour]
     failing_types: Mapping[str, Tally]
     worse: Sequence[Moved]
@@ -51,7 +51,7 @@ class RunFacts:
 
 
 def run_facts(run: RunQueries) -> RunFacts:
-    """Derive all facts of a run; works while the run goes on."""
+    """Derive all facts of a run, which may still be active."""
     evaluated = held_out(run)
     found = behaviours(run, evaluated)
     moved = [*_moved_behaviours(found), *_moved_types(evaluated)]
@@ -72,7 +72,7 @@ def run_facts(run: RunQueries) -> RunFacts:
 
 
 def ending(run: RunQueries) -> str:
-    """Say how a run ended: finished, not evaluated, stopped; or that it is running or has not begun."""
+    """Return how a run ended (finished, not evaluated, stopped), or that it is running or has not begun."""
     planned = run.config().get("train", {}).get("iterations")
     committed = run.committed()
     if held(Path(run.folder)):
@@ -83,7 +83,7 @@ def ending(run: RunQueries) -> str:
 
 
 def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
-    """Say what is under way for a behaviour: its skill, and how often the sampler draws its capability."""
+    """Describe the measures for a behaviour: its skill, and how often the sampler draws its capability."""
     pair, status = behaviour.pair, behaviour.standing.status
     if status is Status.RETIRED:
         return f"retired after {pair.retired}: not trained any more"
@@ -103,7 +103,7 @@ def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
 
 
 def _adaptive_draws(run: RunQueries) -> Counter[str]:
-    """Adaptive slots of the last window by capability."""
+    """Count the adaptive slots of the last window by capability."""
     last = run.committed()
     found: Counter[str] = Counter()
     for cell in run.cell_draws(max(0, last - run.update_every), last):
@@ -118,7 +118,7 @@ def _moved_behaviours(found: Sequence[Behaviour]) -> Iterator[Moved]:
 
 
 def _moved_types(evaluated: HeldOut) -> Iterator[Moved]:
-    """Task types that both evaluations tried."""
+    """Yield the changes of task types that both evaluations include."""
     if not (evaluated.before and evaluated.now):
         return
     for name, first in evaluated.before.by_task_type.items():
@@ -128,7 +128,7 @@ def _moved_types(evaluated: HeldOut) -> Iterator[Moved]:
 
 
 def _failing(evaluated: HeldOut) -> dict[str, Tally]:
-    """Task types that fail more often than they pass in the newest evaluation, weakest first."""
+    """Return task types that mostly fail in the newest evaluation, weakest first."""
     newest = evaluated.now or evaluated.before
     tried = newest.by_task_type if newest else {}
     rates = {name: rate for name, tally in tried.items() if name and (rate := pass_rate(tally)) is not None}

@@ -1,4 +1,4 @@
-"""Counts of verdicts: of rollouts, of attempts, with and without the rubric's skill in the prompt."""
+"""Count verdicts of rollouts and attempts, with and without the rubric's skill in the prompt."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ KINDS = ("pass", "fail", "not_applicable", "absent")
 
 
 class VerdictKinds(NamedTuple):
-    """How many verdicts there are of each kind: `VerdictKinds(3, 1, 2, 0)`."""
+    """The number of verdicts of each kind: `VerdictKinds(3, 1, 2, 0)`."""
 
     passes: int = 0
     fails: int = 0
@@ -53,7 +53,7 @@ def kinds_by_rubric(groups: Iterable[Group]) -> dict[tuple[str, bool], VerdictKi
 
 
 def by_guidance(counts: Mapping[tuple[str, bool], VerdictKinds]) -> Guided:
-    """Sum the counts of all rubrics, guided and unguided apart."""
+    """Sum the counts of all rubrics, with guided and unguided separate."""
     sums = {True: Tally(), False: Tally()}
     for (_, shown), kinds in counts.items():
         sums[shown] = sums[shown].plus(kinds.tally)
@@ -61,7 +61,7 @@ def by_guidance(counts: Mapping[tuple[str, bool], VerdictKinds]) -> Guided:
 
 
 def guided_counts(counts: Iterable[VerdictCount]) -> Guided:
-    """Sum rows of stored counts, guided and unguided apart."""
+    """Sum rows of stored counts, with guided and unguided separate."""
     sums = {True: Tally(), False: Tally()}
     for count in counts:
         shown = bool(count.shown)
@@ -70,7 +70,7 @@ def guided_counts(counts: Iterable[VerdictCount]) -> Guided:
 
 
 def counts_by_rubric(counts: Iterable[VerdictCount]) -> dict[str, list[VerdictCount]]:
-    """Return the rows of each rubric."""
+    """Group the rows by rubric."""
     found: dict[str, list[VerdictCount]] = defaultdict(list)
     for count in counts:
         found[count.rubric_id].append(count)
@@ -84,14 +84,14 @@ def judged(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Tally]:
 
 
 def watched(groups: Iterable[Group]) -> Tally:
-    """Count the verdicts on retired rubrics that a watch goes on judging."""
+    """Count the verdicts on retired rubrics that are still being judged."""
     found = [rollout.judgment for group in groups for rollout in group.rollouts if rollout.judgment]
     counted = judged(judgment.watched for judgment in found).values()
     return Tally(sum(tally.passes for tally in counted), sum(tally.evaluations for tally in counted))
 
 
 def tallies(outcomes: Sequence[tuple[Any, Any]]) -> dict[Any, Tally]:
-    """Count passes and evaluations by key; an outcome of None is no evaluation, but its key is kept."""
+    """Count passes and evaluations by key; an outcome of None adds the key but no evaluation."""
     found: dict[Any, Tally] = {}
     for key, passed in sorted(outcomes, key=lambda outcome: outcome[0]):
         found[key] = found.get(key, Tally()).plus(Tally(bool(passed), passed is not None))

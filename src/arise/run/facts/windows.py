@@ -39,17 +39,17 @@ class Window:
 
     @property
     def end(self) -> int:
-        """The number of its last iteration."""
+        """Return the number of its last iteration."""
         return iteration_of(self.last)
 
     @property
     def span(self) -> str:
-        """Its iterations as people number them: `11-20`."""
+        """Return its iterations, numbered from 1: `11-20`."""
         return f"{iteration_of(self.first)}-{self.end}"
 
 
 def pair_windows(pair: PairLife, counts: Sequence[VerdictCount], size: int, committed: int) -> list[Window]:
-    """Return every window in which a pair was in the pool, also those without a verdict."""
+    """Return every window in which a pair was in the pool, including those without a verdict."""
     first, last = pair.born_at + 1, committed - 1 if pair.retired_at is None else pair.retired_at
     rows_of: dict[int, list[VerdictCount]] = defaultdict(list)
     for count in counts:

@@ -1,4 +1,4 @@
-"""Task type x capability in colour, every cell with its number; a dot where there is no evidence."""
+"""Task type x capability in colour, with a number in every cell, or a dot for no evidence."""
 
 from collections.abc import Mapping, Sequence
 

@@ -14,7 +14,7 @@ from arise.text.numbers import counted_rate
 
 LANE, BAR, GUTTER, RIGHT, HEAD = 32.0, 12.0, 430.0, 34.0, 26.0
 BELOW = 7.0
-"""Where a bar ends above the lane's lower edge: signs stand in the room above it, the under-line below."""
+"""Space between a bar and the lane's lower edge; signs are drawn above the bar, the under-line below."""
 BIRTHS = ("born", "imported")
 
 
@@ -31,7 +31,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Lane:
-    """One pair: its name, where it leads, its windows and its events as (iteration number, kind)."""
+    """One pair: its name, its link, its windows and its events as (iteration number, kind)."""
 
     rubric_id: str
     name: str

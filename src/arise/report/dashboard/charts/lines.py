@@ -16,7 +16,7 @@ DASHES = (None, "6 3", "2 3", "8 3 2 3")
 
 @dataclass(frozen=True)
 class Line:
-    """A named series of (x, y), y None where there is none; `band` is (x, low, high)."""
+    """A named series of (x, y), with None for a missing y; `band` is (x, low, high)."""
 
     name: str
     colour: str
@@ -35,7 +35,7 @@ def line_chart(
     thresholds: Sequence[tuple[str, float]] = (),
     x_name: str = "iteration",
 ) -> Markup:
-    """Lines differ by colour, dashes and marks, so that colour is never the only difference."""
+    """Draw lines that differ in colour, dashes and marks, so that colour is never the only difference."""
     xs = [x for line in lines for x, _ in line.points]
     ys = finite([y for line in lines for _, y in line.points])
     ys += [edge for line in lines for _, low, high in line.band for edge in (low, high)]

@@ -1,4 +1,4 @@
-"""Colours that people with any colour vision can tell apart: Okabe-Ito for kinds, viridis for amounts."""
+"""Colour-blind safe colours: Okabe-Ito for categories, viridis for amounts."""
 
 from arise.types import Capability
 

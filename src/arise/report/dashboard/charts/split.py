@@ -14,7 +14,7 @@ COLUMNS = 400
 
 
 class Part(NamedTuple):
-    """One rollout: its name, where it leads, whether it is the one looked at, and the weighted parts."""
+    """One rollout: its name, its link, whether it is selected, and the weighted parts."""
 
     name: str
     href: str
@@ -70,7 +70,7 @@ def mask_strip(mask: Mask, width: float = 350.0) -> Markup:
 
 
 def _covered(start: int, length: int, tokens: int, columns: int) -> list[tuple[int, float]]:
-    """Yield how much of each column a span of tokens fills."""
+    """Return how much of each column a span of tokens fills."""
     per_column, found = tokens / columns, []
     column = int(start / per_column)
     while column < columns and column * per_column < start + length:

@@ -27,7 +27,7 @@ def shown(value: object) -> object:
 
 
 def drawing(width: float, height: float, label: str, *children: object, links: bool = False) -> Markup:
-    """Return a whole picture with its name for screen readers; set `links` if it contains links."""
+    """Return a whole picture with a label for screen readers; set `links` if it contains links."""
     return element(
         "svg",
         *children,
@@ -76,7 +76,7 @@ def finite(values: Iterable[float | None]) -> list[float]:
 
 
 def runs_of_numbers(points: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
-    """Split points where a value is missing, so that gaps stay gaps."""
+    """Split points at missing values, so that the chart shows gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
         if y is None or not isfinite(y):

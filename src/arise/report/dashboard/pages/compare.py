@@ -87,7 +87,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _difference(runs: Sequence[Compared]) -> Table:
-    """The settings that differ between runs."""
+    """Tabulate the settings that differ between runs."""
     keys = sorted({key for run in runs for key in run.settings})
     rows: list[tuple[str, ...]] = []
     for key in keys:

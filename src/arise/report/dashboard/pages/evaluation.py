@@ -1,4 +1,4 @@
-"""Evaluation: held-out tasks without any evolved skill; ad-hoc and failed evaluations and faults stand apart."""
+"""Evaluation: held-out tasks without evolved skills; ad-hoc and failed evaluations and faults are separate."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def _groups(found: HeldOut) -> list[tuple[str, str, Sequence[Evaluation]]]:
 
 
 def _scores(group: Sequence[Evaluation]) -> Table:
-    """Rate, counts, interval, and the sample deviation over attempts, as papers report them."""
+    """Tabulate rate, counts, interval, and the sample deviation over attempts."""
     columns = (
         "evaluation",
         "at iteration",
@@ -108,7 +108,7 @@ def _colours(named: Sequence[Evaluation]) -> dict[str, str]:
 
 
 def _behaviours(asked: Asked, held: HeldOut, named: Sequence[Evaluation]) -> list[Figure]:
-    """What the rubrics found in the same attempts; nothing where no attempt was judged."""
+    """Draw the rubric verdicts on the same attempts; return nothing if none were judged."""
     judged = [evaluation for evaluation in named if evaluation.behaviours]
     colours = {label: colour for label, colour in _colours(named).items() if label in {e.label for e in judged}}
     lines, rows = [], []
@@ -137,7 +137,7 @@ def _behaviours(asked: Asked, held: HeldOut, named: Sequence[Evaluation]) -> lis
 
 
 def _retention(asked: Asked) -> Table | None:
-    """Retired behaviours on their own training tasks, as `arise retention` measured them; None when none retired."""
+    """Tabulate retired behaviours on their training tasks, as `arise retention` measured them; None if none retired."""
     gone = retired(asked.run)
     rows: list[tuple[str | Link | int, ...]] = []
     for life in curves(gone, asked.run):
@@ -151,7 +151,7 @@ def _retention(asked: Asked) -> Table | None:
 
 
 def _signs(attempts: Sequence[AttemptRow]) -> dict[str, list[str]]:
-    """One sign per attempt, by task: a check, a cross, or a question mark for a fault."""
+    """Return one sign per attempt, by task: a check, a cross, or a question mark for a fault."""
     signs: dict[str, list[str]] = defaultdict(list)
     for attempt in attempts:
         signs[attempt.task_id].append({None: "?", 0: "✗", 1: "✓"}[attempt.success])

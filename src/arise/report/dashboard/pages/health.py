@@ -21,7 +21,7 @@ KINDS = {"rollouts with a fault": RED, "incomplete groups": ORANGE, "absent verd
 
 
 def build(asked: Asked) -> Page:
-    """The run as a process."""
+    """Build the page on the state of the process."""
     run = asked.run
     iterations, sessions = run.iterations(), run.sessions()
     faults = Counter(run.faults_by_k())
@@ -78,7 +78,7 @@ def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
 
 
 def _time(asked: Asked) -> list[Figure]:
-    """The time of an iteration by part, if it was recorded."""
+    """Draw the seconds of an iteration by part, if they were recorded."""
     found = asked.run.vitals("seconds.")
     if not found:
         return []
@@ -101,7 +101,7 @@ def _time(asked: Asked) -> list[Figure]:
 
 
 def _set_aside(asked: Asked) -> Table:
-    """Tasks that are set aside because faults left their groups incomplete."""
+    """Tabulate tasks that are set aside because faults left their groups incomplete."""
     run = asked.run
     rows = [
         (
@@ -128,7 +128,7 @@ def _faults(asked: Asked) -> Table:
 
 
 def _disk(folder: Path) -> list[tuple[str, int, int]]:
-    """(name, files, bytes) of every entry of the run folder."""
+    """Return (name, files, bytes) of every entry of the run folder."""
     found = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_dir(follow_symlinks=False):

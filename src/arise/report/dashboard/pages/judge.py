@@ -1,4 +1,4 @@
-"""Judge and cost: how many verdicts are valid, why others are missing, and what calls cost."""
+"""Judge and cost: the number of valid verdicts, reasons for missing ones, and the cost of calls."""
 
 from collections.abc import Sequence
 

@@ -42,7 +42,7 @@ def build(asked: Asked) -> Page:
 
 
 def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
-    """The sections of the page, in the same order as on the terminal."""
+    """Return the sections of the page, in the order of the terminal summary."""
     weak, improved = found.still_wrong, found.improved
     failing = [(name, OneLine(rate_text(tally))) for name, tally in found.failing_types.items()]
     return {
@@ -61,7 +61,7 @@ def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
 
 
 def _headline(found: RunFacts) -> dict[str, str]:
-    """Held-out before and after as one large number, with the change and its interval below it."""
+    """Return held-out before and after as one large number, with the change and its interval."""
     before, now, change = found.held_out.before, found.held_out.now, found.held_out.change
     if now and change:
         number = change.from_to
@@ -76,7 +76,7 @@ def _headline(found: RunFacts) -> dict[str, str]:
 
 
 def _still_wrong(asked: Asked, found: RunFacts) -> Table:
-    """The weakest behaviours without guidance, with what is under way."""
+    """Tabulate the weakest behaviours without guidance, and what is being done about them."""
     rows: list[tuple[Cell, ...]] = [
         (
             Link(b.rubric.id, asked.links.rubric(b.rubric.id)),
@@ -217,7 +217,7 @@ def _signal(iterations: Sequence[Iteration]) -> Figure:
 
 
 def _pace(iterations: Sequence[Iteration]) -> Figure:
-    """Seconds from commit to commit, shown for a run without priced calls."""
+    """Draw the seconds between commits, for a run without priced calls."""
     seconds = [(b.number, b.at - a.at) for a, b in pairwise(iterations)]
     line = Line("seconds", BLUE, [(number, max(0.0, spent)) for number, spent in seconds])
     return Figure(

@@ -1,4 +1,4 @@
-"""What a page is made of, and rates and intervals as table cells."""
+"""The parts of a page, and rates and intervals as table cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """A template with everything it shows."""
+    """A template with the values it shows."""
 
     template: str
     title: str
@@ -46,12 +46,12 @@ class Asked:
 
     @property
     def update_every(self) -> int:
-        """Iterations per window; the pool is updated at the end of each window."""
+        """Return the iterations per window; the pool is updated at the end of each window."""
         return self.run.update_every
 
 
 class NotFound(LookupError):  # noqa: N818 - it is an answer
-    """The run holds nothing of this name; the message says what was asked for."""
+    """The run has no item of this name; the message says what was requested."""
 
 
 def rate(passes: float, evaluations: float) -> Share | None:

@@ -65,12 +65,12 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
 
 
 def _has(pair: PairLife, status: str) -> bool:
-    """Whether a pair passes the status filter."""
+    """Return whether a pair passes the status filter."""
     return status in ("", pair.status) or (status == STUCK and pair.standing.stuck)
 
 
 def _not_taken(proposals: Sequence[ProposalRow]) -> list[ProposalRow]:
-    """Rejected proposals, each once per update, without those accepted in another round of it."""
+    """Return rejected proposals, each once per update, without those accepted in another round of it."""
     known = {(proposal.k, proposal.text) for proposal in proposals if proposal.accepted}
     found = {(p.k, p.text): p for p in proposals if (p.k, p.text) not in known}
     return list(found.values())

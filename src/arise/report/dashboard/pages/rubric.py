@@ -95,7 +95,7 @@ def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
 
 
 def _passed(windows: Sequence[Window], name: str) -> Fact:
-    """The unguided pass rate of one window, with that of all its rollouts."""
+    """Return the unguided pass rate of one window, with that of all its rollouts."""
     alone, every = (windows[0].unguided, windows[0].tally) if windows else (Tally(), Tally())
     return Fact(percent(pass_rate(alone)), name, f"n = {alone.evaluations}; all rollouts {counted_rate(*every)}")
 
@@ -186,7 +186,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _about(rubric: Rubric, items: Sequence[DiagnosticItem]) -> Sequence[DiagnosticItem]:
-    """The items of a record that concern this behaviour."""
+    """Return the items of a record that concern this behaviour."""
     return [item for item in items if item.issue_tag == rubric.issue_tag] or items
 
 
@@ -201,7 +201,7 @@ def _source(asked: Asked, record: EvidenceRecord, items: Sequence[DiagnosticItem
 
 
 def _retention(asked: Asked, rubric_id: str) -> Table:
-    """Held-out attempts judged by this rubric; these never see a skill."""
+    """Tabulate held-out attempts judged by this rubric; these never see a skill."""
     rows: list[tuple[Cell, ...]] = []
     found = held_out(asked.run)
     for evaluation in (*found.own, *found.others):

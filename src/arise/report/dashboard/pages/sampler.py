@@ -1,4 +1,4 @@
-"""Sampler: draws by cell, the ledger's estimates, and why each slot holds its task."""
+"""Sampler: draws by cell, the ledger's estimates, and why each slot got its task."""
 
 from collections.abc import Sequence
 
@@ -55,13 +55,13 @@ def _mean(cell: CellRow) -> float:
 
 
 def _expected_weight(cell: CellRow) -> float:
-    """E[p (1 - p)^2] for p ~ Beta(1 + S, 1 + F), in closed form."""
+    """Return E[p (1 - p)^2] for p ~ Beta(1 + S, 1 + F), in closed form."""
     a, b = 1.0 + cell.passes, 1.0 + cell.fails
     return a * b * (b + 1) / ((a + b) * (a + b + 1) * (a + b + 2))
 
 
 def beta_interval(passes: float, fails: float) -> tuple[float, float]:
-    """The middle 95 % of Beta(1 + S, 1 + F), by summing its density over a fine grid."""
+    """Return the central 95 % interval of Beta(1 + S, 1 + F), by summing its density over a fine grid."""
     p = (np.arange(2000) + 0.5) / 2000
     logs = passes * np.log(p) + fails * np.log1p(-p)
     total = np.cumsum(np.exp(logs - logs.max()))
@@ -70,7 +70,7 @@ def beta_interval(passes: float, fails: float) -> tuple[float, float]:
 
 
 def _stages(asked: Asked, committed: int) -> list[Figure]:
-    """Adaptive draws by cell in the first, middle and last third of what is committed."""
+    """Draw adaptive draws by cell in the first, middle and last third of the committed iterations."""
     edges = [round(n * committed / 3) for n in range(4)]
     panels, table = [], []
     for name, first, end in zip(("early", "middle", "late"), edges, edges[1:], strict=False):
@@ -183,6 +183,6 @@ def _curves(asked: Asked, iterations: Sequence[Iteration]) -> list[Figure]:
 
 
 def slot_link(asked: Asked, k: int, slot: int) -> Link:
-    """Link to a slot on this page."""
+    """Return a link to a slot on this page."""
     iteration = iteration_of(k)
     return Link(f"{iteration}:{slot + 1}", asked.links.sampler(iteration, slot))

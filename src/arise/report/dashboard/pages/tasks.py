@@ -52,7 +52,7 @@ def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1)
 
 
 def _by_type(tasks: Sequence[TaskRow]) -> Figure:
-    """Pass rates by task type, as a chart."""
+    """Draw pass rates by task type."""
     tried: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for task in tasks:
         for kind in task.task_types:

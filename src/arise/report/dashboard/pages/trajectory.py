@@ -125,7 +125,7 @@ def _whole(turn: Turn, number: int, part: int) -> Shown:
 
 
 def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
-    """(kind, text, error) in the order they happened."""
+    """Return (kind, text, error) in chronological order."""
     found = [("reasoning", turn.reasoning, False)] if turn.reasoning else []
     found.append(("agent", turn.text, False))
     for call in turn.calls:
@@ -136,7 +136,7 @@ def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
 
 
 def _pins(number: int, turn: Turn, judgment: Judgment | None) -> list[str]:
-    """The judge's remarks that name this turn or quote it."""
+    """Return the judge's remarks that name this turn or quote it."""
     if judgment is None:
         return []
     pins = [note for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
