@@ -1,4 +1,4 @@
-"""The `arise` command and its parser. Heavy imports live inside the commands, so that `arise --help` stays fast."""
+"""The `arise` command and its parser. Heavy imports stay inside the commands to keep `arise --help` fast."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
