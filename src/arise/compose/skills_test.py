@@ -69,7 +69,7 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """Return helps or harms for a significant difference, else that no effect can be told."""
+        """Return "helps" or "harms" for a significant difference, else "cannot tell"."""
         difference = self.found.passes.difference
         if difference is None or self.found.passes.p >= 0.05 or difference == 0:
             return "cannot tell"

@@ -30,7 +30,7 @@ without calling a tool."""
 
 
 class ToolAgentConfig(AgentConfig):
-    """The agent for instruct models: native tool calls, several per turn, commands of any number of lines."""
+    """The agent for instruct models: native tool calls, several per turn, multi-line commands."""
 
     kind: Literal["tools"] = "tools"
     max_turns: Count = 40
@@ -55,7 +55,7 @@ class ToolAgentConfig(AgentConfig):
 
 
 class HarnessConfig(AgentConfig):
-    """Limits of an attempt that a harness makes; its prompts, tools and loop are its own."""
+    """Limits of an attempt by a harness, which uses its own prompts, tools and loop."""
 
     max_turns: Count = 100
     max_tokens: Count = 4096
@@ -75,13 +75,13 @@ class HarnessConfig(AgentConfig):
 
 
 class HarnessAgentConfig(HarnessConfig):
-    """An unmodified agent harness, run in the sandbox; `arise harness list` says which are usable."""
+    """An unmodified agent harness, run in the sandbox; `arise harness list` shows which are usable."""
 
     kind: Literal["claude-code", "codex", "kilo", "mini-swe-agent", "opencode", "pi"]
 
 
 class CommandAgentConfig(HarnessConfig):
-    """A harness of your own, started by a shell command in the sandbox.
+    """A custom harness, started by a shell command in the sandbox.
 
     `{{url}}`, `{{key}}`, `{{model}}`, `{{instruction}}` (a file) and `{{home}}` (a folder) are filled in.
     """
@@ -100,7 +100,7 @@ class CommandAgentConfig(HarnessConfig):
 
 
 class ImportedAgent(AgentConfig, Imported):
-    """An agent of your own; the limits are handed to it."""
+    """A custom agent, which receives these limits."""
 
 
 AgentChoice = Annotated[

@@ -1,6 +1,6 @@
-"""Knobs of the language-model path: which endpoint, how hard to try, what to do when it is down, what it may cost.
+"""Settings of language-model calls: endpoint, retries, behaviour when it is down, and budget.
 
-The paper fixes none of them; keys are named by environment variable, so that no secret stands in a file.
+The paper specifies none of them. API keys are named by environment variable to keep secrets out of files.
 """
 
 from typing import Annotated, Any, Literal
@@ -11,7 +11,7 @@ from arise.config.base import Count, Fraction, Positive, Section
 
 
 class PriceConfig(Section):
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: Annotated[float, Field(ge=0.0, le=1e6)]
     output: Annotated[float, Field(ge=0.0, le=1e6)]
@@ -20,7 +20,7 @@ class PriceConfig(Section):
 
 
 def _zero_or_table(price: Any) -> Any:
-    """`price = 0` is a price too: of input and of output."""
+    """Expand `price = 0` to zero prices of input and output."""
     if price is None or isinstance(price, dict | PriceConfig):
         return price
     if isinstance(price, int | float) and not isinstance(price, bool) and price == 0:
@@ -29,7 +29,7 @@ def _zero_or_table(price: Any) -> Any:
 
 
 class EndpointConfig(Section):
-    """Any server with OpenAI's chat completions."""
+    """A server with the OpenAI chat completions API."""
 
     model: Annotated[str, Field(min_length=1)]
     base_url: str = "https://api.openai.com/v1"
@@ -56,7 +56,7 @@ class EndpointConfig(Section):
 
 
 class CallsConfig(Section):
-    """How calls are made: limits shared by all callers, two retry ladders, and the circuit breaker."""
+    """How calls are made: limits shared by all callers, two retry schedules, and the circuit breaker."""
 
     concurrency: Count = 64
     requests_per_minute: Annotated[float, Field(ge=0.0)] = 0.0
@@ -73,7 +73,7 @@ class CallsConfig(Section):
 
 
 class BudgetConfig(Section):
-    """What all calls of a run may cost, resumes included; 0 means that cost stops nothing."""
+    """The cost cap of all calls of a run, including resumes; 0 means no cap."""
 
     max_usd: Annotated[float, Field(ge=0.0)] = 0.0
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
@@ -106,7 +106,7 @@ class ModelReflector(Section):
 
 
 class FakeJudging(Section):
-    """The offline analyst behind a loopback server, asked by prompt: the language-model path without a model."""
+    """The offline analyst behind a loopback server: tests the language-model path without a model."""
 
     kind: Literal["fake"] = "fake"
     latency: Annotated[float, Field(ge=0.0)] = 0.2
@@ -116,7 +116,7 @@ class FakeJudging(Section):
 
 
 class SameAsJudge(Section):
-    """Whoever judges reflects as well: the judge's endpoint, or the offline analyst."""
+    """The judge is also the reflector: its endpoint, or the offline analyst."""
 
     kind: Literal["judge"] = "judge"
 

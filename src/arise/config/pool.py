@@ -1,4 +1,4 @@
-"""The knobs of the pool: its limits and thresholds, the evidence it changes by, the watch over what has left it."""
+"""Settings of the pool: limits and thresholds, evidence for updates, and the watch over retired rubrics."""
 
 from typing import Annotated, Literal, Self
 
@@ -8,7 +8,7 @@ from arise.config.base import Count, Fraction, Section
 
 
 class PoolConfig(Section):
-    """When the pool changes, how large it may grow, and the two thresholds of a pair's life."""
+    """Update interval and maximum size of the pool, and the thresholds to activate and retire a pair."""
 
     update_every: Count = 10
     max_pairs: Count = 64
@@ -37,7 +37,7 @@ class PoolConfig(Section):
 
 
 class EvidenceConfig(Section):
-    """B_k: how far back it reaches and how much of it one call may see."""
+    """B_k: its window in iterations, and the number of records per call."""
 
     window: Count = 10
     generation_records: Count = 256
@@ -46,7 +46,7 @@ class EvidenceConfig(Section):
 
 
 class WatchConfig(Section):
-    """Re-judges retired rubrics on a share of ordinary rollouts (0: never) and brings back what was unlearned."""
+    """Re-judge retired rubrics on a share of training rollouts (0: never) and reopen those that were unlearned."""
 
     share: Fraction = 0.0
     reopen_below: Fraction = 0.7

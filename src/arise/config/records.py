@@ -1,4 +1,4 @@
-"""What a run keeps, where its numbers are mirrored, and what it asks of the machine."""
+"""Settings of storage, trackers and sandboxes."""
 
 from typing import Annotated, Literal
 
@@ -9,9 +9,9 @@ from arise.config.imported import Imported
 
 
 class StorageConfig(Section):
-    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
+    """How often checkpoints are written; a resume replays the iterations since the last one from stored rollouts.
 
-    `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
+    `secrets` says whether key-like text in trajectories is redacted before it is stored, or kept.
     """
 
     checkpoint_every: Count = 1
@@ -29,7 +29,7 @@ def _tracker_form(tracker: object) -> str:
 
 
 class ImportedTracker(Imported):
-    """A tracker of your own."""
+    """A custom tracker."""
 
 
 TrackerChoice = Annotated[
@@ -38,7 +38,7 @@ TrackerChoice = Annotated[
 
 
 class TrackersConfig(Section):
-    """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
+    """Trackers that mirror the metrics of the run; no data leaves this machine unless `online` is set."""
 
     use: list[TrackerChoice] = Field(default_factory=list)
     """Names, and trackers of your own as `{kind = "import", path = "package.module:Class", options = {}}`."""
@@ -47,7 +47,7 @@ class TrackersConfig(Section):
 
 
 class SandboxLimits(Section):
-    """What a run asks of its sandboxes, whatever their kind."""
+    """Settings shared by all kinds of sandboxes."""
 
     require_limits: bool = False
     """Refuse a machine whose kernel does not enforce every limit of a sandbox."""
@@ -66,7 +66,7 @@ class SandboxConfig(SandboxLimits):
 
 
 class ImportedSandbox(SandboxLimits, Imported):
-    """Sandboxes of your own for the agent's commands."""
+    """Custom sandboxes for the agent's commands."""
 
 
 SandboxChoice = Annotated[SandboxConfig | ImportedSandbox, Field(discriminator="kind")]

@@ -1,4 +1,4 @@
-"""What tasks can ask for, by the names that a configuration uses."""
+"""The needs of tasks, by the names used in a configuration."""
 
 from typing import Literal
 
