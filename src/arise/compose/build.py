@@ -51,7 +51,7 @@ from arise.types import Pool, Task
 log = logging.getLogger(__name__)
 
 OpenStore = Callable[[], AbstractContextManager[RunStore]]
-"""Opens the run for as long as it is written to."""
+"""Opens the run store for writing."""
 
 
 @dataclass(frozen=True)

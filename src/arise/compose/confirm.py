@@ -18,11 +18,11 @@ from arise.run.calls import Usage
 from arise.text.numbers import percent
 
 FLIGHTS = 8
-"""Requests under way at once; each holds one trajectory in memory."""
+"""Maximum concurrent requests; each keeps one trajectory in memory."""
 SAMPLE = 20
 """Attempts judged again for agreement."""
 ATTEMPTS = 2
-"""Transport attempts per request; each may be billed, so the cap holds room for all of them."""
+"""Transport attempts per request; each may be billed, so the cap reserves the cost of all of them."""
 
 
 @dataclass(frozen=True)

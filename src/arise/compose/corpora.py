@@ -17,7 +17,7 @@ from arise.world.generator import instances, write_task
 
 Corpus = dict[str, TaskSpec]
 MIN_FOR_WORDS = 50
-"""With fewer tasks no word is rare, and paraphrases cannot be told from tasks of one kind."""
+"""With fewer tasks no word is rare, and paraphrases cannot be distinguished from similar tasks."""
 Offers = Callable[[Place], SandboxCapabilities]
 
 

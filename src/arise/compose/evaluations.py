@@ -48,7 +48,7 @@ class PolicyChoice:
     iteration: int = 0
     endpoint: EndpointConfig | None = None
     tools: bool = False
-    """Whether it works through tool calls, with the default limits, whatever agent the run has."""
+    """Use the tool agent with its default limits, regardless of the run's agent."""
 
     @property
     def label(self) -> str:

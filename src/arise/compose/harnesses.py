@@ -27,7 +27,7 @@ class HarnessParts:
     endpoint: Endpoint
     install: Path | None
     seen: tuple[str, ...]
-    """Host paths that its sandboxes show."""
+    """Host paths that its sandboxes mount."""
 
     @property
     def limits(self) -> Limits:

@@ -131,7 +131,7 @@ JUDGES: dict[str, Callable[[_Session, Any], Awaitable[Judging]]] = {
     "fake": _fake,
     "import": _imported_judge,
 }
-"""Each gives the judge, and the reflector that comes with it where `reflector.kind = "judge"`."""
+"""Each returns the judge, and its reflector for `reflector.kind = "judge"`."""
 
 
 async def _same(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001

@@ -38,7 +38,7 @@ from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
 
 RECIPE = 9
-"""Part of the cache key: raise it when the demonstrations or the cloning change."""
+"""Part of the cache key: increment it when the demonstrations or the cloning change."""
 
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
 PRETRAINED_CLONING = CloneSpec(learning_rate=1e-3, tokens_per_update=512)
@@ -110,7 +110,7 @@ ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
     "embedded": embedded_engine,
     "import": lambda chosen, config, model: imported("policy", chosen, model=model, config=config),
 }
-"""By `policy.kind`; each is given its section, the whole configuration, and the model by folder or name."""
+"""By `policy.kind`; each receives its section, the whole configuration, and the model by folder or name."""
 
 
 def _lora(config: Config) -> LoraSpec | None:

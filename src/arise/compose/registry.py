@@ -33,7 +33,7 @@ from arise.types import Message, Task
 from arise.world.shell_agent import SYSTEM, ShellAgent
 
 LEAST_REPLY = 64
-"""Tokens that must be left for the first reply; with fewer no call fits."""
+"""Minimum tokens for the first reply; a call does not fit into fewer."""
 
 MakeSampler = Callable[[Any, list[Task], np.random.Generator], Sampler]
 MakeAgent = Callable[[Any, Engine, Any], Agent]

@@ -48,7 +48,7 @@ async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
 
 
 Pools = tuple[SandboxPool, VerifierPool]
-"""Sandboxes of agents, and of tests."""
+"""The sandbox pools of agents and of verifiers."""
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], AbstractAsyncContextM
     "auto": _on_this_machine,
     "import": _of_your_own,
 }
-"""By the section's own kind; each is given its section, how many sandboxes are open at once, and the paths to hide."""
+"""By the section's default kind; each receives its section, the number of open sandboxes, and the paths to hide."""
 
 
 @asynccontextmanager

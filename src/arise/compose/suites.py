@@ -25,7 +25,7 @@ from arise.types import TaskSpec
 ATTEMPTS = 3
 AT_ONCE = 8
 KNOWN = {"skillsbench": ("SkillsBench v1.1", 87), "terminal-bench": ("Terminal-Bench v2.1", 89)}
-"""Suites by name: what they are, and how many tasks the paper evaluates."""
+"""Suites by name: title and number of tasks that the paper evaluates."""
 
 
 @dataclass(frozen=True)

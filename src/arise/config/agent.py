@@ -38,7 +38,7 @@ class ToolAgentConfig(AgentConfig):
     attempt_tokens: Count = 32_768
     """Most generated tokens of one attempt."""
     attempt_seconds: Positive = 3600.0
-    """Most seconds of one attempt, waiting for the model included; checked between turns."""
+    """Maximum seconds of one attempt, including time for the model; checked between turns."""
     command_seconds: Positive = 60.0
     observation_chars: Count = 8_000
     tools: Annotated[tuple[Literal["bash", "read", "write", "edit"], ...], Field(min_length=1, strict=False)] = (
@@ -47,9 +47,9 @@ class ToolAgentConfig(AgentConfig):
         "write",
         "edit",
     )
-    """The tools that the model is offered."""
+    """The tools of the model."""
     reasoning: Literal["keep", "drop"] = "keep"
-    """`keep` leaves reasoning in the conversation; `drop` removes it from earlier turns, so that each turn is a row."""
+    """`keep` leaves reasoning in the conversation; `drop` removes it from earlier turns, so each turn is a row."""
     system_prompt: str = SYSTEM_PROMPT
     """The system message; evolved skills are appended to it."""
 
@@ -62,9 +62,9 @@ class HarnessConfig(AgentConfig):
     attempt_tokens: Count = 65_536
     """Most generated tokens of one attempt."""
     attempt_seconds: Positive = 3600.0
-    """Most seconds of one attempt, waiting for the model included; a task's own limit counts as well."""
+    """Maximum seconds of one attempt, including time for the model; the task's own limit applies as well."""
     model_name: Annotated[str, Field(pattern=r"^[\w.-]+$")] = "policy"
-    """The name under which the harness calls the policy."""
+    """The model name with which the harness calls the policy."""
 
     @model_validator(mode="after")
     def _tools_are_its_own(self) -> Self:
@@ -94,7 +94,7 @@ class CommandAgentConfig(HarnessConfig):
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write before the start, by path below /tmp or the working directory."""
     read_only: list[str] = Field(default_factory=list)
-    """Paths of this machine that the sandbox shows, such as the folder where the harness is installed."""
+    """Host paths that the sandbox mounts read-only, such as the installation folder of the harness."""
     memory_mb: Count = 1536
     """Memory limit of the sandbox in MiB."""
 

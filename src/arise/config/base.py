@@ -22,7 +22,7 @@ class ShownTexts(Section):
     """Settings shared by all kinds of guidance: the share of the prompt that it may take."""
 
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Most tokens that shown texts may take in a prompt, newest need first; 0 is six tenths of the model's window."""
+    """Maximum tokens of shown texts in a prompt, newest need first; 0 means 60% of the context window."""
 
 
 class LengthAdjustment(Section):

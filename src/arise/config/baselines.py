@@ -16,7 +16,7 @@ class Scaffold(ShownTexts):
     steepness: Positive = 125.0
     text: Literal["criteria", "skill"] = "criteria"
     trained_with: bool = False
-    """Whether the update sees the scaffold too; the published method restores the bare prompt before it learns."""
+    """Whether the update includes the scaffold; the published method removes it from the prompt before the update."""
 
 
 class ResponseCredit(LengthAdjustment):
@@ -32,6 +32,6 @@ class ElicitedCriteria(Section):
     kind: Literal["elicited"] = "elicited"
     references: Count = 8
     per_pair: Count = 8
-    """How many criteria one comparison may give."""
+    """Maximum number of criteria from one comparison."""
     endpoint: EndpointConfig | None = None
-    """Who makes the reference attempts; without one, the scripted worker of the embedded world."""
+    """The model for reference attempts; by default the scripted worker of the embedded world."""

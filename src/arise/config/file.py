@@ -18,7 +18,7 @@ from arise.config.base import LengthAdjustment
 from arise.text.secrets import found
 
 LASTING = {"credit": tuple(LengthAdjustment.model_fields)}
-"""Keys with the same meaning in several kinds of a section: a change of kind keeps them where the new kind has them."""
+"""Keys with the same meaning in several kinds of a section; a change of kind keeps them if the new kind has them."""
 
 
 class ConfigError(ValueError):

@@ -18,9 +18,9 @@ class Imported(Section):
 
     kind: Literal["import"] = "import"
     path: str
-    """Where it is, as `package.module:Name`; the module is installed, on PYTHONPATH or in the current folder."""
+    """Import path `package.module:Name`; the module is installed, on PYTHONPATH or in the current folder."""
     options: dict[str, JsonValue] = Field(default_factory=dict)
-    """Keyword arguments of your own, passed as they are."""
+    """Additional keyword arguments, passed unchanged."""
 
     @field_validator("path")
     @classmethod

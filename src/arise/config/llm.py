@@ -16,7 +16,7 @@ class PriceConfig(Section):
     input: Annotated[float, Field(ge=0.0, le=1e6)]
     output: Annotated[float, Field(ge=0.0, le=1e6)]
     cached: Fraction = 1.0
-    """Part of the input price that tokens from the provider's cache cost."""
+    """Price of cached input tokens as a fraction of the input price."""
 
 
 def _zero_or_table(price: Any) -> Any:
@@ -41,9 +41,9 @@ class EndpointConfig(Section):
     price: Annotated[
         PriceConfig | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)
     ] = None
-    """`{input = 0.3, output = 1.2}`, or 0 for a server that bills nobody; else `budget.prices` or the price table."""
+    """`{input = 0.3, output = 1.2}`, or 0 for a free server; by default from `budget.prices` or the price table."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
-    """Passed on as it stands, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
+    """Added to the request body unchanged, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
 
     @field_validator("extra_body")
     @classmethod
@@ -60,10 +60,10 @@ class CallsConfig(Section):
 
     concurrency: Count = 64
     requests_per_minute: Annotated[float, Field(ge=0.0)] = 0.0
-    """0 means no limit but the provider's own."""
+    """0 means only the provider's own limit."""
     request_timeout: Positive = 180.0
     deadline: Positive = 600.0
-    """Seconds for one call with all its retries, counted from when it may start."""
+    """Seconds for one call with all its retries, not counting the wait for its start."""
     transport_attempts: Count = 5
     format_attempts: Annotated[int, Field(ge=1, le=3)] = 3
     breaker_after: Count = 8
@@ -88,9 +88,9 @@ class ModelJudge(Section):
     rubrics_per_call: Count = 16
     canaries: bool = True
     allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Models that may take over within a window; any other change stops the run."""
+    """Models that may replace the judge within a window; any other change stops the run."""
     chars_per_token: Positive = 3.0
-    """Careful guess of how much text fits into the context; what is billed is never guessed."""
+    """Conservative estimate to fit text into the context; billing uses the reported tokens."""
 
 
 class ModelReflector(Section):
@@ -101,7 +101,7 @@ class ModelReflector(Section):
     calls: CallsConfig = CallsConfig()
     near_duplicates: Literal["off", "model"] = "model"
     similarity: Fraction = 0.45
-    """Proposals at least this similar to a criterion are put to the model as possible duplicates."""
+    """Proposals at least this similar to a criterion are sent to the model as possible duplicates."""
     chars_per_token: Positive = 3.0
 
 
@@ -110,7 +110,7 @@ class FakeJudging(Section):
 
     kind: Literal["fake"] = "fake"
     latency: Annotated[float, Field(ge=0.0)] = 0.2
-    """Seconds by which every reply is delayed."""
+    """Delay of every reply in seconds."""
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
 

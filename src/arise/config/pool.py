@@ -16,18 +16,18 @@ class PoolConfig(Section):
     activate_at: Fraction = 0.3
     retire_at: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
     rate: Literal["all", "unguided"] = "all"
-    """Which verdicts of a window decide a pair's fate: all of them, as in the paper, or those of rollouts in whose
-    prompt the pair's skill did not stand; where a window has none of these (every rollout is guided), all of them."""
+    """Which verdicts of a window decide on activation and retirement: all, as in the paper, or those of rollouts
+    without the pair's skill in the prompt; if a window has none of these (every rollout is guided), all."""
     min_evaluations: Count = 1
-    """With fewer deciding verdicts in its window a pair stays as it is."""
+    """With fewer deciding verdicts in its window, a pair is unchanged."""
     reopen_issues: Count = 3
-    """So many rollouts since its retirement must show a behaviour missing before generation may bring its pair back."""
+    """Rollouts since retirement that must lack a behaviour before generation may reopen its pair."""
     evolves: bool = True
-    """Off: the pool stays as it is, no update ever comes."""
+    """If false, the pool is never updated."""
     retires: bool = True
-    """Off: a mastered pair stays in the pool, its skill hidden."""
+    """If false, a mastered pair stays in the pool with its skill hidden."""
     lifecycle: str = ""
-    """A file of `arise pool export`: the pool starts with every pair of that run's life, skills hidden."""
+    """A file of `arise pool export`: the pool starts with every pair that the run ever had, skills hidden."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

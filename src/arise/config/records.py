@@ -17,7 +17,7 @@ class StorageConfig(Section):
     checkpoint_every: Count = 1
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2
     keep_every: Annotated[int, Field(ge=0)] = 0
-    """Checkpoints of iterations that are multiples of this are kept for good; 0: only the newest ones are."""
+    """Keep checkpoints of iterations that are multiples of this permanently; 0 keeps only the newest ones."""
     secrets: Literal["redact", "keep"] = "redact"
 
 
@@ -41,7 +41,7 @@ class TrackersConfig(Section):
     """Trackers that mirror the metrics of the run; no data leaves this machine unless `online` is set."""
 
     use: list[TrackerChoice] = Field(default_factory=list)
-    """Names, and trackers of your own as `{kind = "import", path = "package.module:Class", options = {}}`."""
+    """Names, and custom trackers as `{kind = "import", path = "package.module:Class", options = {}}`."""
     project: str = "arise"
     online: bool = False
 
@@ -50,19 +50,19 @@ class SandboxLimits(Section):
     """Settings shared by all kinds of sandboxes."""
 
     require_limits: bool = False
-    """Refuse a machine whose kernel does not enforce every limit of a sandbox."""
+    """Raise on a machine whose kernel does not enforce every limit of a sandbox."""
 
 
 class SandboxConfig(SandboxLimits):
     """Sandboxes on this machine."""
 
     kind: Literal["auto", "bubblewrap", "overlay", "podman", "docker"] = "auto"
-    """`auto` takes the lightest that gives a task all it asks for: bubblewrap, else `overlay` (its image built by a
+    """`auto` uses the lightest kind that meets all needs of a task: bubblewrap, else `overlay` (its image built by a
     container engine and run by bubblewrap), else the container engine itself."""
     pull: Literal["missing", "never", "always"] = "missing"
-    """When images that tasks name are fetched from a registry."""
+    """When to pull the images of tasks from a registry."""
     network: Literal["none", "public"] = "none"
-    """The network of tasks with an image that do not say which they need; Harbor itself gives them the public one."""
+    """The network of tasks with an image that do not specify one; Harbor itself uses the public network."""
 
 
 class ImportedSandbox(SandboxLimits, Imported):

@@ -12,9 +12,9 @@ class TaskSampling(Section):
     """Settings shared by all samplers: when to set aside a task whose groups are incomplete because of faults."""
 
     set_aside_after: Annotated[int, Field(ge=0)] = 3
-    """So many incomplete groups in a row set a task aside; 0 never does."""
+    """Consecutive incomplete groups after which a task is set aside; 0 means never."""
     retry_every: Count = 20
-    """After so many iterations a task that was set aside may be drawn again."""
+    """Iterations after which a task that was set aside may be drawn again."""
 
 
 class CapabilitySampling(TaskSampling):

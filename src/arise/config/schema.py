@@ -28,7 +28,7 @@ class TrainConfig(Section):
     group_size: Annotated[int, Field(ge=2)] = 8
     seed: Annotated[int, Field(ge=0)] = 0
     max_staleness: Annotated[int, Field(ge=0)] = 0
-    """How many iterations ahead rollouts may start, and so how many policy versions old a token may be; 0 waits."""
+    """Iterations that rollouts may start ahead, and thus the maximum policy lag of a token; 0 is synchronous."""
 
     @model_validator(mode="after")
     def _learns_in_between(self) -> Self:
@@ -101,7 +101,7 @@ class WorldTasks(Section):
     mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     difficulty: Literal["easy", "normal", "hard"] = "normal"
     corrections: Fraction = 1.0
-    """Share of the notes that correct the specification; the others send the reader back to it."""
+    """Share of the notes that correct the specification; the others refer back to it."""
 
 
 class HarborTasks(Section):
@@ -111,11 +111,11 @@ class HarborTasks(Section):
     train: str
     evaluation: str
     allow_overlap: list[str] = Field(default_factory=list)
-    """Held-out tasks, by id, that training tasks may repeat; any other repetition is refused before the run starts."""
+    """Ids of held-out tasks that training tasks may repeat; any other overlap is an error before the run starts."""
     ignore: list[TaskNeed] = Field(default_factory=list)
-    """What tasks may ask for in vain; a task that asks for anything else that it does not get is refused."""
+    """Needs of tasks that may stay unmet; a task with any other unmet need is an error."""
     refuse_forgeable: bool = False
-    """On start try, as `arise tasks check --cheat` does, whether attempts can write their own reward; refuse if so."""
+    """At the start, check as `arise tasks check --cheat` whether attempts can forge their reward; raise if so."""
 
 
 class SmallModel(Section):
@@ -137,7 +137,7 @@ class PretrainedModel(Section):
     demonstrations: Annotated[int, Field(ge=0)] = 0
     epochs: Count = 2
     format: str = "auto"
-    """How conversations are written: `auto` knows the model's family by its name, `generic` uses its chat template,
+    """The chat format: `auto` detects the model's family by its name, `generic` uses its chat template,
     or the name of a family, such as `qwen3`, for a renamed or fine-tuned model of it."""
     template_options: dict[str, JsonValue] = Field(default_factory=dict)
     """Variables of the chat template, such as `{enable_thinking = false}`."""

@@ -25,4 +25,4 @@ TaskNeed = Literal[
     "verifier_environment",
     "workdir",
 ]
-"""What a task can ask for and not every kind of sandbox offers."""
+"""Needs of tasks that not every kind of sandbox meets."""

@@ -44,7 +44,7 @@ _HOOK = "cheat-hook"
 
 
 Plant = Callable[[Path, Path | None], None]
-"""Changes the files of an attempt; beside them, the task's environment tells what its solution made."""
+"""Changes the files of an attempt; the second path is the task's environment, to identify files of the solution."""
 
 
 def _is_program(path: Path) -> bool:

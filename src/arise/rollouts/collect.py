@@ -15,7 +15,7 @@ from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, TaskSpec, 
 
 MAX_OUTPUT_CHARS = 2000
 AGENT_SECONDS = 10_000.0
-"""The time limit of an agent whose task gives none, as in the paper."""
+"""The time limit of an agent if the task sets none, as in the paper."""
 
 InFlight = dict[int, list[asyncio.Task[Group]]]
 """The groups that are being rolled out, by iteration."""

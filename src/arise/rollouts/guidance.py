@@ -9,7 +9,7 @@ from arise.types import Pair, Pool, Rollout, ShownSkill
 
 HEADING = "Guidance :"
 SHARE_OF_WINDOW = 0.6
-"""What shown texts may take of the model's window unless told otherwise; the rest is for the task and the work."""
+"""The default share of the context window for shown texts; the rest is for the task and the attempt."""
 
 
 @dataclass(frozen=True)

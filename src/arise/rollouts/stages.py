@@ -10,7 +10,7 @@ from arise.types import StepSpec, TaskSpec
 
 SETUP_SECONDS = 600.0
 Act = Callable[[TaskSpec], Awaitable[str]]
-"""Works on one stage in the sandbox; returns why it could not, "" where it could."""
+"""Works on one stage in the sandbox; returns a fault, or "" on success."""
 
 
 def stages(task: TaskSpec) -> tuple[TaskSpec, ...]:

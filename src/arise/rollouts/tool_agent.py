@@ -28,7 +28,7 @@ from arise.types import (
 )
 
 REMINDERS = 3
-"""How often a policy that has not called a tool yet is told how to; then an answer without a call ends the attempt."""
+"""Number of reminders for a policy that has called no tool; after them, an answer without a call ends the attempt."""
 
 EXAMPLE = FunctionCall("call00000", "bash", {"command": "ls -la"})
 

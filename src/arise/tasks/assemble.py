@@ -20,7 +20,7 @@ from arise.types import (
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml", "singularity-compose.yaml")
 BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
-"""What describes an image in environment/, and is not part of what the agent finds."""
+"""Files in environment/ that describe an image and are not visible to the agent."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from arise.tasks.scan import read_text
 from arise.types import TaskSpec, VerifierSpec
 
 MIN_SECRET_BYTES = 16
-"""Shorter files are alike by chance."""
+"""Shorter files may be equal by chance."""
 _FROM = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
 _COPY = re.compile(r"^\s*(?:COPY|ADD)\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 

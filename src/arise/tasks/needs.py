@@ -16,7 +16,7 @@ _BY_ENGINE = frozenset(
     {"docker_image", "dockerfile", "healthcheck", "setup_commands", "user", "workdir", "memory", "storage", "network"}
     | {"verifier_environment", "collect", "artifacts", "skills_dir", "steps"}
 )
-"""What sandboxes that run images offer."""
+"""Needs that sandboxes with images meet."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Unmet:
     """One unmet need of a task — `Unmet("gpus", path, "environment.gpus: asks for 1, ...")`."""
 
     need: TaskNeed | Literal["steps"]
-    """`steps` cannot be ignored: no task does without its steps."""
+    """`steps` cannot be ignored: a task cannot run without its steps."""
     path: Path
     what: str
     needs_engine: bool = False

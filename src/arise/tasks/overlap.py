@@ -23,7 +23,7 @@ MIN_SHINGLES = 12
 PARAPHRASE_WORDS = 0.58
 PARAPHRASE_EMBEDDING = 0.87
 COMMON_SHARE, COMMON_AMONG = 0.02, 100
-"""Shingles in more than this share of a larger corpus are boilerplate and count for nothing."""
+"""Shingles in more than this share of a larger corpus are boilerplate and are ignored."""
 _WORD = re.compile(r"[a-z]+|\d+")
 _FILE = re.compile(r"[\w-]+\.[a-z]\w*")
 _SUFFIX = re.compile(r"(?<=\w{3})(?:ings?|edly|ed|es|s|ly|ions?|ers?|or|e)$")
@@ -36,7 +36,7 @@ class Text:
     task_id: str
     instruction: str
     tests: str = ""
-    """A digest of its tests, "" where they are not compared."""
+    """A digest of its tests, or "" to skip their comparison."""
 
 
 @dataclass(frozen=True)

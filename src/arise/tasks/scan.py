@@ -80,7 +80,7 @@ def _walk(folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, os.stat
 
 
 def _check_link(path: Path, levels: tuple[str, ...]) -> TaskProblem | None:
-    """Return a problem if a link leaves its part of the task, such as environment/, or is part of a cycle."""
+    """Return a problem unless a link stays in its part of the task or leads to the system, and forms no cycle."""
     link = os.readlink(path)
     home = HOMES.get(levels[0], "/nowhere") if levels else "/nowhere"
     if not stays_inside(link, max(0, len(levels) - 1), home):
