@@ -16,7 +16,7 @@ app = typer.Typer(
 def ls(
     folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
 ) -> None:
-    """List runs: state, held-out pass rate before and after, and failures that remain, got worse or improved."""
+    """List runs: state, held-out pass rate before and after, the weakest behaviour, and what got worse or improved."""
     with one_message():
         from arise.run.listing import COLUMNS, EXPLAINED, list_runs
 

@@ -150,7 +150,7 @@ def _agent(config: Config, engine: Engine, sampling: SamplingConfig, harness: Ha
 
 
 def training_agent(config: Config, engine: Engine, harness: HarnessParts | None = None) -> Agent:
-    """Return the training agent; for RuscaRL, its token rows exclude the scaffold."""
+    """Return the training agent; for RuscaRL, token rows exclude the scaffold unless `trained_with` is set."""
     agent = _agent(config, engine, config.sampling, harness)
     if config.guidance.kind == "scaffold" and not config.guidance.trained_with:
         return BarePromptRows(agent, engine, engine.chat, SYSTEM, config.sampling.temperature)
