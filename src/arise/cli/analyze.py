@@ -1,4 +1,4 @@
-"""`arise analyze`: what an agent keeps getting wrong. Heavy imports live inside the command."""
+"""`arise analyze`: count recurring failures of an agent. Heavy imports stay inside the command."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,7 +137,7 @@ def _compare(paths: "Sequence[Path]", against: "Sequence[Path]", inputs: "Inputs
 
 @dataclass(frozen=True)
 class _Asked:
-    """The options of a judge as they were given."""
+    """The judge options of the command line."""
 
     model: str
     base_url: str
@@ -161,7 +161,7 @@ class _Asked:
 
 
 def _judged(paths: "Sequence[Path]", inputs: "Inputs", asked: _Asked, out: Path | None, as_json: bool) -> "Analysis":
-    """Estimate, say so, then ask; replies are kept beside the reports, so that a second run asks only what is new."""
+    """Print the cost estimate, then run the judge; replies are cached in `out`, so a rerun pays only for new ones."""
     import asyncio
 
     from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate

@@ -1,4 +1,4 @@
-"""The `arise` command and its parser. Heavy imports live inside the commands, so that `arise --help` stays fast."""
+"""The `arise` command and its parser. Heavy imports stay inside the commands to keep `arise --help` fast."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -72,7 +72,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
         "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
     },
 }
-"""Every command by panel of `arise --help`, ordered by use; a plain command with an example of its use."""
+"""Every command by panel of `arise --help`, ordered by use; a plain command has an example."""
 
 
 class _InOrderOfUse(TyperGroup):

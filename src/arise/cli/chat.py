@@ -1,4 +1,4 @@
-"""`arise chat`: talk to a checkpoint of a run in the terminal. Heavy imports live inside the command."""
+"""`arise chat`: talk to a checkpoint of a run in the terminal. Heavy imports stay inside the command."""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def chat(
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of one reply.")] = 512,
     as_json: Annotated[bool, typer.Option("--json", help="Print each reply as one line of JSON.")] = False,
 ) -> None:
-    """Talk to the policy of a run: each line of input is a message. No tool is offered and no skill shown."""
+    """Chat with the policy of a run: each line of input is one message. The policy gets no tools and no skills."""
     with one_message():
         import asyncio
 

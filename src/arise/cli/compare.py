@@ -1,4 +1,4 @@
-"""`arise compare`: methods x seeds with the same budget, and one report of what came out."""
+"""`arise compare`: methods x seeds with the same budget, and one report of the results."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def run(
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Runs at a time; 0 = one a core.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run methods x seeds with the same budget and write the report; the same command continues what was stopped."""
+    """Run methods x seeds with the same budget and write the report; run the same command again to continue."""
     with one_message():
         from arise.report.comparison import plan as planning
 
@@ -54,7 +54,7 @@ def report(
 
 
 def _report(folder: Path, as_json: bool) -> None:
-    """Figures need matplotlib; without it everything else is written, and the missing part is named."""
+    """Write the report; without matplotlib, skip the figures and print a notice."""
     from arise.errors import AriseError
     from arise.report.comparison.report import write_report
 
@@ -104,7 +104,7 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
 
 
 def _facts(jobs: int, threads: int) -> dict[str, Any]:
-    """The exact command and the machine, for the report."""
+    """Return the exact command and facts about the machine, for the report."""
     from arise import __version__
 
     return {

@@ -13,7 +13,7 @@ def config(
     changed: Annotated[bool, typer.Option("--changed", help="Only what differs from the paper.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a configuration, parts of your own included, and print it in full."""
+    """Check a configuration, including custom parts, and print it in full."""
     import json
 
     import tomli_w

@@ -1,4 +1,4 @@
-"""`arise tasks list`, `show`, `split` and `overlap`: a corpus and what is in it. Heavy imports live in the commands."""
+"""`arise tasks list`, `show`, `split` and `overlap`: inspect a corpus. Heavy imports stay inside the commands."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ Source = Annotated[
 
 
 def _usable(source: Path) -> "tuple[TaskSpec, ...]":
-    """The tasks of a source; what is wrong with the others goes to standard error."""
+    """Return the usable tasks of a source; print the problems of the others to stderr."""
     from arise.tasks import read_corpus
 
     corpus = read_corpus(source)
@@ -51,7 +51,7 @@ def list_tasks(source: Source, as_json: AsJson = False) -> None:
 
 
 def show(directory: Annotated[Path, typer.Argument(help="One task directory.")], as_json: AsJson = False) -> None:
-    """Show what one task asks for, and which kind of sandbox would run it here."""
+    """Show what one task requires, and which kind of sandbox would run it on this machine."""
     from arise.compose.sandboxes import offers
     from arise.sandbox.choose import image_kind, why_image
     from arise.tasks import TaskProblem, read_task, refused
@@ -103,7 +103,7 @@ def split(
     seed: Annotated[int, typer.Option(min=0, help="Another seed holds out other tasks.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Divide a corpus into training and held-out tasks, written as two lists that every command takes."""
+    """Split a corpus into training and held-out tasks, written as two lists that every command accepts."""
     import os
 
     from arise.tasks.split import split as divide
@@ -128,7 +128,7 @@ def overlap(
     embed: Annotated[bool, typer.Option("--embed", help="Compare meanings too, by an embedding model.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find held-out tasks that a training corpus repeats: the same words, nearly the same, others, the same tests."""
+    """Find held-out tasks that a training corpus repeats: identical, near-identical, paraphrased, or equal tests."""
     from arise.tasks.overlap import find_overlap
 
     with one_message():

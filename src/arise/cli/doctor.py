@@ -1,4 +1,4 @@
-"""`arise doctor`: is this machine ready? Heavy imports live inside the command."""
+"""`arise doctor`: check that this machine is ready for a run. Heavy imports stay inside the command."""
 
 import shlex
 from pathlib import Path
@@ -18,7 +18,7 @@ def doctor(
     runs: Annotated[Path, typer.Option("--run-dir", help="Where runs will be kept.")] = Path("runs"),
     as_json: AsJson = False,
 ) -> None:
-    """Check the machine and all that a configuration needs: tasks, engine, model, endpoints; one remedy a line."""
+    """Check the machine and what a configuration needs: tasks, engine, model, endpoints; print a remedy per problem."""
     with one_message():
         from arise.compose.doctor import examine
         from arise.config.file import load_config
@@ -38,5 +38,5 @@ def doctor(
 
 
 def _words(paths: list[Path], overrides: list[str]) -> str:
-    """The arguments that were checked, as a command line."""
+    """Return the checked arguments as a command line."""
     return shlex.join([*map(str, paths), *(word for change in overrides for word in ("--set", change))])

@@ -1,4 +1,4 @@
-"""`arise serve` and `arise endpoint`: a policy over standard APIs. Heavy imports live inside the commands."""
+"""`arise serve` and `arise endpoint`: serve a policy over standard APIs. Heavy imports stay inside the commands."""
 
 from collections.abc import Coroutine
 from pathlib import Path
@@ -46,7 +46,7 @@ def endpoint(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Record what agents say to a model: hand chat completions on, unchanged, and keep every conversation."""
+    """Record conversations of agents with a model: forward chat completions unchanged and store each conversation."""
     with one_message():
         from arise.compose.serving import record as recording
 

@@ -1,4 +1,4 @@
-"""`arise eval`, `arise guidance` and `arise retention`: a run's policy, its base model or an endpoint on its tasks."""
+"""`arise eval`, `arise guidance` and `arise retention`: evaluate a run's policy, its base model or an endpoint."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,10 +44,10 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try the held-out tasks, no evolved skill shown, with a checkpoint, the base model, or a model at an endpoint.
+    """Evaluate a checkpoint, the base model or a model at an endpoint on the held-out tasks, without evolved skills.
 
-    With --suite, try a benchmark instead: every attempt is kept in a job folder of Harbor's shape below the run, and
-    the same command goes on where it was stopped.
+    With --suite, evaluate on a benchmark instead: every attempt is stored in a Harbor job folder in the run folder.
+    Run the same command again to continue after an interruption.
     """
     _require_one(at, base, model)
     if tools and model is None:
@@ -102,7 +102,7 @@ def guidance(
     everything: Annotated[bool, typer.Option("--all", help="Retired skills too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what each skill of the pool does to its behaviour on held-out tasks: without any, with it, with all."""
+    """Measure the effect of each skill of the pool on held-out tasks: without skills, with it alone, and with all."""
     _require_one(at, base, model)
     with one_message():
         from arise.run.folder import claim, require_run
@@ -163,7 +163,7 @@ def _policy(
     price: str,
     tools: bool = False,
 ) -> "PolicyChoice":
-    """Whom the options name; the last checkpoint where they name nobody."""
+    """Return the policy that the options select, by default the last checkpoint."""
     from arise.compose import evaluations
 
     if model is not None:
@@ -174,7 +174,7 @@ def _policy(
 
 
 def retention(run: RunFolder, attempts: Attempts = None, as_json: AsJson = False) -> None:
-    """Judge retired behaviours again at later checkpoints, unguided, on the tasks of their last window."""
+    """Judge retired behaviours again at later checkpoints, without skills, on the tasks of their last window."""
     with one_message():
         from arise.run.folder import claim, require_run
 

@@ -21,7 +21,7 @@ def figures(
     formats: Annotated[str, typer.Option("--formats", help="Which of pdf, svg, png.")] = "pdf,svg,png",
     as_json: AsJson = False,
 ) -> None:
-    """Draw the paper's Figures 3 to 6, and a few more, from runs."""
+    """Draw the paper's Figures 3 to 6, and additional ones, from runs."""
     with one_message():
         kinds = [kind.strip() for kind in formats.split(",")]
         _check_formats(kinds)
@@ -52,7 +52,7 @@ def tables(runs: Runs, out: Out = Path("tables"), as_json: AsJson = False) -> No
 
 
 def drawing() -> "Draw":
-    """The function that draws; without matplotlib, what to install."""
+    """Return the draw function; raise if matplotlib is not installed."""
     from arise.errors import AriseError, Exit
 
     try:

@@ -1,4 +1,4 @@
-"""`arise harness`: agents that people already run, as agents of a run. Heavy imports live inside the commands."""
+"""`arise harness`: existing agent harnesses as agents of a run. Heavy imports stay inside the commands."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ app = typer.Typer(help="Agent harnesses: which there are, and how to install the
 
 @app.command("list", epilog="Example: arise harness list")
 def list_harnesses(as_json: AsJson = False) -> None:
-    """Show every harness, whether it is usable here, and how to get it."""
+    """Show every harness, whether it is usable here, and how to install it."""
     with one_message():
         from dataclasses import asdict
 
@@ -30,7 +30,7 @@ def list_harnesses(as_json: AsJson = False) -> None:
 def install_harness(
     name: Annotated[str, typer.Argument(help="A name that `arise harness list` shows.")], as_json: AsJson = False
 ) -> None:
-    """Install a harness below the ARISE cache, apart from every other package."""
+    """Install a harness in the ARISE cache, isolated from other packages."""
     with one_message():
         from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""`arise init`: a folder to start from."""
+"""`arise init`: create a starter project."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ TEMPLATE = Path(__file__).with_name("project")
 def init(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.", metavar="DIR")], as_json: AsJson = False
 ) -> None:
-    """Write a configuration, a sample task and an agent of your own into a folder; `arise train` works there."""
+    """Write a configuration, a sample task and a custom agent into a folder, ready for `arise train`."""
     with one_message():
         import shlex
         import shutil

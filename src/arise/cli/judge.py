@@ -1,4 +1,4 @@
-"""`arise judge`: whether a judge can be trusted. Heavy imports live inside the command."""
+"""`arise judge`: check how reliable a judge is. Heavy imports stay inside the command."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +40,7 @@ def check(
     price: PriceOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """Agreement of a judge with itself, with the offline analyst and with labels, and what it costs."""
+    """Measure the agreement of a judge with itself, with the offline analyst and with labels, and its cost."""
     import asyncio
 
     from arise.config.llm import EndpointConfig

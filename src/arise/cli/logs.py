@@ -1,6 +1,6 @@
 """Logging of the command line: one handler on stderr.
 
-What the user should know during a run is shown by its display; this handler writes the rest.
+The display of a run shows its progress and notices; this handler writes the remaining records.
 """
 
 import logging
@@ -14,7 +14,7 @@ from arise.text.secrets import redact
 
 
 class LogLevel(StrEnum):
-    """What `--log-level` accepts."""
+    """The values of `--log-level`."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -23,7 +23,7 @@ class LogLevel(StrEnum):
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to stderr as it is now, escaped and without keys; skips what a display has already shown."""
+    """Write escaped and redacted records to the current `sys.stderr`; skip records that a display has already shown."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)

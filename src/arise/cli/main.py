@@ -1,7 +1,7 @@
-"""The door of the `arise` command; the parser is in `app.py`.
+"""Entry point of the `arise` command; the parser is in `app.py`.
 
-A command that would write to a run takes hold of it here, before the command line is parsed in full: of many processes
-that start at once all but one are turned away at once, and only one pays for the parser.
+A command that writes to a run locks the run folder here, before the slow import of the parser. If many processes start
+at once, all but one fail immediately.
 """
 
 import os
@@ -18,8 +18,8 @@ OF_A_RUN = {"resume", "eval", "guidance", "retention"}
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    # Between two products OpenMP's threads would spin on cores that the sandboxes need.
+    """Run the console script."""
+    # Idle OpenMP threads would otherwise busy-wait on cores that the sandboxes need.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     folder = written_by(sys.argv[1:])
     try:
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def written_by(words: Sequence[str]) -> Path | None:
-    """The run folder that a command line certainly writes to; None leaves it all to the parser."""
+    """Return the run folder that a command line writes to, or None if that is not certain before parsing."""
     if HELP & set(words):
         return None
     match _command(words):
@@ -49,7 +49,7 @@ def written_by(words: Sequence[str]) -> Path | None:
 
 
 def _command(words: Sequence[str]) -> Sequence[str]:
-    """The words from the command on, without the global options before it."""
+    """Return the command and its arguments, without the global options before it."""
     match words:
         case ["--log-level", _, *rest]:
             return rest

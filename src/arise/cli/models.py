@@ -14,7 +14,7 @@ def pull(
     name: Annotated[str, typer.Argument(help="A name that `arise models list` shows.")] = "smollm2-135m",
     as_json: AsJson = False,
 ) -> None:
-    """Download a model into the cache, check it and keep it as safetensors."""
+    """Download a model into the cache, check it and store it as safetensors."""
     with one_message():
         from arise.engines.local.pretrained import cache_root
         from arise.engines.local.pretrained import pull as pull_model
@@ -34,7 +34,7 @@ def pull(
 
 @app.command("list", epilog="Example: arise models list")
 def show(as_json: AsJson = False) -> None:
-    """Show the models that can be pulled, and where the pulled ones lie."""
+    """Show the models that can be pulled, and the paths of the pulled ones."""
     from arise.engines.local.pretrained import available
 
     found = available()

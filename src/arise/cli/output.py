@@ -1,4 +1,4 @@
-"""What every command shares: `--json`, one message per error, and text of a run with its control characters escaped."""
+"""Output shared by all commands: `--json`, one message per error, and control characters of run text escaped."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ def default_command(name: str) -> type[TyperGroup]:
 
     class WithDefault(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            empty = not (self.no_args_is_help or ctx.resilient_parsing)  # a shell that completes wants all commands
+            empty = not (self.no_args_is_help or ctx.resilient_parsing)  # shell completion lists all commands
             missing = args[0] not in {*self.commands, "-h", "--help"} if args else empty
             args = [name, *args] if missing else args
             return super().parse_args(ctx, args)
@@ -41,12 +41,12 @@ def default_command(name: str) -> type[TyperGroup]:
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print text, data included."""
+    """Print text with its control characters escaped."""
     typer.echo(visible(text), err=err)
 
 
 def say_json(value: Any) -> None:
-    """Print JSON values."""
+    """Print a value as JSON."""
     import json
 
     typer.echo(json.dumps(value, indent=2))
@@ -54,7 +54,7 @@ def say_json(value: Any) -> None:
 
 @contextmanager
 def one_message() -> Iterator[None]:
-    """Whatever is wrong reaches a person as one message and a fixed exit code, never as a traceback."""
+    """Report expected errors as one message with a fixed exit code instead of a traceback."""
     from arise.errors import AriseError, Exit
 
     try:
@@ -64,7 +64,7 @@ def one_message() -> Iterator[None]:
         raise typer.Exit(error.exit_code) from None
     except OSError as error:
         if error.filename is None:
-            raise  # not about a file that a person could name otherwise
+            raise  # not about a path that the user could change
         what = f"{error.filename}: {error.strerror}"
         say(str(AriseError("storage", Exit.STORAGE, what, "the command ended", "name another path")), err=True)
         raise typer.Exit(Exit.STORAGE) from None
@@ -78,7 +78,7 @@ def one_message() -> Iterator[None]:
 
 
 def table(rows: list[list[str]], right: frozenset[int] = frozenset()) -> str:
-    """Rows of cells under each other; columns in `right` are numbers."""
+    """Return rows as an aligned text table; columns in `right` are right-aligned."""
     rows = [[visible(cell).replace("\n", " ") for cell in row] for row in rows]
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     lines = []

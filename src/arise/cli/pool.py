@@ -1,4 +1,4 @@
-"""`arise pool`: what became of a run's rubric-skill pairs. Heavy imports live inside the commands."""
+"""`arise pool`: the history of a run's rubric-skill pairs. Heavy imports stay inside the commands."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +28,7 @@ def ls(
     everything: Annotated[bool, typer.Option("--all", help="Retired pairs too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the pairs of the pool: pass rates, whether the skill is shown or stuck, what the criterion says."""
+    """List the pairs of the pool: pass rates, whether the skill is shown or stuck, and the criterion."""
     with one_message(), _reader(run) as reader:
         last = _last(reader, at)
         rows = []
@@ -50,7 +50,7 @@ def ls(
 
 @app.command(epilog="Example: arise pool show runs/first r003")
 def show(run: RunFolder, rubric: RubricId, as_json: AsJson = False) -> None:
-    """Show one pair: its criterion, its skill as it stands, and its life with the counts that decided it."""
+    """Show one pair: its criterion, its current skill, and its history with the counts behind each change."""
     with one_message(), _reader(run) as reader:
         pair = _pair(reader, rubric)
         counts = reader.verdict_counts(rubric)
@@ -133,7 +133,7 @@ def _reader(run: Path) -> "RunReader":
 
 
 def _last(reader: "RunReader", at: int | None) -> int:
-    """Return the k that is asked for; an iteration beyond the run is the last one."""
+    """Return k of iteration `at`, or of the last committed iteration if `at` is None or beyond it."""
     from arise.run.numbering import k_of
 
     committed = reader.committed()
@@ -153,7 +153,7 @@ def _pair(reader: "RunReader", rubric: str) -> "PairLife":
 
 
 def _facts(pair: "PairLife", counts: "list[VerdictCount]") -> dict[str, Any]:
-    """A pair with the verdicts of the last iteration that judged it: all, and those of unguided rollouts."""
+    """Return a pair with the verdict counts of its last judged iteration, for all and for unguided rollouts."""
     from arise.run.facts.verdicts import guided_counts
 
     counted = [count for count in counts if count.evaluations]
@@ -188,7 +188,7 @@ def _evidence(how: str, refs: "Sequence[str]") -> str:
 
 
 def _both(event: "Event") -> str:
-    """The counts of an event's window: all, and those of unguided rollouts where some were guided."""
+    """Return the pass rate of an event's window, and that of unguided rollouts if some were guided."""
     every = counted_rate(event.passes, event.evaluations) if event.evaluations else ""
     if not event.guided.evaluations:
         return every
@@ -196,12 +196,12 @@ def _both(event: "Event") -> str:
 
 
 def _note(event: "Event") -> str:
-    """What else an event says; of a birth it is the criterion, which stands above."""
+    """Return the note of an event; skip the criterion of a new pair, which is printed above."""
     return f"  {event.note}" if event.note and event.kind not in ("born", "imported") else ""
 
 
 def _rates(counts: "list[VerdictCount]", after: int, until: int | None) -> list[float | None]:
-    """Pass rates in iterations after one update up to another: of all rollouts and of unguided ones."""
+    """Return the pass rates of all and of unguided rollouts in the iterations after `after` up to `until`."""
     from arise.method.pass_rate import pass_rate
     from arise.run.facts.verdicts import guided_counts
 

@@ -1,4 +1,4 @@
-"""`arise runs` and `arise runs rm`: the run folders of a folder. Heavy imports live inside the commands."""
+"""`arise runs` and `arise runs rm`: list and delete run folders. Heavy imports stay inside the commands."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ app = typer.Typer(
 def ls(
     folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
 ) -> None:
-    """List runs: their state, the held-out pass rate before and after, what is still wrong, worse and improved."""
+    """List runs: state, held-out pass rate before and after, the weakest behaviour, and what got worse or improved."""
     with one_message():
         from arise.run.listing import COLUMNS, EXPLAINED, list_runs
 
@@ -37,7 +37,7 @@ def rm(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete runs; a run that a process has locked, or a folder with other files in it, is refused."""
+    """Delete runs; refuse a run that is locked by a process and a folder that contains other files."""
     with one_message():
         from arise.run.folder import require_unlocked
         from arise.run.removal import remove, require_removable

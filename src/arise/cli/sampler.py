@@ -1,4 +1,4 @@
-"""`arise sampler why`: why a task was drawn. Heavy imports live inside the command."""
+"""`arise sampler why`: explain why a task was drawn. Heavy imports stay inside the command."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,7 @@ def why(
     place: Place,
     as_json: AsJson = False,
 ) -> None:
-    """Say why the tasks of an iteration were drawn: the path, its probability, and the weak cell behind it."""
+    """Explain why the tasks of an iteration were drawn: the path, its probability and the weak cell."""
     with one_message():
         from arise.run.reader import RunReader
 

@@ -1,4 +1,4 @@
-"""What the commands that ask a language model share: their options, and a client for the length of a command."""
+"""Options and client session of the commands that call a language model."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ OPENAI = "https://api.openai.com/v1"
 
 
 def price_of(text: str) -> "PriceConfig | None":
-    """The price that `--price` states; none leaves it to the public price list."""
+    """Parse `--price`; return None to use the public price list."""
     from pydantic import ValidationError
 
     from arise.config.llm import PriceConfig
@@ -42,7 +42,7 @@ def price_of(text: str) -> "PriceConfig | None":
 
 @dataclass(frozen=True)
 class Cost:
-    """What the calls of a command came to; `unpriced` counts those whose price is not known."""
+    """The cost of the calls of a command; `unpriced` counts calls with unknown price."""
 
     usd: float
     prompt_tokens: int
@@ -56,13 +56,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Session:
-    """A client with the store that records its replies and what they cost."""
+    """A client and the store that records its replies and costs."""
 
     client: "Client"
     store: "Store"
 
     def cost(self) -> Cost:
-        """Spend and tokens so far."""
+        """Return spend and tokens so far."""
         totals = self.store.totals()
         return Cost(
             sum(total.nano_usd for total in totals) / 1e9,
@@ -76,7 +76,7 @@ class Session:
 async def session(
     endpoint: "EndpointConfig", calls: "CallsConfig", purpose: str, record: Path | str, max_usd: float
 ) -> AsyncIterator[Session]:
-    """A client whose endpoint has answered a first call; it is closed, and its replies kept, whatever happens."""
+    """Open a client after a successful first call; always close it and its record of replies at exit."""
     from arise.config.llm import BudgetConfig
     from arise.llm.client import Client
     from arise.llm.first_call import first_call

@@ -1,4 +1,4 @@
-"""`arise skills`: whether skills help. Heavy imports live inside the command."""
+"""`arise skills`: measure whether skills help. Heavy imports stay inside the command."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +44,7 @@ def measure(
     out: Out = Path("skills-test"),
     as_json: AsJson = False,
 ) -> None:
-    """Try the same tasks without the skills, with each one alone and with all: helps, harms, or cannot tell."""
+    """Run the same tasks without skills, with each skill alone and with all: helps, harms, or cannot tell."""
     if agent != "arise":
         raise typer.BadParameter(f"--agent {agent}: only arise, the built-in shell agent, can be given skills here")
     with one_message():

@@ -1,4 +1,4 @@
-"""`arise verify` and `arise export`. Heavy imports live inside the commands."""
+"""`arise verify` and `arise export`. Heavy imports stay inside the commands."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ SHOWN_PROBLEMS = 5
 
 
 class Format(StrEnum):
-    """What `arise export` writes."""
+    """The output formats of `arise export`."""
 
     PARQUET = "parquet"
     JSONL = "jsonl"
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 def verify(run: RunFolder, as_json: AsJson = False) -> None:
-    """Check a run: digests of files and rows, and the invariants of pool, ledger and batches."""
+    """Verify a run: digests of files and rows, and the invariants of pool, ledger and batches."""
     with one_message():
         from dataclasses import asdict
 
@@ -62,7 +62,7 @@ def export(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run for other tools, or its trained model; keys in its text are redacted."""
+    """Export a run for other tools, or its trained model; keys in its text are redacted."""
     with one_message():
         from arise.text.numbers import size as size_text
 

@@ -1,4 +1,4 @@
-"""`arise tasks`: check a folder of tasks, or give them task types. Heavy imports live inside the commands."""
+"""`arise tasks`: check a folder of tasks, or annotate task types. Heavy imports stay inside the commands."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,7 +57,7 @@ def check(
 ) -> None:
     """Lint every task, build its image, and run its solution and an agent that does nothing.
 
-    The first must earn 1, the second 0, every time.
+    The solution must always earn reward 1 and the idle agent 0.
     """
     import asyncio
     from dataclasses import replace
@@ -117,7 +117,7 @@ def _kind(name: str) -> "Kind":
 async def _check(
     tasks: "tuple[TaskSpec, ...]", ignore: list[str], trials: "Trials", jobs: int, kind: "Kind"
 ) -> "list[tuple[TaskProblem, ...]]":
-    """The problems of each task; one that asks for what it does not get is not run."""
+    """Return the problems of each task; a task with unmet needs is not run."""
     import asyncio
 
     from arise.compose.sandboxes import offers, trial_pools
@@ -153,7 +153,7 @@ def tag(
     price: PriceOption = "",
     as_json: AsJson = False,
 ) -> None:
-    """Assign task types by a language model, in two passes; a stopped run goes on where it was."""
+    """Annotate task types with a language model in two passes; an interrupted command can be continued."""
     import asyncio
 
     from arise.config.llm import EndpointConfig
@@ -176,7 +176,7 @@ def tag(
 
 
 def card_of(found: "TaskSpec") -> "TaskCard":
-    """What an annotator may know: the instruction, names of skills, paths in the environment; no tests, no solution."""
+    """Return the annotator's view of a task: instruction, skill names and environment paths; no tests, no solution."""
     from arise.llm.annotator import TaskCard
     from arise.tasks import BUILD_FILES
 
@@ -194,7 +194,7 @@ async def _tag(
     from arise.llm.annotator import Annotator
     from arise.tasks import task_types
 
-    # A person waits: an endpoint that is down ends the command, and the next one goes on where this one was.
+    # The command is interactive: stop if the endpoint is down; running it again continues from the recorded replies.
     settings = AnnotationConfig(endpoint=endpoint, calls=CallsConfig(when_down="stop"))
     async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
         runs = []
@@ -207,7 +207,7 @@ async def _tag(
 
 
 def _progress(total: int, name: str) -> "Callable[[int], None]":
-    """Every tenth of the first pass a line for the person who waits, beside what the command prints."""
+    """Return a callback that prints progress to stderr after every tenth of the first pass."""
     told = 0
 
     def progress(done: int) -> None:
@@ -220,7 +220,7 @@ def _progress(total: int, name: str) -> "Callable[[int], None]":
 
 
 def _write(folder: Path, found: "AnnotatedTasks") -> None:
-    """tags.json, which task loading reads; tasks without an annotation keep what they had."""
+    """Write tags.json, which task loading reads; tasks without an annotation keep their tags."""
     import json
     import os
 

@@ -15,7 +15,7 @@ def train(
     run_dir: Annotated[Path | None, typer.Option("--run-dir", help="Where the run is kept.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a policy; Ctrl-C leaves a run that `arise resume` continues."""
+    """Train a policy; after Ctrl-C, `arise resume` continues the run."""
     with one_message():
         from arise.config.file import load_config
         from arise.run.folder import claim
@@ -40,7 +40,7 @@ def resume(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Continue a run exactly where it was committed."""
+    """Continue a run from its last commit."""
     with one_message():
         from arise.run.folder import claim, require_run
 

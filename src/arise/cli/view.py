@@ -1,4 +1,4 @@
-"""`arise view`: the dashboard on this machine, or as one file. Heavy imports live inside the command."""
+"""`arise view`: open the dashboard locally or export it as one file. Heavy imports stay inside the command."""
 
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +28,7 @@ def view(
     export: Annotated[Path | None, typer.Option("--export", help="Write one self-contained file and end.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open the dashboard of one run or several, also of one that is still going on."""
+    """Open the dashboard of one or more runs, including runs in progress."""
     with one_message():
         import secrets
 
@@ -58,7 +58,7 @@ def view(
 def _analysis(
     folders: list[Path], host: str, port: int, token: str, allowed: list[str], export: Path | None, as_json: bool
 ) -> bool:
-    """Open a folder of `arise analyze`; False where it is none."""
+    """Open an output folder of `arise analyze`; return False if it is not one."""
     if not folders[0].is_dir():
         return False
     from arise.report.analysis.page import page

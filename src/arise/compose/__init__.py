@@ -1,1 +1,1 @@
-"""From a configuration to running parts. The only package that names concrete classes."""
+"""Build the parts of a run from its configuration. The only package that names concrete classes."""

@@ -1,4 +1,4 @@
-"""The attempts of an analysis as cases to check a judge on: read again from where the analysis found them."""
+"""Attempts of an analysis as cases to check a judge on, read again from their original paths."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ __all__ = ["cases_of_analysis", "is_analysis"]
 
 
 def cases_of_analysis(folder: Path, limit: int) -> Cases:
-    """The first attempts with turns, redacted, to be judged by the pool of the analysis."""
+    """Return the first `limit` attempts that have turns, redacted, with the pool of the analysis as rubrics."""
     try:
         pool = starting_pool(folder / POOL)
     except AriseError as error:

@@ -1,4 +1,4 @@
-"""The parts of `arise analyze`: offline detectors as a port, task instructions, and the way from paths to result."""
+"""The parts of `arise analyze`: offline detectors, task instructions, and the analysis of paths."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ FIELDS = ("messages", "outcome", "task", "instruction", "model", "error", "check
 
 
 def detect(found: Found) -> Sequence[Sighting]:
-    """The applicable patterns of the catalogue in one attempt; reward and system prompt are never read."""
+    """Return the applicable patterns of the catalogue in one attempt; reward and system prompt are not read."""
     findings = find_all(read_trace(found.task, found.trajectory))
     return [
         Sighting(pattern_id, not finding.passed, finding.miss, finding.detail, finding.turn)
@@ -28,7 +28,7 @@ def detect(found: Found) -> Sequence[Sighting]:
 
 
 def behaviours() -> tuple[Behaviour, ...]:
-    """The catalogue as behaviours to count."""
+    """Return the catalogue as behaviours to count."""
     return tuple(
         Behaviour(
             id=w.pattern.id,
@@ -47,7 +47,7 @@ def behaviours() -> tuple[Behaviour, ...]:
 
 
 def instructions_of(folder: Path | None) -> dict[str, str]:
-    """Instructions by task id from a folder of tasks; a trajectory that records only an id is read with them."""
+    """Return instructions by task id from a folder of tasks, for trajectories that record only the id."""
     if folder is None:
         return {}
     found: dict[str, str] = {}
@@ -63,7 +63,7 @@ def instructions_of(folder: Path | None) -> dict[str, str]:
 
 
 def field_map(entries: Sequence[str]) -> dict[str, str]:
-    """`--map outcome=reward,task=id` as a mapping; a field that no reader has is refused by name."""
+    """Parse `--map outcome=reward,task=id` into a mapping; raise if no reader has a field of that name."""
     found: dict[str, str] = {}
     for entry in (part for text in entries for part in text.split(",") if part.strip()):
         name, given, value = entry.strip().partition("=")
@@ -77,7 +77,7 @@ def field_map(entries: Sequence[str]) -> dict[str, str]:
 
 
 def require_paths(paths: Sequence[Path]) -> None:
-    """Refuse paths that do not exist before anything is read."""
+    """Raise if a path does not exist."""
     for path in paths:
         if not path.exists():
             raise AriseError(
@@ -87,7 +87,7 @@ def require_paths(paths: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What every analysis of one command shares."""
+    """Inputs shared by all analyses of one command."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     instructions: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Inputs:
     progress: Callable[[int], None] | None = None
 
     def scan(self, paths: Sequence[Path]) -> Scan:
-        """A scan of paths that exist."""
+        """Return a scan of existing paths."""
         require_paths(paths)
         return Scan(paths, Options(self.fields, self.instructions))
 
@@ -109,6 +109,6 @@ def analyze(paths: Sequence[Path], inputs: Inputs | None = None) -> Analysis:
 
 
 def compare_sets(ours: Sequence[Path], theirs: Sequence[Path], inputs: Inputs) -> Comparison:
-    """Both sides read alike, then compared task by task."""
+    """Read both sets in the same way and compare them task by task."""
     first, second = analyze(ours, inputs), analyze(theirs, inputs)
     return compare(first.attempts, second.attempts, behaviours())

@@ -13,15 +13,15 @@ Write = Callable[[str], None]
 def start_run(config: Config, folder: Path | str, write: Write | None = None) -> dict[str, Any]:
     """Train in a new run folder and return its summary, as `arise train --json` prints it.
 
-    `write` receives every line of progress, for example `print`; without it nothing is printed. Not for use inside a
-    running event loop. Raises AriseError with the remedy.
+    `write` receives every line of progress, for example `print`; by default nothing is printed. Do not call it from a
+    running event loop. Raises AriseError with a remedy.
 
     ```python
     config = arise.load_config(Path("configs/embedded.toml"), ["train.iterations=20"])
     arise.start_run(config, "runs/first", write=print)
     ```
     """
-    from arise.compose import training  # torch is imported when a run starts
+    from arise.compose import training  # imports torch, which is slow
 
     path = Path(folder)
     return training.start(config, path, claim(path), write or _nowhere, live=False)

@@ -1,4 +1,4 @@
-"""The composition root: from a configuration to a run that is ready to start. `registry.py` names the classes."""
+"""The composition root: build a run from a configuration. `registry.py` names the classes."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -51,27 +51,27 @@ from arise.types import Pool, Task
 log = logging.getLogger(__name__)
 
 OpenStore = Callable[[], AbstractContextManager[RunStore]]
-"""Opens the run for as long as it is written to."""
+"""Opens the run store for writing."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """A run with everything around it: where it stands, and the examination of its policy on held-out tasks."""
+    """A run with its state and the evaluator of its policy on held-out tasks."""
 
     run: Run
     state: State
     evaluator: Evaluator
 
     async def evaluate(self, label: str, attempts: int | None = None) -> Evaluation:
-        """Held-out attempts with the current policy, without any evolved skill, judged by every rubric so far."""
+        """Evaluate the current policy on held-out tasks without evolved skills, judged by every rubric so far."""
         return await self._evaluator(attempts).take(label, self.state.iteration)
 
     async def judge_again(self, label: str) -> Evaluation:
-        """An earlier evaluation judged by the rubrics that have come since."""
+        """Judge an earlier evaluation by the rubrics that were added since."""
         return await self._evaluator().judge_again(label)
 
     def stored_evaluation(self, label: str, attempts: int | None = None) -> Evaluation | None:
-        """An evaluation that is already in the store, whole."""
+        """Return a complete evaluation from the store, or None."""
         return stored_evaluation(
             label, self.run.store, len(self.evaluator.tasks) * (attempts or self.evaluator.attempts)
         )
@@ -81,7 +81,7 @@ class RunContext:
 
 
 def require_sound(config: Config) -> None:
-    """Refuse, before anything is written, what would only come to light when the parts are built."""
+    """Raise if the parts cannot be built from this configuration; called before anything is written."""
     check_imports(config)
     require_limits(config)
     require_harness(config)
@@ -101,9 +101,9 @@ def require_sound(config: Config) -> None:
 
 @asynccontextmanager
 async def open_run(config: Config, folder: Path, opened: OpenStore, display: Display) -> AsyncIterator[RunContext]:
-    """Build every part, then open the run and continue from its last commit; take it all down at the end.
+    """Build every part, open the run and continue from its last commit; close everything at exit.
 
-    A part that cannot be had is refused before `opened` makes a run of the folder.
+    Raise for an unusable part before `opened` creates the run in the folder.
     """
     async with (
         open_harness(config) as harness,
@@ -143,7 +143,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
 
 
 def _note_the_start(store: RunStore, facts: Mapping[str, str]) -> None:
-    """Record what the run began with, and warn where its arithmetic now differs from that."""
+    """Record the engine facts of the run, and warn about facts that changed since its start."""
     known = store.recorded_facts()
     for name in sorted(facts.keys() - {"weights"}):
         if known.get(name, facts[name]) != facts[name]:
@@ -153,7 +153,7 @@ def _note_the_start(store: RunStore, facts: Mapping[str, str]) -> None:
 
 
 async def _continue(config: Config, state: State, store: RunStore, engine: Engine) -> None:
-    """Go back to the last commit; where there is none, begin with the pool that the configuration names."""
+    """Restore the last commit; without one, start with the pool that the configuration names, if any."""
     found = store.last_checkpoint()
     if found is not None:
         saved, checkpoint = found
@@ -176,12 +176,12 @@ def _state(config: Config, tasks: list[Task]) -> State:
 
 
 def redacting(config: Config, agent: Agent) -> Agent:
-    """The agent as it may be stored: keys that it came across are redacted, unless they are to be kept."""
+    """Wrap an agent to redact keys in its trajectories, unless `storage.secrets` is `keep`."""
     return RedactingAgent(agent, config.storage.secrets == "keep")
 
 
 def _assessor(config: Config, parts: Parts, collector: Collector) -> Assessor | None:
-    """Who judges the groups: nobody, the judge alone, or the judge by criteria elicited with the reflector's help."""
+    """Return the assessor of groups: the judge by pool rubrics or by elicited criteria; None without a judge."""
     judge, reflector, chosen = parts.judges.judge, parts.judges.reflector, config.criteria
     if judge is None:
         return None

@@ -1,4 +1,4 @@
-"""Findings of the detectors put to a model judge: cheap filter first, estimate, hard cap, then confirmation."""
+"""Confirm findings of the detectors with a model judge: filter, cost estimate, hard cap, then judge calls."""
 
 import asyncio
 from collections import Counter
@@ -18,16 +18,16 @@ from arise.run.calls import Usage
 from arise.text.numbers import percent
 
 FLIGHTS = 8
-"""Requests under way at once; each holds one trajectory in memory."""
+"""Maximum concurrent requests; each keeps one trajectory in memory."""
 SAMPLE = 20
 """Attempts judged again for agreement."""
 ATTEMPTS = 2
-"""Transport attempts per request; each may be billed, so the cap holds room for all of them."""
+"""Transport attempts per request; each may be billed, so the cap reserves the cost of all of them."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a judge will be asked: flagged findings only, or every behaviour; and what it may cost."""
+    """What to ask the judge (flagged findings only, or every behaviour) and the cost cap."""
 
     endpoint: EndpointConfig
     cap: float
@@ -35,12 +35,12 @@ class Plan:
     repeat: int = 1
 
     def price(self, usage: Usage) -> int:
-        """Nano-dollars; nothing where the price is unknown, which only happens without a cap."""
+        """Return the cost in nano-dollars; 0 if the price is unknown, which is only possible without a cap."""
         stated = {self.endpoint.model: self.endpoint.price} if self.endpoint.price else {}
         return cost(self.endpoint.model, self.endpoint.base_url, usage, stated) or 0
 
     def asked(self, sightings: Sequence[Sighting], catalogue: Sequence[Behaviour]) -> list[Behaviour]:
-        """The cheap filter: behaviours that a detector flagged in this attempt."""
+        """Return the behaviours to ask about: those that a detector flagged in this attempt, or all."""
         if self.everything:
             return list(catalogue)
         flagged = {sighting.behaviour for sighting in sightings if sighting.present}
@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass
 class _Ledger:
-    """Money and counts while requests are under way."""
+    """Reserved cost and counts of requests in progress."""
 
     plan: Plan
     spent: Callable[[], int]
@@ -62,7 +62,7 @@ class _Ledger:
     unjudged: Counter[str] = field(default_factory=Counter)
 
     def reserve(self, most: int) -> bool:
-        """Hold the most that a request can cost with all its retries; False where the cap could be passed."""
+        """Reserve the maximum cost of a request with all its retries; return False if it could exceed the cap."""
         if self.plan.cap and self.spent() + self.held + most > self.plan.cap * 1e9:
             return False
         self.held += most
@@ -80,7 +80,7 @@ class _Ledger:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the flagged attempts would cost, before anything is asked."""
+    """The estimated cost of judging the flagged attempts."""
 
     requests: int
     tokens: int
@@ -91,7 +91,7 @@ class Estimate:
 
 
 def estimate(paths: Sequence[Path], inputs: Inputs, plan: Plan) -> Estimate:
-    """Read everything once and size every request that would be sent."""
+    """Read every attempt once and estimate the size of every request."""
     catalogue, requests, tokens, nano = behaviours(), 0, 0, 0
     for found in inputs.scan(paths):
         asked = plan.asked(_seen(found), catalogue)
@@ -106,14 +106,14 @@ def estimate(paths: Sequence[Path], inputs: Inputs, plan: Plan) -> Estimate:
 def _seen(found: Found) -> Sequence[Sighting]:
     try:
         return detect(found) if found.trajectory.turns else ()
-    except Exception:  # the boundary to detectors, as in `Collected.add`
+    except Exception:  # a failing detector must not end the scan, as in `Collected.add`
         return ()
 
 
 async def confirm(
     paths: Sequence[Path], inputs: Inputs, plan: Plan, client: Client, spent: Callable[[], int], expected: Estimate
 ) -> Analysis:
-    """Read everything, ask about what is flagged, and count only what the judge settled."""
+    """Read every attempt, ask the judge about flagged behaviours, and count only those with a verdict."""
     scan, catalogue = inputs.scan(paths), behaviours()
     collected, ledger = Collected(evidences=Evidences(inputs.seed)), _Ledger(plan, spent)
     pairs: list[tuple[Sequence[Sighting], Sequence[Sighting]]] = []
@@ -165,7 +165,7 @@ async def _ask(
 
 
 def _merged(offline: Sequence[Sighting], answered: Answered, asked: Sequence[Behaviour]) -> list[Sighting]:
-    """Verdicts that count: the judge's where it was asked, the detectors' elsewhere; what is unsettled is left out."""
+    """Return the judge's verdicts on `asked` and the detectors' on the rest; drop asked behaviours without verdict."""
     before = {sighting.behaviour: sighting for sighting in offline}
     names = {behaviour.id for behaviour in asked}
     settled = [with_miss(sighting, before.get(sighting.behaviour)) for sighting in answered.sightings]

@@ -17,12 +17,12 @@ from arise.world.generator import instances, write_task
 
 Corpus = dict[str, TaskSpec]
 MIN_FOR_WORDS = 50
-"""With fewer tasks no word is rare, and paraphrases cannot be told from tasks of one kind."""
+"""With fewer tasks no word is rare, and paraphrases cannot be distinguished from similar tasks."""
 Offers = Callable[[Place], SandboxCapabilities]
 
 
 def require_tasks(config: Config) -> None:
-    """Refuse tasks that cannot be loaded, or that the world cannot make."""
+    """Raise if tasks cannot be loaded or generated."""
     if isinstance(config.tasks, HarborTasks):
         require_no_overlap(config.tasks, *_own_tasks(config.tasks, capabilities_of(config)))
         return
@@ -36,7 +36,7 @@ def require_tasks(config: Config) -> None:
 
 
 def instructions(config: Config) -> dict[str, str]:
-    """Instructions by task, before a run exists; of the world's tasks, which are alike, the first ones."""
+    """Return instructions by task id without a run; for the embedded world, only one sample per split."""
     if isinstance(config.tasks, HarborTasks):
         train, held_out = _own_tasks(config.tasks, capabilities_of(config))
         return {task_id: task.task.instruction for task_id, task in (train | held_out).items()}
@@ -46,7 +46,7 @@ def instructions(config: Config) -> dict[str, str]:
 
 @asynccontextmanager
 async def unforgeable(config: Config, pools: TrialPools) -> AsyncIterator[None]:
-    """Refuse tasks of your own whose reward an attempt can write itself, if the configuration asks for it."""
+    """Raise if the reward of a custom task can be forged by an attempt and the configuration requires this check."""
     if isinstance(config.tasks, HarborTasks):
         train, held_out = _own_tasks(config.tasks, capabilities_of(config))
         await require_unforgeable(config.tasks, (*train.values(), *held_out.values()), pools)
@@ -54,7 +54,7 @@ async def unforgeable(config: Config, pools: TrialPools) -> AsyncIterator[None]:
 
 
 def tasks_of(config: Config, folder: Path) -> tuple[Corpus, Corpus]:
-    """Training and held-out tasks; tasks of the world are written into the run folder."""
+    """Return training and held-out tasks; tasks of the embedded world are written to `folder`."""
     if isinstance(config.tasks, HarborTasks):
         return _own_tasks(config.tasks, capabilities_of(config))
     sizes = {"train": config.tasks.train_tasks, "eval": config.tasks.eval_tasks}
@@ -71,7 +71,7 @@ def _own_tasks(tasks: HarborTasks, offered: Offers) -> tuple[Corpus, Corpus]:
 
 
 def require_no_overlap(tasks: HarborTasks, train: Corpus, held_out: Corpus) -> None:
-    """Refuse training tasks that repeat held-out ones, unless those are named in `tasks.allow_overlap`."""
+    """Raise if training tasks repeat held-out ones that are not in `tasks.allow_overlap`."""
     ours, theirs = ([text_of(task) for task in corpus.values()] for corpus in (train, held_out))
     found = [match for match in find_overlap(ours, theirs) if match.held_out not in tasks.allow_overlap]
     found = [match for match in found if match.kind != "paraphrased" or len(train) + len(held_out) >= MIN_FOR_WORDS]
@@ -104,7 +104,7 @@ def _corpora(train: Path, evaluation: Path, offered: Offers, ignore: Collection[
 
 
 def _corpus(source: Path, offered: Offers, ignore: Collection[str]) -> Corpus:
-    """The tasks of a folder by id; one that asks for what the sandboxes do not offer is refused."""
+    """Return the tasks of a folder by id; raise if a task needs something that the sandboxes do not offer."""
     tasks = [without(task, ignore) for task in load_corpus(source)]
     if problems := [problem for task in tasks for problem in refused(task, offered(task.environment), ignore)]:
         raise CorpusError(problems)

@@ -1,4 +1,4 @@
-"""Is this machine ready for a run? Each finding says what was found, and what to do where something is missing."""
+"""Check whether this machine is ready for a run. Each finding has a result, and a remedy if something is missing."""
 
 import asyncio
 import importlib.util
@@ -24,7 +24,7 @@ NEEDED_PYTHON = (3, 11)
 
 
 class Finding(NamedTuple):
-    """One thing looked at — `Finding("disk", "ok", "12 GiB free", "")`; a failure carries the exit code of a run."""
+    """One check — `Finding("disk", "ok", "12 GiB free", "")`; a failure carries the exit code of a run."""
 
     name: str
     level: Literal["ok", "warning", "failure"]
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 def examine(config: Config, runs: Path) -> Iterator[Finding]:
-    """Everything a run with this configuration needs, cheapest first; only its endpoints are asked over a network."""
+    """Check everything that a run with this configuration needs, cheapest first; only endpoints need a network."""
     yield _python()
     packages = _packages(config)
     ready = packages.level == "ok"
@@ -53,7 +53,7 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
 
 
 def _harnesses(config: Config) -> Iterator[Finding]:
-    """The harness that the configuration names, then which others are usable and how to get the rest."""
+    """Check the configured harness, then list which others are usable and how to install the rest."""
     from arise.harnesses.install import status
     from arise.harnesses.spec import names
 
@@ -87,13 +87,13 @@ def _packages(config: Config) -> Finding:
 
 
 def _this_package(extra: str) -> str:
-    """What pip is told to install: the checkout that this code lies in, or the package by its name."""
+    """Return the argument of pip install: the checkout that contains this code, or the package name."""
     root = Path(__file__).parents[3]
     return f"-e '{root}[{extra}]'" if (root / "pyproject.toml").is_file() else f"'arise-rl[{extra}]'"
 
 
 def _sandbox(config: Config) -> Iterator[Finding]:
-    """A sandbox as a run opens it, and which of its limits the kernel enforces."""
+    """Open a sandbox as a run does, and check which limits the kernel enforces."""
     from arise.compose.sandboxes import ENFORCE
     from arise.sandbox import BubblewrapPool, SandboxLost, SandboxUnavailable
 
@@ -133,7 +133,7 @@ def _disk(runs: Path) -> Finding:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the one above it that exists."""
+    """Return the folder, or its nearest existing parent."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
 
@@ -181,7 +181,7 @@ def _refused(name: str, error: AriseError) -> Finding:
 
 
 def _imports(config: Config) -> Iterator[Finding]:
-    """Every part of the user's own: whether it can be imported and has the methods of its port."""
+    """Check that every custom part can be imported and has the methods of its port."""
     from arise.compose.imports import check_imports
 
     try:
@@ -194,7 +194,7 @@ def _imports(config: Config) -> Iterator[Finding]:
 
 
 def _engine(config: Config) -> Finding:
-    """Whether the engine can be imported and computes where the configuration says."""
+    """Check that the engine can be imported and that the configured device works."""
     if not isinstance(config.policy, PolicyConfig):
         return Finding("engine", "ok", config.policy.path)
     try:
@@ -208,7 +208,7 @@ def _engine(config: Config) -> Finding:
 
 
 def _start(config: Config) -> Finding:
-    """Whether the model is here, or can be made: the first run of a small model fills the cache."""
+    """Check that the model exists or can be created; the first run with a warm start fills the cache."""
     from arise.compose.policies import cached_start
     from arise.engines.local.models import model_folder
     from arise.engines.local.pretrained import PULLABLE, cache_root
@@ -235,7 +235,7 @@ def _start(config: Config) -> Finding:
 
 
 def _endpoints(config: Config) -> Iterator[Finding]:
-    """Every model that a run would call, asked for one token."""
+    """Request one token from every model that a run would call."""
     named = {"judge": config.judge, "reflector": config.reflector, "references": config.criteria}
     found = {name: getattr(section, "endpoint", None) for name, section in named.items()}
     if found["judge"] is None:

@@ -1,4 +1,4 @@
-"""Why a run ended early, as messages with effect and remedy."""
+"""Errors for runs that ended early, with effect and remedy."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from arise.run.folder import CONFIG_FILE
 
 
 def interrupted(folder: Path) -> AriseError:
-    """The message after Ctrl-C or a signal."""
+    """Return the error after Ctrl-C or a signal."""
     if not (folder / CONFIG_FILE).exists():
         return AriseError(
             "interrupted", Exit.INTERRUPTED, "stopped by you", "no run was started", "the same command starts it"
@@ -22,7 +22,7 @@ def interrupted(folder: Path) -> AriseError:
 
 
 def out_of_memory(folder: Path, error: RuntimeError) -> AriseError | None:
-    """The message for memory that ran out; torch has no class of its own for that of the CPU."""
+    """Return the error if memory ran out, else None; torch has no exception class for CPU memory."""
     if "allocate memory" not in str(error) and "out of memory" not in str(error):
         return None
     return AriseError(

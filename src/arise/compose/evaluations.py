@@ -1,6 +1,6 @@
-"""Evaluations of any policy on a run's held-out tasks: one of its checkpoints, its base model, or an endpoint.
+"""Evaluate a policy on a run's held-out tasks: one of its checkpoints, its base model, or an endpoint.
 
-Part of the composition root, for what needs no training.
+Part of the composition root; needs no training.
 """
 
 import asyncio
@@ -43,16 +43,16 @@ Write = Callable[[str], None]
 
 @dataclass(frozen=True)
 class PolicyChoice:
-    """Who is evaluated: a checkpoint by its iteration (0 is the base model), or a model behind an endpoint."""
+    """The evaluated policy: a checkpoint by its iteration (0 is the base model), or a model behind an endpoint."""
 
     iteration: int = 0
     endpoint: EndpointConfig | None = None
     tools: bool = False
-    """Whether it works through tool calls, with the default limits, whatever agent the run has."""
+    """Use the tool agent with its default limits, regardless of the run's agent."""
 
     @property
     def label(self) -> str:
-        """A name for its evaluation where none is given."""
+        """Return the default name of its evaluation."""
         if self.endpoint is not None:
             return re.sub(r"[^\w.-]+", "-", self.endpoint.model, flags=re.ASCII).strip(".-")[:100] or "model"
         return f"eval-k{self.iteration:05d}" if self.iteration else "base"
@@ -60,7 +60,7 @@ class PolicyChoice:
 
 @dataclass(frozen=True)
 class Wanted:
-    """An evaluation's name and size; None leaves it as the run is configured."""
+    """Name and size of an evaluation; None uses the configuration of the run."""
 
     label: str
     tasks: int | None = None
@@ -69,14 +69,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Somebody to evaluate, on a run's held-out tasks by default, and its training tasks."""
+    """An evaluator of a policy, by default on the held-out tasks of the run, and the training tasks."""
 
     evaluator: Evaluator
     train: Corpus
 
 
 def evaluate(folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, write: Write) -> Evaluation:
-    """Held-out attempts of a policy, recorded in the run under a name."""
+    """Evaluate a policy on held-out tasks and record the result in the run under `wanted.label`."""
     require_own_label(wanted.label)
 
     async def whole(config: Config, store: RunStore) -> Evaluation:
@@ -92,7 +92,7 @@ def evaluate(folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, 
 def guidance(
     folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, everything: bool, write: Write
 ) -> dict[str, Any]:
-    """Each behaviour of the run's last pool without skills and with them; `everything` means retired ones too."""
+    """Measure each behaviour of the run's last pool with and without skills; `everything` includes retired ones."""
 
     async def whole(config: Config, store: RunStore, pairs: Sequence[Pair]) -> dict[str, Any]:
         async with candidate(config, store, policy) as found:
@@ -119,7 +119,7 @@ def guidance(
 
 
 def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[dict[str, Any]]:
-    """Every retired rubric at every later checkpoint that was kept, until it returned, unguided, on its own tasks."""
+    """Judge each retired rubric on its tasks, without skills, at every later kept checkpoint until its reactivation."""
 
     async def measure(config: Config, store: RunStore, gone: Sequence[Retired], iteration: int) -> None:
         async with candidate(config, store, PolicyChoice(iteration)) as found:
@@ -139,14 +139,14 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
 
 
 def last_iteration(folder: Path) -> int:
-    """The newest iteration with a checkpoint, 0 where there is none yet."""
+    """Return the newest iteration with a checkpoint, or 0 if there is none."""
     return max(kept_iterations(folder), default=0)
 
 
 def endpoint_of(
     folder: Path, model: str, base_url: str, key_env: str, price: PriceConfig | None = None, tools: bool = False
 ) -> EndpointConfig:
-    """A model to evaluate, sampled as the run's own evaluations are."""
+    """Return the endpoint of a model to evaluate, with the sampling of the run's own evaluations."""
     config = _with_agent(load_config(folder / CONFIG_FILE), tools)
     return EndpointConfig(
         model=model,
@@ -160,18 +160,18 @@ def endpoint_of(
 
 
 def _with_agent(config: Config, tools: bool) -> Config:
-    """The configuration with the tool agent where it is asked for and the run has another one."""
+    """Return the configuration, with the tool agent if `tools` is set and the run uses another agent."""
     own = isinstance(config.agent, ToolAgentConfig) or not tools
     return config if own else config.model_copy(update={"agent": ToolAgentConfig()})
 
 
 def kept_iterations(folder: Path) -> list[int]:
-    """The iterations whose checkpoints are still there, oldest first."""
+    """Return the iterations that still have a checkpoint, oldest first."""
     return sorted(int(path.parent.name[1:]) for path in folder.glob("checkpoints/k*/manifest.json"))
 
 
 def require_checkpoint(folder: Path, iteration: int) -> Path:
-    """The checkpoint of an iteration; where it was not kept, say which were and how to keep more."""
+    """Return the checkpoint of an iteration; raise with the list of kept checkpoints if it does not exist."""
     path = folder / "checkpoints" / f"k{iteration:05d}"
     if not (path / "manifest.json").is_file():
         kept = ", ".join(map(str, kept_iterations(folder))) or "none"
@@ -187,9 +187,9 @@ def require_checkpoint(folder: Path, iteration: int) -> Path:
 
 @asynccontextmanager
 async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> AsyncIterator[Candidate]:
-    """Whom `policy` names, ready to be evaluated with judge and sandboxes, and all of it taken down at the end.
+    """Open the policy with its judge and sandboxes for an evaluation, and close everything at exit.
 
-    Endpoints come first: one that cannot be used is refused before anything is made or tried.
+    Endpoints are checked first, so an unusable one raises before any attempt.
     """
     config = _with_agent(config, policy.tools)
     async with (
@@ -214,7 +214,7 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
 async def _behind_an_endpoint(
     config: Config, store: RunStore, policy: PolicyChoice
 ) -> AsyncIterator[tuple[Agent, SkillLimit] | None]:
-    """The agent, and how much of its prompt skills may take: tokens are guessed from characters."""
+    """Open the endpoint agent and its skill limit, with tokens estimated from characters; None without an endpoint."""
     if policy.endpoint is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Harnesses as agents of a run: the endpoint they call, what their sandboxes see, and the agent around each."""
+"""Harnesses as agents of a run: the endpoint they call, the paths their sandboxes mount, and the agent."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,17 +21,17 @@ from arise.sandbox import MIB, Limits
 
 @dataclass(frozen=True)
 class HarnessParts:
-    """What a run with a harness has beside its other parts: the harness, its endpoint and its sandboxes' needs."""
+    """The additional parts of a run with a harness: the harness, its endpoint and the paths to mount."""
 
     harness: Harness
     endpoint: Endpoint
     install: Path | None
     seen: tuple[str, ...]
-    """Host paths that its sandboxes show."""
+    """Host paths that its sandboxes mount."""
 
     @property
     def limits(self) -> Limits:
-        """The caps of a sandbox that holds a harness and what it starts."""
+        """Return the limits of a sandbox that runs the harness and its subprocesses."""
         memory = self.harness.memory_mb * MIB
         return Limits(memory_bytes=memory, tmp_bytes=memory // 4, processes=512, open_files=4096)
 
@@ -45,7 +45,7 @@ def harness_of(config: HarnessConfig) -> Harness:
 
 
 def require_harness(config: Config) -> None:
-    """Refuse a harness that cannot be used here, before anything is started."""
+    """Raise if the configured harness cannot be used on this machine."""
     chosen = config.agent
     if not isinstance(chosen, HarnessConfig):
         return
@@ -66,7 +66,7 @@ def require_harness(config: Config) -> None:
 
 @asynccontextmanager
 async def open_harness(config: Config) -> AsyncIterator[HarnessParts | None]:
-    """Serve the endpoint for as long as a run with a harness goes on; nothing for any other agent."""
+    """Serve the endpoint during a run with a harness; yield None for any other agent."""
     chosen = config.agent
     if not isinstance(chosen, HarnessConfig):
         yield None

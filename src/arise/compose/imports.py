@@ -1,6 +1,6 @@
 """Load the parts that a configuration names by import path, and check each against the port of its seam.
 
-Every problem is one message with the field, the path and the remedy.
+Every problem raises one error with the field, the path and the remedy.
 """
 
 import importlib
@@ -19,7 +19,7 @@ GUIDE = 'the guide "Extend ARISE" lists the arguments and methods of every part'
 
 
 class Seam(NamedTuple):
-    """A place for a part of your own: the protocol it must satisfy, and the keyword arguments it is called with."""
+    """An extension point: the protocol of a custom part, and the keyword arguments of its constructor."""
 
     port: type
     arguments: tuple[str, ...]
@@ -39,7 +39,7 @@ SEAMS = {
 
 
 def check_imports(config: Config) -> list[Imported]:
-    """Import every part of the user's own and check it without constructing it; return those that were checked."""
+    """Import and check every custom part without constructing it; return the checked parts."""
     found = [(section, getattr(config, section)) for section in SEAMS if section != "trackers"]
     found += [("trackers", tracker) for tracker in config.trackers.use]
     chosen = [(section, part) for section, part in found if isinstance(part, Imported)]
@@ -70,7 +70,7 @@ def _field(section: str) -> str:
 
 
 def _checked(section: str, chosen: Imported) -> Callable[..., Any]:
-    """Import what `chosen` names and check all that can be checked without calling it."""
+    """Import what `chosen` names and check it without calling it."""
     field, (port, arguments) = _field(section), SEAMS[section]
     factory: Any = _found(field, chosen)
     if not callable(factory):
@@ -85,7 +85,7 @@ def _checked(section: str, chosen: Imported) -> Callable[..., Any]:
         )
         raise _refused(field, chosen, f"wrong signature: {error}", remedy) from None
     except ValueError:
-        pass  # a class of C code without a signature: the call itself will tell
+        pass  # a C class without a signature: the call itself raises on wrong arguments
     if inspect.isclass(factory) and (problem := next(_missing(factory, port, of_instance=False), "")):
         raise _refused(field, chosen, problem, f"add what is missing; {GUIDE}")
     return factory  # type: ignore[no-any-return]
@@ -115,7 +115,7 @@ def _found(field: str, chosen: Imported) -> Any:
 
 
 def _missing(part: Any, port: type, of_instance: bool) -> Iterator[str]:
-    """Yield what keeps a class, or an instance of it, from satisfying a port."""
+    """Yield the reasons why a class, or an instance of it, does not satisfy a port."""
     for name, wanted in _members(port):
         found = getattr(part, name, None)
         if not inspect.isfunction(wanted):  # a property: instances may set it in __init__
@@ -143,7 +143,7 @@ def _defined(part: type) -> set[str]:
 
 
 def _accepts(found: Any, wanted: Any, bound: bool) -> bool:
-    """Whether a method can be called as the port's method is: positionally, and by name where it has a default."""
+    """Return whether a method accepts the calls of the port's method: positional, and by name for defaults."""
     parameters = list(inspect.signature(wanted).parameters.values())[1:]
     required = [p for p in parameters if p.default is p.empty]
     optional = [p.name for p in parameters if p.default is not p.empty]

@@ -1,6 +1,6 @@
-"""Who judges and who reflects in a run, chosen by its configuration: nobody, the analyst, a model, or a class of yours.
+"""The judge and the reflector of a run, chosen by its configuration: none, offline analyst, model or custom class.
 
-Part of the composition root. Calls to a model are recorded in the run folder: replies in `calls.db`, what happened in
+Part of the composition root. Calls to a model are recorded in the run folder: replies in `calls.db`, events in
 `calls.jsonl`.
 """
 
@@ -38,7 +38,7 @@ _TOLD = ("degraded", "recovered", "changed", "quarantined", "internal", "nothing
 
 @dataclass(frozen=True)
 class Judging:
-    """The two models of a run, the budget they share and how the judge is doing; None where there is none."""
+    """Judge and reflector of a run, their shared budget and meter; None for each that is not configured."""
 
     judge: Judge | None = None
     reflector: Reflector | None = None
@@ -47,7 +47,7 @@ class Judging:
 
 
 class _Session:
-    """What judge and reflector of one run share: the record of calls, opened when the first model is called."""
+    """State shared by judge and reflector of one run: the record of calls, opened for the first client."""
 
     def __init__(self, config: Config, folder: Path, again: bool, stack: AsyncExitStack) -> None:
         self.config, self.folder, self.again, self.stack = config, folder, again, stack
@@ -62,7 +62,7 @@ class _Session:
         return store, self.budget, observer(self.folder, self.meter)
 
     async def client(self, chosen: ModelJudge | ModelReflector, purpose: str, check: bool) -> Client:
-        """A client whose endpoint has answered a first call, unless `check` is off."""
+        """Return a client; with `check`, its endpoint must first answer a test call."""
         store, budget, observe = self.calls
         if check:
             await first_call(chosen.endpoint, store, budget, purpose, again=self.again)
@@ -105,7 +105,7 @@ async def _fake(session: _Session, chosen: FakeJudging) -> Judging:
 
 
 async def _imported_judge(session: _Session, chosen: Imported) -> Judging:
-    """A judge of the user's own; with the methods of a reflector it can write the pairs too."""
+    """Construct a custom judge, which is also the reflector if it has the methods of one."""
     config = session.config
     judge: Any = imported("judge", chosen, seed=config.train.seed)
     lacking = [name for name in ("propose", "rewrite") if not callable(getattr(judge, name, None))]
@@ -131,7 +131,7 @@ JUDGES: dict[str, Callable[[_Session, Any], Awaitable[Judging]]] = {
     "fake": _fake,
     "import": _imported_judge,
 }
-"""Each gives the judge, and the reflector that comes with it where `reflector.kind = "judge"`."""
+"""Each returns the judge, and its reflector for `reflector.kind = "judge"`."""
 
 
 async def _same(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001
@@ -163,9 +163,9 @@ REFLECTORS: dict[str, Callable[[_Session, Judging], Awaitable[Reflector | None]]
 
 @asynccontextmanager
 async def judging(config: Config, folder: Path, *, again: bool = False) -> AsyncIterator[Judging]:
-    """Judge and reflector for as long as a run lasts; at its end every paid reply is recorded, every socket closed.
+    """Open judge and reflector of a run; at exit, record every paid reply and close every client.
 
-    An endpoint that cannot be used is refused here; `again` asks it also where an earlier process did.
+    Raise if an endpoint is unusable; `again` repeats the test call that an earlier process made.
     """
     async with AsyncExitStack() as stack:
         session = _Session(config, folder, again, stack)
@@ -180,7 +180,7 @@ def reference_judge() -> Judge:
 
 
 def analyst_rubrics() -> list[Rubric]:
-    """The analyst's rubrics: a judge's prompt carries only their rules, and by these the expert finds them."""
+    """Return the analyst's rubrics; the fake endpoint matches them by the rules in a judge's prompt."""
     return [
         Rubric(pattern_id, w.criterion, w.pattern.issue_tag, w.pattern.capability, w.applies, w.rule)
         for pattern_id, w in wordings().items()
@@ -188,7 +188,7 @@ def analyst_rubrics() -> list[Rubric]:
 
 
 def observer(folder: Path, meter: Meter | None = None) -> Observe:
-    """Append every event to the run's record of calls, count it, and log those that matter to the user."""
+    """Append every event to the run's record of calls, count it, and log those that the user must see."""
     path = folder / "calls.jsonl"
 
     def observe(name: str, fields: Mapping[str, object]) -> None:

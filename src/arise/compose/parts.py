@@ -1,7 +1,6 @@
-"""What a run is made of before it is recorded: policy, engine, judge and reference agent, each checked as it is opened.
+"""The parts of a run that need no run store: engine, judge, reflector and reference agent, each checked when opened.
 
-Part of the composition root. Nothing here needs a run that exists: whatever cannot be used is refused before there is
-one.
+Part of the composition root. An unusable part raises before the run is created.
 """
 
 from collections.abc import AsyncIterator
@@ -21,7 +20,7 @@ from arise.ports import Agent, Engine, SandboxPool
 
 @dataclass(frozen=True)
 class Parts:
-    """The policy's engine, the two models of a run, and who makes reference attempts, if anybody."""
+    """The engine, judge and reflector of a run, and the agent for reference attempts, if any."""
 
     engine: Engine
     judges: Judging
@@ -30,7 +29,7 @@ class Parts:
 
 @asynccontextmanager
 async def prepared(config: Config, folder: Path, sandboxes: SandboxPool) -> AsyncIterator[Parts]:
-    """Open every part and take it all down at the end; calls to models are recorded in `folder`."""
+    """Open every part and close all of them at exit; calls to models are recorded in `folder`."""
     async with AsyncExitStack() as stack:
         judges = await stack.enter_async_context(judging(config, folder))
         reference = await stack.enter_async_context(_reference_agent(config, folder, judges.budget))

@@ -1,6 +1,6 @@
-"""The policy a run starts from: a small model cloned from demonstrations, or a pretrained one; kept in a cache.
+"""The policy a run starts from: a small model cloned from demonstrations, or a pretrained one; cached.
 
-The same settings always give the same initial weights, whatever the run's seed: runs that are compared start alike.
+Initial weights depend on the settings only, not on the seed of the run, so compared runs start from the same weights.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
 
 RECIPE = 9
-"""Part of the cache key: raise it when the demonstrations or the cloning change."""
+"""Part of the cache key: increment it when the demonstrations or the cloning change."""
 
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
 PRETRAINED_CLONING = CloneSpec(learning_rate=1e-3, tokens_per_update=512)
@@ -47,21 +47,21 @@ log = logging.getLogger(__name__)
 
 
 async def open_engine(config: Config, sandboxes: SandboxPool) -> Engine:
-    """The engine that the configuration chooses, around the model that the run starts from."""
+    """Open the configured engine with the initial model of the run."""
     return ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes))
 
 
 async def starting_model(config: Config, sandboxes: SandboxPool) -> str:
-    """The folder or name of the model that a run starts from; a warm start is made on first use and cached."""
+    """Return the folder or name of the initial model; a warm start is created on first use and cached."""
     if config.model.kind == "pretrained" and not config.model.demonstrations:
         return config.model.name
     folder = cached_start(config)
     if not intact(folder):
-        # Before a sandbox is used: the model may not be there.
+        # Load the model before any sandbox is used: it may be missing.
         base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, _lora(config) is not None)
         demonstrations = await _demonstrations(config, sandboxes)
         stop = Event()
-        try:  # in a thread: sandboxes that start meanwhile would wait for the event loop and be given up
+        try:  # in a thread: a blocked event loop would make starting sandboxes time out
             await asyncio.to_thread(_clone_into, folder, config, base, demonstrations, stop)
         finally:
             stop.set()
@@ -69,12 +69,12 @@ async def starting_model(config: Config, sandboxes: SandboxPool) -> str:
 
 
 def cached_start(config: Config) -> Path:
-    """Where the policy lies that a run with this configuration starts from, once it is made."""
+    """Return the cache path of the warm start of this configuration; it may not exist yet."""
     return cache_root() / "starts" / _key(config)
 
 
 def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEngine:
-    """The engine of this process around a model by folder or name."""
+    """Return an in-process engine for a model given by folder or name."""
     lora = _lora(config)
     loaded = _loaded(model, lora is not None)
     window = min(config.sampling.context_length, loaded.model.config.max_position_embeddings)
@@ -98,7 +98,7 @@ def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEn
 
 
 def model_format(config: Config, tokenizer: Any) -> Format:
-    """The format of the model's conversations; a notice where its template lacks tools."""
+    """Return the chat format of the model; log a notice if its template does not support tools."""
     chosen = config.model if isinstance(config.model, PretrainedModel) else PretrainedModel(format="generic")
     chat = choose_format(tokenizer, chosen.format, chosen.template_options)
     if notice := getattr(chat, "notice", ""):
@@ -110,7 +110,7 @@ ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
     "embedded": embedded_engine,
     "import": lambda chosen, config, model: imported("policy", chosen, model=model, config=config),
 }
-"""By `policy.kind`; each is given its section, the whole configuration, and the model by folder or name."""
+"""By `policy.kind`; each receives its section, the whole configuration, and the model by folder or name."""
 
 
 def _lora(config: Config) -> LoraSpec | None:
@@ -165,7 +165,7 @@ def _clone_into(
     demonstrations: Sequence[Demonstration],
     stop: Event,
 ) -> None:
-    """Clone demonstrations into `base`, or into a small model made for them, until `stop` is set."""
+    """Train `base`, or a new small model, on demonstrations by behaviour cloning until `stop` is set."""
     if isinstance(config.model, SmallModel):
         corpus = [SYSTEM, *(text for d in demonstrations for text in _texts(d)), *10 * vocabulary()]
         loaded = small_model(corpus, hidden=config.model.hidden, layers=config.model.layers)
@@ -197,7 +197,7 @@ def _clone_into(
 
 
 def _row_writer(config: Config, tokenizer: Any) -> Callable[[Demonstration, np.random.Generator], Tokens]:
-    """How a demonstration is written for the agent of this run."""
+    """Return the function that turns a demonstration into tokens for the agent of this run."""
     if isinstance(config.agent, ToolAgentConfig):
         return partial(tool_demonstration_row, model_format(config, tokenizer), config.agent)
     return partial(demonstration_row, ChatFormat(tokenizer))
@@ -206,7 +206,7 @@ def _row_writer(config: Config, tokenizer: Any) -> Callable[[Demonstration, np.r
 def tool_demonstration_row(
     chat: Format, agent: ToolAgentConfig, demonstration: Demonstration, random: np.random.Generator
 ) -> Tokens:
-    """A demonstration as calls of `bash`, as the token record that the tool agent would have left."""
+    """Return a demonstration as `bash` calls, in the token format that the tool agent records."""
     system = with_guidance(agent.system_prompt, guidance(asked_given_shown(demonstration.habits, random), random))
     tools = [SPECS[name] for name in agent.tools]
     ids = chat.prompt([Message("system", system), Message("user", demonstration.instruction)], tools)
@@ -226,7 +226,7 @@ def tool_demonstration_row(
 
 
 def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:
-    """A demonstration, below guidance that fits it, as the token record that the agent itself would have left."""
+    """Return a demonstration with matching guidance, in the token format that the shell agent records."""
     system = with_guidance(SYSTEM, guidance(asked_given_shown(demonstration.habits, random), random))
     messages = [{"role": "system", "content": system}, {"role": "user", "content": demonstration.instruction}]
     ids = chat.prompt(messages)
@@ -254,7 +254,7 @@ def _texts(demonstration: Demonstration) -> list[str]:
 
 
 def _key(config: Config) -> str:
-    """Everything the start depends on, as a name."""
+    """Return a cache key of everything that the warm start depends on."""
     world = config.tasks.model_dump(exclude={"train_tasks", "eval_tasks"})
     shared, own = {"max_turns", "observation_chars"}, {"kind", "system_prompt", "tools"}
     tools = isinstance(config.agent, ToolAgentConfig)

@@ -1,4 +1,4 @@
-"""Reference attempts that OnlineRubrics compares a group with: made once a task, by a scripted worker or a model."""
+"""Reference attempts for OnlineRubrics, made once per task by a scripted worker or a model."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from arise.world.habits import habits_shown
 
 
 class ReferenceAttempts:
-    """The first `count` attempts of another agent at a task; whoever asks again gets the same ones."""
+    """Make and cache `count` attempts of another agent per task."""
 
     def __init__(self, collector: Collector, count: int) -> None:
         self.collector, self.count = collector, count
@@ -38,7 +38,7 @@ class ReferenceAttempts:
 
 
 class ScriptedWorker:
-    """Works at tasks of the embedded world as a worker does who was asked for every good habit."""
+    """A scripted agent for tasks of the embedded world that was shown every good habit."""
 
     def __init__(self, world: WorldTasks, limits: AgentConfig) -> None:
         self.limits = limits
@@ -47,7 +47,7 @@ class ScriptedWorker:
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """One attempt; its slips depend on `key` and `seed` only."""
+        """Make one attempt; its mistakes depend on `key` and `seed` only."""
         random = np.random.default_rng([seed, *key.encode()])
         script = demonstration(
             self._instances[task.id.rpartition("/")[2]], habits_shown(frozenset(Habit), random), random

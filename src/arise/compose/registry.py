@@ -1,4 +1,4 @@
-"""Which class each kind of a section stands for: one table per seam, so that a new kind is one class and one line.
+"""Map each `kind` of a section to its class: one table per seam, so a new kind is one class and one line.
 
 Engines are in `policies.py`, judges and reflectors in `judges.py`, sandboxes in `sandboxes.py`.
 """
@@ -33,14 +33,14 @@ from arise.types import Message, Task
 from arise.world.shell_agent import SYSTEM, ShellAgent
 
 LEAST_REPLY = 64
-"""Tokens that must be left for the first reply; with fewer no call fits."""
+"""Minimum tokens for the first reply; a call does not fit into fewer."""
 
 MakeSampler = Callable[[Any, list[Task], np.random.Generator], Sampler]
 MakeAgent = Callable[[Any, Engine, Any], Agent]
 
 
 def _imported_sampler(chosen: ImportedSampler, tasks: list[Task], random: np.random.Generator) -> Sampler:
-    """A sampler of the user's own, whose state is known to survive a commit and a resume."""
+    """Construct a custom sampler; raise if its state does not survive a commit and a resume."""
     sampler: Sampler = imported("sampler", chosen, tasks=tasks, random=random)
     try:
         sampler.restore(json.loads(json.dumps(sampler.to_dict(), allow_nan=False)))
@@ -73,7 +73,7 @@ GUIDANCES: dict[str, Callable[[Any, Config], Guidance]] = {
 
 
 def format_of(engine: Engine) -> Format:
-    """The format of the engine's model; an engine of the user's own may lack it."""
+    """Return the chat format of the engine's model; raise if a custom engine has none."""
     found: Format | None = getattr(engine, "format", None)
     if found is None:
         raise AriseError(
@@ -96,35 +96,35 @@ AGENTS: dict[str, MakeAgent] = {
 
 
 def make_sampler(config: Config, tasks: list[Task]) -> Sampler:
-    """The sampler of a run, with its own stream of random numbers."""
+    """Return the sampler of a run, with its own random stream."""
     return SAMPLERS[config.sampler.kind](config.sampler, tasks, np.random.default_rng([config.train.seed, 1]))
 
 
 def make_credit(config: Config) -> CreditRule:
-    """The rule that turns a judged group into advantages."""
+    """Return the rule that turns a judged group into advantages."""
     return CREDITS[config.credit.kind](config.credit)
 
 
 def make_guidance(config: Config) -> Guidance:
-    """Which skills stand in which prompt."""
+    """Return the rule that selects the skills of each prompt."""
     return GUIDANCES[config.guidance.kind](config.guidance, config)
 
 
 def base_prompt(config: Config) -> str:
-    """The system prompt without skills."""
+    """Return the system prompt without skills."""
     if isinstance(config.agent, HarnessConfig):
-        return ""  # a harness brings its own
+        return ""  # a harness has its own system prompt
     return config.agent.system_prompt if isinstance(config.agent, ToolAgentConfig) else SYSTEM
 
 
 def token_count(engine: Engine) -> Callable[[str], int]:
-    """How the policy counts the tokens of a text."""
+    """Return the function that counts the tokens of a text for the policy."""
     found: Format | None = getattr(engine, "format", None)
     return engine.chat.count if found is None else found.count
 
 
 def require_room(config: Config, engine: Engine, instructions: Mapping[str, str]) -> None:
-    """Refuse a window that cannot hold the tool agent's first prompt and a reply, before anything is sampled."""
+    """Raise if the context window cannot hold the tool agent's first prompt and a reply."""
     if not isinstance(config.agent, ToolAgentConfig):
         return
     chat, window = format_of(engine), engine.capabilities().context_length
@@ -150,7 +150,7 @@ def _agent(config: Config, engine: Engine, sampling: SamplingConfig, harness: Ha
 
 
 def training_agent(config: Config, engine: Engine, harness: HarnessParts | None = None) -> Agent:
-    """The agent as it is trained; RuscaRL trains on rows without the scaffold."""
+    """Return the training agent; for RuscaRL, token rows exclude the scaffold unless `trained_with` is set."""
     agent = _agent(config, engine, config.sampling, harness)
     if config.guidance.kind == "scaffold" and not config.guidance.trained_with:
         return BarePromptRows(agent, engine, engine.chat, SYSTEM, config.sampling.temperature)
@@ -158,7 +158,7 @@ def training_agent(config: Config, engine: Engine, harness: HarnessParts | None 
 
 
 def evaluation_agent(config: Config, engine: Engine, harness: HarnessParts | None = None) -> Agent:
-    """The agent as it is evaluated: with its own sampling, its rows as they are."""
+    """Return the evaluation agent, with the sampling of evaluations and unmodified token rows."""
     sampling = config.sampling.model_copy(
         update={"temperature": config.evaluation.temperature, "top_p": config.evaluation.top_p}
     )
@@ -166,7 +166,7 @@ def evaluation_agent(config: Config, engine: Engine, harness: HarnessParts | Non
 
 
 def open_trackers(config: Config, folder: Path) -> Mirrors:
-    """The trackers that a configuration asks for; nothing is imported for the others."""
+    """Open the configured trackers; packages of other trackers are not imported."""
     chosen, settings = config.trackers, config.model_dump()
     openers: dict[str, Open] = {}
     for tracker in chosen.use:

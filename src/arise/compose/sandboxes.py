@@ -1,4 +1,4 @@
-"""The sandboxes of a run: as many as it needs, blind to runs, tasks and ARISE itself, with the limits it asks for."""
+"""The sandboxes of a run: their number, their limits, and the paths hidden from the agent."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
-    """Start a pool that is an async context manager, and close any."""
+    """Start a pool if it is an async context manager, and close it at exit."""
     if isinstance(pool, AbstractAsyncContextManager):
         async with pool:
             yield pool
@@ -48,7 +48,7 @@ async def _started(pool: SandboxPool) -> AsyncIterator[SandboxPool]:
 
 
 Pools = tuple[SandboxPool, VerifierPool]
-"""Sandboxes of agents, and of tests."""
+"""The sandbox pools of agents and of verifiers."""
 
 
 @asynccontextmanager
@@ -60,7 +60,7 @@ async def _on_this_machine(chosen: SandboxConfig, size: int, hidden: tuple[str, 
 
 @asynccontextmanager
 async def _of_your_own(chosen: ImportedSandbox, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:
-    """What sandboxes of your own leave is tested in bubblewrap."""
+    """Open a custom sandbox pool; its attempts are verified in bubblewrap."""
     own: SandboxPool = imported("sandbox", chosen, size=size, hidden=hidden)
     async with _started(own) as pool, BubblewrapVerifierPool(min(8, size), hidden=hidden) as tests:
         yield pool, tests
@@ -70,16 +70,16 @@ SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], AbstractAsyncContextM
     "auto": _on_this_machine,
     "import": _of_your_own,
 }
-"""By the section's own kind; each is given its section, how many sandboxes are open at once, and the paths to hide."""
+"""By the section's default kind; each receives its section, the number of open sandboxes, and the paths to hide."""
 
 
 @asynccontextmanager
 async def open_sandboxes(
     config: Config, folder: Path, harness: HarnessParts | None = None
 ) -> AsyncIterator[tuple[SandboxPool, Verifier]]:
-    """Open sandboxes for as many attempts as run together, and the verifier's own; log which limits are missing.
+    """Open sandboxes for all concurrent attempts and for the verifier; log the limits that are not enforced.
 
-    Those of a harness show its installation and the endpoint's socket; the verifier's never do.
+    Harness sandboxes mount its installation and the endpoint's socket; verifier sandboxes never do.
     """
     require_limits(config)
     batches = 1 + config.train.max_staleness
@@ -113,13 +113,13 @@ async def _opened(
 
 
 def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
-    """What the sandboxes of a run offer a place, known before any is opened."""
+    """Return a function from a place to the capabilities of the run's sandboxes, without opening one."""
     chosen = config.sandbox
     return offers("bubblewrap" if isinstance(chosen, ImportedSandbox) else chosen.kind)
 
 
 def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
-    """The same for a kind: a task without any image gets what bubblewrap offers, whatever else there is."""
+    """Return the same function for a sandbox kind; a task without an image always runs in bubblewrap."""
     plain, images = bubblewrap_capabilities(), capabilities(kind)
     return lambda place: images if place.image or place.dockerfile is not None else plain
 
@@ -128,13 +128,13 @@ def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
 async def trial_pools(
     size: int, kind: Kind = "auto", network: str = "none", tell: Callable[[str], None] | None = None
 ) -> AsyncIterator[TrialPools]:
-    """Open sandboxes to try tasks out in, without any run."""
+    """Open sandboxes to check tasks without a run."""
     async with ChosenPool(kind, size, size, tell=tell, network=network) as pool:
         yield TrialPools(pool, Verifier(pool))
 
 
 def require_limits(config: Config, missing: Sequence[str] | None = None) -> None:
-    """Refuse a machine that does not enforce every limit, where the configuration asks for all of them."""
+    """Raise if `sandbox.require_limits` is set and this machine does not enforce every limit."""
     if not config.sandbox.require_limits:
         return
     missing = missing_limits(find_cgroups()) if missing is None else missing
@@ -149,12 +149,12 @@ def require_limits(config: Config, missing: Sequence[str] | None = None) -> None
 
 
 def private_paths(config: Config, folder: Path) -> Iterator[Path]:
-    """What no agent may read: this run, the runs beside it, and tasks with their tests."""
+    """Yield the paths that agents must not read: this run, its sibling runs, and tasks with their tests."""
     here = folder.resolve()
     yield here
     beside = [path for path in here.parent.iterdir() if path.is_dir() and path != here]
     runs = [path for path in beside if (path / "run.db").exists()]
-    # A folder that holds nothing but runs is hidden as a whole: more of them may come while this one goes on.
+    # Hide a folder that contains only runs as a whole, because new runs may start there during this one.
     yield from runs if len(runs) < len(beside) else [here.parent]
     if isinstance(config.tasks, HarborTasks):
         yield from map(Path, (config.tasks.train, config.tasks.evaluation))

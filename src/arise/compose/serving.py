@@ -1,4 +1,4 @@
-"""Serving outside of a run: a checkpoint through the endpoint, or a recording proxy in front of another server."""
+"""Serve a checkpoint through the endpoint, or a recording proxy for another server."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ Opened = Callable[[str], None]
 
 
 async def _serve(app: FastAPI, host: str, port: int, opened: Opened) -> None:
-    """Serve until cancelled; `opened` is told the base URL that clients use."""
+    """Serve until cancelled; call `opened` with the base URL for clients."""
     listener = listen(host, port, "endpoint")
     bound = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
@@ -35,7 +35,7 @@ async def _serve(app: FastAPI, host: str, port: int, opened: Opened) -> None:
 async def serve_run(
     folder: Path, iteration: int | None, host: str, port: int, token: str, max_tokens: int, opened: Opened
 ) -> None:
-    """Serve a checkpoint of a run, sampled as its evaluations are, without any evolved skill."""
+    """Serve a checkpoint of a run with the sampling of its evaluations and without evolved skills."""
     require_token(host, token, "endpoint")
     async with trained_engine(folder, iteration) as (config, engine, at):
         sampling = config.evaluation
@@ -55,7 +55,7 @@ async def serve_run(
 
 
 async def record(upstream: str, folder: Path, key_env: str, host: str, port: int, token: str, opened: Opened) -> None:
-    """Hand chat completions on to a server and keep every conversation as a file in `folder`."""
+    """Forward chat completions to a server and store every conversation as a file in `folder`."""
     require_token(host, token, "endpoint")
     key = os.environ.get(key_env, "") if key_env else ""
     if key_env and not key:

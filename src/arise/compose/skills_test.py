@@ -39,7 +39,7 @@ CALLS_FILE = "policy-calls.db"
 
 @dataclass(frozen=True)
 class SkillsTest:
-    """What is tried: skills, tasks, a model, and what it may cost."""
+    """The settings of a test: skills, tasks, model and cost cap."""
 
     skills: Path
     tasks: Path
@@ -52,7 +52,7 @@ class SkillsTest:
 
 @dataclass(frozen=True)
 class Arm:
-    """Attempts under the same skills, and what their calls cost."""
+    """Attempts with the same skills, and the cost of their calls."""
 
     name: str
     attempts: tuple[Attempt, ...]
@@ -61,7 +61,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Effect:
-    """One arm against the arm without skills."""
+    """One arm compared with the arm without skills."""
 
     name: str
     found: Comparison
@@ -69,7 +69,7 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """Helps and harms need a difference beyond chance; anything else cannot be told from no effect."""
+        """Return "helps" or "harms" for a significant difference, else "cannot tell"."""
         difference = self.found.passes.difference
         if difference is None or self.found.passes.p >= 0.05 or difference == 0:
             return "cannot tell"
@@ -77,7 +77,7 @@ class Effect:
 
 
 def read_skills(folder: Path) -> tuple[Pair, ...]:
-    """The SKILL.md packages of a folder, by name; the text below the front matter is what an agent is shown."""
+    """Return the SKILL.md packages of a folder, by name; agents see the text below the front matter."""
     files = sorted([*folder.glob("*/SKILL.md"), *folder.glob("SKILL.md")])
     if not files:
         raise _refused(f"{folder} holds no SKILL.md", "name a folder of packages, as `arise analyze --out` writes")
@@ -96,7 +96,7 @@ def _skill(file: Path) -> Pair:
 
 
 def run_test(test: SkillsTest, write: Callable[[str], None]) -> list[Effect]:
-    """Try every arm and compare; arms that are on record with all their attempts are not tried again."""
+    """Run and compare all arms; an arm with all attempts on record is not run again."""
     pairs, tasks = read_skills(test.skills), _tasks(test.tasks)
     shown = {NONE: (), **({pair.rubric.id: (pair,) for pair in pairs} if len(pairs) > 1 else {}), ALL: pairs}
     with shown_by(write), closing(RunStore.open(test.out, claim(test.out))) as store:
@@ -151,7 +151,7 @@ def _spent(record: Path) -> float:
 
 
 def _attempt(tried: HeldOut) -> Attempt:
-    """An attempt for the comparison; what infrastructure ended has no verdict."""
+    """Return an attempt for the comparison; an infrastructure fault has no verdict."""
     triage = Triage.INFRASTRUCTURE if tried.success is None else Triage.VALID
     return Attempt(
         f"{tried.task_id}/{tried.attempt}", "arise", tried.task_id, "", "", "", triage, tried.success, tried.reward,

@@ -1,4 +1,4 @@
-"""`arise eval --suite`: a policy on a benchmark or on any folder of tasks. Part of the composition root."""
+"""`arise eval --suite`: evaluate a policy on a benchmark or a folder of tasks. Part of the composition root."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -25,12 +25,12 @@ from arise.types import TaskSpec
 ATTEMPTS = 3
 AT_ONCE = 8
 KNOWN = {"skillsbench": ("SkillsBench v1.1", 87), "terminal-bench": ("Terminal-Bench v2.1", 89)}
-"""Suites by name: what they are, and how many tasks the paper evaluates."""
+"""Suites by name: title and number of tasks that the paper evaluates."""
 
 
 @dataclass(frozen=True)
 class SuiteWanted:
-    """Which suite, under which name, how often; `ignore` as in `tasks.ignore`."""
+    """Suite, label and number of attempts; `ignore` as in `tasks.ignore`."""
 
     suite: str
     label: str
@@ -40,7 +40,7 @@ class SuiteWanted:
 
 
 def suite_folder(name: str) -> Path:
-    """The tasks of a suite: a folder or list as given, or that of a known name below the cache."""
+    """Return the path of a suite: the given folder or list, or the cache folder of a known suite."""
     if name not in KNOWN:
         return Path(name)
     folder = cache_folder() / "suites" / name
@@ -56,7 +56,7 @@ def suite_folder(name: str) -> Path:
 
 
 def suite_tasks(name: str, config: Config, ignore: Collection[str], write: Callable[[str], None]) -> list[TaskSpec]:
-    """Every task of a suite; any that cannot be read or run is refused before one is tried."""
+    """Return every task of a suite; raise if any of them cannot be read or run."""
     corpus = read_corpus(suite_folder(name))
     tasks = [without(task, ignore) for task in corpus.tasks]
     offered = capabilities_of(config)
@@ -73,7 +73,7 @@ def suite_tasks(name: str, config: Config, ignore: Collection[str], write: Calla
 def evaluate_suite(
     folder: Path, lock: RunLock, policy: PolicyChoice, wanted: SuiteWanted, write: Callable[[str], None]
 ) -> SuiteScore:
-    """Try every task of a suite and keep each attempt in the job folder; the same command goes on where it stopped."""
+    """Run every task of a suite and store each attempt in the job folder; a second call continues from there."""
 
     async def whole(config: Config, store: RunStore, tasks: list[TaskSpec]) -> SuiteScore:
         model = policy.endpoint.model if policy.endpoint else str(getattr(config.model, "name", config.model.kind))

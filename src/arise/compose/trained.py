@@ -1,4 +1,4 @@
-"""The policy of a run outside of it: its checkpoint as a model folder, and a conversation with it."""
+"""Use the policy of a run after training: export a checkpoint as a model folder, or chat with it."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from arise.types import Message, SamplingParams
 
 @asynccontextmanager
 async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[tuple[Config, Engine, int]]:
-    """The run's engine at a checkpoint, the last by default, 0 for the model it started from."""
+    """Open the run's engine at a checkpoint, by default the last; 0 is the initial model."""
     with RunReader.open(folder) as reader:
         config, _ = run_config(folder, reader)
     iteration = last_iteration(folder) if iteration is None else iteration
@@ -43,10 +43,10 @@ async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[t
 
 @asynccontextmanager
 async def _for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[SandboxPool]:
-    """Sandboxes, opened only where the model that the run started from must be made again."""
+    """Open sandboxes only if the warm start of the run is not in the cache and must be created again."""
     made = config.model.kind == "pretrained" and not config.model.demonstrations
     if made or intact(cached_start(config)):
-        yield cast(SandboxPool, None)  # no demonstration is made
+        yield cast(SandboxPool, None)  # no demonstrations, so no sandbox is used
         return
     async with open_sandboxes(config, folder) as (sandboxes, _):
         yield sandboxes
@@ -72,7 +72,7 @@ async def export_model(folder: Path, form: str, out: Path, iteration: int | None
 
 @dataclass(frozen=True)
 class Answer:
-    """One reply of a conversation; `note` says what the reader must know about it."""
+    """One reply of a conversation; `note` is a message to the user about it."""
 
     text: str
     reasoning: str = ""
@@ -81,7 +81,7 @@ class Answer:
 
 
 async def chat(folder: Path, iteration: int | None, lines: Iterable[str], max_tokens: int) -> AsyncIterator[Answer]:
-    """Answer each line as the next message of one conversation; no tool is offered and no evolved skill shown."""
+    """Answer each line as the next message of one conversation, without tools and evolved skills."""
     async with trained_engine(folder, iteration) as (config, engine, at):
         yield Answer("", note=f"{folder} at iteration {at}; an empty line or the end of input ends the conversation")
         dialogue = _Dialogue(engine, base_prompt(config) if config.agent.kind == "tools" else "", config)
@@ -99,7 +99,7 @@ class _Dialogue:
         self._seed = config.train.seed
 
     async def answer(self, text: str, max_tokens: int) -> Answer:
-        """The reply to one message; a conversation that no longer fits starts anew, and says so."""
+        """Reply to one message; if the context window is full, start a new conversation and set `note`."""
         said, note = Message("user", text), ""
         window = self._engine.capabilities().context_length
         ids = self._chat.extend(self._ids, [said]) if self._ids else None

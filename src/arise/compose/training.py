@@ -1,4 +1,4 @@
-"""`arise train` and `arise resume`: build a run, drive it, sum it up."""
+"""`arise train` and `arise resume`: build a run, run it and summarize it."""
 
 import asyncio
 import errno
@@ -46,7 +46,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 def start(
     config: Config, folder: Path, lock: RunLock, write: Write, as_json: bool = False, live: bool = True
 ) -> dict[str, Any]:
-    """Train in an empty folder; returns the facts that sum the run up."""
+    """Train in a new run folder and return the summary of the run."""
     if (folder / CONFIG_FILE).exists():
         lock.release()
         raise AriseError(
@@ -86,9 +86,9 @@ def resume(
     allow_changes: Sequence[str] = (),
     live: bool = True,
 ) -> dict[str, Any]:
-    """Continue a run exactly where it was committed; what is granted now stays granted.
+    """Continue a run from its last commit; added budget and allowed judges are saved for later resumes.
 
-    An edit of the configuration that would change the run must be asked for by name, and is kept in its record.
+    Edits of the configuration that change the run must be named in `allow_changes` and are recorded.
     """
     config = granted(load_config(folder / CONFIG_FILE), add_budget, allow_judges)
     with closing(RunStore.open(folder, lock)) as store:
@@ -107,7 +107,7 @@ def resume(
 
 
 def granted(config: Config, add_budget: float, allow_judges: Sequence[str]) -> Config:
-    """The configuration with more money and with judges that may take over."""
+    """Return the configuration with `add_budget` more dollars and with additional allowed judges."""
     if add_budget and not config.budget.max_usd:
         raise AriseError(
             "config", Exit.CONFIG, "--add-budget: this run has no cap", "nothing was started", "leave the option out"
@@ -132,11 +132,11 @@ def granted(config: Config, add_budget: float, allow_judges: Sequence[str]) -> C
 def _write_config(folder: Path, config: Config) -> None:
     draft = folder / f".{CONFIG_FILE}"
     draft.write_text(tomli_w.dumps(config.model_dump(exclude_none=True)))
-    draft.replace(folder / CONFIG_FILE)  # whole or not there: a resume reads it
+    draft.replace(folder / CONFIG_FILE)  # atomic, because a resume reads it
 
 
 def _drive(config: Config, folder: Path, opened: OpenStore, write: Write, as_json: bool, live: bool) -> dict[str, Any]:
-    """Evaluate, train, evaluate, sum up; on a terminal with the live screen, unless `live` is off."""
+    """Evaluate, train, evaluate and summarize; show the live screen on a terminal, unless `live` is off."""
     console = Console()
     iterations = config.train.iterations
     if as_json:
@@ -195,7 +195,7 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> S
 
 
 async def _train(place: RunContext) -> None:
-    """Algorithm 1 to its end, with an evaluation wherever one is scheduled."""
+    """Run Algorithm 1 to its end, with the scheduled evaluations."""
     evaluation = place.run.config.evaluation
     for point in evaluation.points(place.run.config.train.iterations):
         if place.state.iteration <= point:
@@ -206,9 +206,9 @@ async def _train(place: RunContext) -> None:
 
 
 async def _evaluated(place: RunContext, label: str, attempts: int | None = None) -> Evaluation:
-    """The named evaluation, taken from the store where an earlier process already made it.
+    """Return the named evaluation from the store, or run it.
 
-    One that infrastructure ended is made again, unless the policy that it measured has moved on.
+    An evaluation lost to infrastructure faults is repeated, unless the measured policy has already been updated.
     """
     stored = place.stored_evaluation(label, attempts)
     if stored and (stored.rate is not None or (label == "before" and place.state.iteration)):
@@ -217,7 +217,7 @@ async def _evaluated(place: RunContext, label: str, attempts: int | None = None)
 
 
 def _summary(place: RunContext, before: Evaluation, after: Evaluation, display: Display, seconds: float) -> Summary:
-    """Read the finished run back from its store."""
+    """Return the summary of a finished run, read from its store."""
     store, aside = place.run.store, place.state.set_aside
     all_fail = [iteration.metrics["all_fail"] for iteration in store.iterations()]
     tenth = max(1, len(all_fail) // 10)

@@ -30,7 +30,7 @@ without calling a tool."""
 
 
 class ToolAgentConfig(AgentConfig):
-    """The agent for instruct models: native tool calls, several per turn, commands of any number of lines."""
+    """The agent for instruct models: native tool calls, several per turn, multi-line commands."""
 
     kind: Literal["tools"] = "tools"
     max_turns: Count = 40
@@ -38,7 +38,7 @@ class ToolAgentConfig(AgentConfig):
     attempt_tokens: Count = 32_768
     """Most generated tokens of one attempt."""
     attempt_seconds: Positive = 3600.0
-    """Most seconds of one attempt, waiting for the model included; checked between turns."""
+    """Maximum seconds of one attempt, including time for the model; checked between turns."""
     command_seconds: Positive = 60.0
     observation_chars: Count = 8_000
     tools: Annotated[tuple[Literal["bash", "read", "write", "edit"], ...], Field(min_length=1, strict=False)] = (
@@ -47,24 +47,24 @@ class ToolAgentConfig(AgentConfig):
         "write",
         "edit",
     )
-    """The tools that the model is offered."""
+    """The tools of the model."""
     reasoning: Literal["keep", "drop"] = "keep"
-    """`keep` leaves reasoning in the conversation; `drop` removes it from earlier turns, so that each turn is a row."""
+    """`keep` leaves reasoning in the conversation; `drop` removes it from earlier turns, so each turn is a row."""
     system_prompt: str = SYSTEM_PROMPT
     """The system message; evolved skills are appended to it."""
 
 
 class HarnessConfig(AgentConfig):
-    """Limits of an attempt that a harness makes; its prompts, tools and loop are its own."""
+    """Limits of an attempt by a harness, which uses its own prompts, tools and loop."""
 
     max_turns: Count = 100
     max_tokens: Count = 4096
     attempt_tokens: Count = 65_536
     """Most generated tokens of one attempt."""
     attempt_seconds: Positive = 3600.0
-    """Most seconds of one attempt, waiting for the model included; a task's own limit counts as well."""
+    """Maximum seconds of one attempt, including time for the model; the task's own limit applies as well."""
     model_name: Annotated[str, Field(pattern=r"^[\w.-]+$")] = "policy"
-    """The name under which the harness calls the policy."""
+    """The model name with which the harness calls the policy."""
 
     @model_validator(mode="after")
     def _tools_are_its_own(self) -> Self:
@@ -75,13 +75,13 @@ class HarnessConfig(AgentConfig):
 
 
 class HarnessAgentConfig(HarnessConfig):
-    """An unmodified agent harness, run in the sandbox; `arise harness list` says which are usable."""
+    """An unmodified agent harness, run in the sandbox; `arise harness list` shows which are usable."""
 
     kind: Literal["claude-code", "codex", "kilo", "mini-swe-agent", "opencode", "pi"]
 
 
 class CommandAgentConfig(HarnessConfig):
-    """A harness of your own, started by a shell command in the sandbox.
+    """A custom harness, started by a shell command in the sandbox.
 
     `{{url}}`, `{{key}}`, `{{model}}`, `{{instruction}}` (a file) and `{{home}}` (a folder) are filled in.
     """
@@ -94,13 +94,13 @@ class CommandAgentConfig(HarnessConfig):
     files: dict[str, str] = Field(default_factory=dict)
     """Files to write before the start, by path below /tmp or the working directory."""
     read_only: list[str] = Field(default_factory=list)
-    """Paths of this machine that the sandbox shows, such as the folder where the harness is installed."""
+    """Host paths that the sandbox mounts read-only, such as the installation folder of the harness."""
     memory_mb: Count = 1536
     """Memory limit of the sandbox in MiB."""
 
 
 class ImportedAgent(AgentConfig, Imported):
-    """An agent of your own; the limits are handed to it."""
+    """A custom agent, which receives these limits."""
 
 
 AgentChoice = Annotated[

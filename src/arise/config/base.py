@@ -1,4 +1,4 @@
-"""What every configuration section is made of."""
+"""Base classes and types of configuration sections."""
 
 from typing import Annotated
 
@@ -10,23 +10,23 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
-    """Frozen; an unknown key is an error, and so is a value of another type: `"8"` is not 8.
+    """A frozen section; unknown keys and values of another type are errors: `"8"` is not 8.
 
-    A whole number is fine where a fraction is asked for.
+    Integers are accepted for floats.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class ShownTexts(Section):
-    """What every kind of guidance shares: how much of a prompt it may take."""
+    """Settings shared by all kinds of guidance: the share of the prompt that it may take."""
 
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Most tokens that shown texts may take in a prompt, newest need first; 0 is six tenths of the model's window."""
+    """Maximum tokens of shown texts in a prompt, newest need first; 0 means 60% of the context window."""
 
 
 class LengthAdjustment(Section):
-    """Eq. 17: how much a short success is worth more than a long one, once a group generates beyond the threshold."""
+    """Eq. 17: the bonus of short over long successes once the tokens of a group exceed the threshold."""
 
     length_strength: Fraction = 0.5
     length_threshold: Annotated[int, Field(ge=0)] = 16_384

@@ -1,4 +1,4 @@
-"""Knobs of the methods that ARISE is compared with; defaults are those of their own papers or published scripts."""
+"""Settings of the baseline methods; defaults are those of their papers or published scripts."""
 
 from typing import Annotated, Literal
 
@@ -9,29 +9,29 @@ from arise.config.llm import EndpointConfig
 
 
 class Scaffold(ShownTexts):
-    """RuscaRL: criteria in the prompt, fewer along a group and none after a share `start` of the run."""
+    """RuscaRL: criteria in the prompt, fewer for later rollouts of a group, none after a share `start` of the run."""
 
     kind: Literal["scaffold"] = "scaffold"
     start: Fraction = 0.2
     steepness: Positive = 125.0
     text: Literal["criteria", "skill"] = "criteria"
     trained_with: bool = False
-    """Whether the update sees the scaffold too; the published method restores the bare prompt before it learns."""
+    """Whether the update includes the scaffold; the published method removes it from the prompt before the update."""
 
 
 class ResponseCredit(LengthAdjustment):
-    """One reward a response: outcome and share of criteria met, the outcome weighing `outcome_weight` times as much."""
+    """One reward per response: outcome plus share of criteria met, the outcome weighted by `outcome_weight`."""
 
     kind: Literal["response"] = "response"
     outcome_weight: Annotated[float, Field(ge=0.0)] = 1.0
 
 
 class ElicitedCriteria(Section):
-    """OnlineRubrics: criteria from comparing a group with reference attempts, valid for that group only."""
+    """OnlineRubrics: criteria from comparing a group with reference attempts, used for that group only."""
 
     kind: Literal["elicited"] = "elicited"
     references: Count = 8
     per_pair: Count = 8
-    """How many criteria one comparison may give."""
+    """Maximum number of criteria from one comparison."""
     endpoint: EndpointConfig | None = None
-    """Who makes the reference attempts; without one, the scripted worker of the embedded world."""
+    """The model for reference attempts; by default the scripted worker of the embedded world."""

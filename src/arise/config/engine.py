@@ -9,10 +9,10 @@ from arise.config.imported import Imported
 
 
 class PolicyConfig(Section):
-    """The embedded engine: where it computes, tokens in one micro-batch, conversations decoded together.
+    """The embedded engine: device, tokens per micro-batch, conversations decoded together.
 
-    An update's memory follows `token_budget`; that of sampling `batch_rows` times the longest conversation, beside
-    `cache_gib` for the turns that wait.
+    Update memory grows with `token_budget`; sampling memory with `batch_rows` times the longest conversation, plus
+    `cache_gib` for conversations between turns.
     """
 
     kind: Literal["embedded"] = "embedded"
@@ -24,7 +24,7 @@ class PolicyConfig(Section):
 
 
 class ImportedEngine(Imported):
-    """An engine of your own that samples and trains the policy of `[model]`."""
+    """A custom engine that samples and trains the policy of `[model]`."""
 
 
 EngineChoice = Annotated[PolicyConfig | ImportedEngine, Field(discriminator="kind")]

@@ -8,9 +8,9 @@ from arise.config.base import Count, Positive, Section
 
 
 class EvaluationConfig(Section):
-    """Held-out attempts of each task, before the first and after the last iteration, always without evolved skills.
+    """Held-out attempts per task before the first and after the last iteration, always without evolved skills.
 
-    With `every` > 0 also after every so many iterations, `attempts_on_the_way` each: a learning curve.
+    With `every` > 0, also evaluate every `every` iterations with `attempts_on_the_way` attempts per task.
     """
 
     attempts: Count = 3
@@ -20,5 +20,5 @@ class EvaluationConfig(Section):
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.95
 
     def points(self, iterations: int) -> range:
-        """The iterations after which a run of so many iterations is evaluated on its way."""
+        """Return the intermediate iterations after which a run of this length is evaluated."""
         return range(self.every, iterations, self.every) if self.every else range(0)

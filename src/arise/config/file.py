@@ -1,6 +1,6 @@
-"""TOML files and `--set section.key=value` into a `Config`; every problem at once, before anything starts.
+"""Load TOML files and `--set section.key=value` into a `Config`; all problems are reported at once.
 
-The file is read with line numbers, so that an error can say where it stands.
+Errors include the line number in the file.
 """
 
 import difflib
@@ -18,11 +18,11 @@ from arise.config.base import LengthAdjustment
 from arise.text.secrets import found
 
 LASTING = {"credit": tuple(LengthAdjustment.model_fields)}
-"""Keys with the same meaning in several kinds of a section: a change of kind keeps them where the new kind has them."""
+"""Keys with the same meaning in several kinds of a section; a change of kind keeps them if the new kind has them."""
 
 
 class ConfigError(ValueError):
-    """All that is wrong with a configuration, one problem a line; nothing was started."""
+    """All problems of a configuration, one per line."""
 
     def __init__(self, problems: Sequence[str], source: str) -> None:
         self.problems = tuple(problems)
@@ -32,7 +32,7 @@ class ConfigError(ValueError):
 
 
 def load_config(paths: Path | Sequence[Path] | None = None, overrides: Sequence[str] = ()) -> Config:
-    """The configuration of TOML files, merged left to right over the paper's values, `section.key=value` on top."""
+    """Load TOML files, merged left to right over the paper's values, then apply `section.key=value` overrides."""
     files = [paths] if isinstance(paths, Path) else list(paths or [])
     source = " and ".join([*map(str, files), *(["--set"] if overrides else [])]) or "defaults"
     values: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def load_config(paths: Path | Sequence[Path] | None = None, overrides: Sequence[
 
 
 def _texts(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every text in a configuration with its key."""
+    """Yield every string of a configuration with its key."""
     if isinstance(values, str):
         yield key, values
     elif isinstance(values, dict):
@@ -72,7 +72,7 @@ def _texts(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    """`layer` over `values`, key by key; a section of another kind replaces all but the lasting keys below it."""
+    """Merge `layer` over `values`; a section of another kind replaces the old one except for its `LASTING` keys."""
     result = dict(values)
     for key, value in layer.items():
         below = result.get(key)
@@ -89,7 +89,7 @@ def merged(values: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any
 
 
 def _kind(section: str, values: Mapping[str, Any], below: Mapping[str, Any] | None = None) -> object:
-    """The kind a section's values are of: what they say, else what stands below them, else the paper's."""
+    """Return the kind of a section: from its values, else from the layer below, else the default."""
     default = getattr(Config.model_fields[section].default, "kind", None) if section in Config.model_fields else None
     return values.get("kind", (below or {}).get("kind", default))
 
@@ -107,7 +107,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _set(values: dict[str, Any], override: str) -> str | None:
-    """Apply one `section.key=value`; returns what is wrong with it, if anything."""
+    """Apply one `section.key=value`; return the problem if it is invalid."""
     key, equals, text = override.partition("=")
     *sections, name = key.strip().split(".")
     if not equals or not name or not all(sections):
@@ -115,7 +115,7 @@ def _set(values: dict[str, Any], override: str) -> str | None:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text.strip()  # an unquoted word is a string
+        value = text.strip()  # accept an unquoted word as a string
     for section in sections:
         values = values.setdefault(section, {})
         if not isinstance(values, dict):
@@ -125,9 +125,9 @@ def _set(values: dict[str, Any], override: str) -> str | None:
 
 
 def _describe(details: Mapping[str, Any], places: Mapping[str, str]) -> str:
-    """One problem: key, value, what is wrong, and what was probably meant."""
+    """Describe one problem: key, value, error and the probable intended key."""
     location = [str(part) for part in details["loc"]]
-    # A union adds the chosen kind to the path of what lies inside it.
+    # pydantic adds the kind of a union to the paths of the keys inside it.
     path = [part for n, part in enumerate(location) if not (n == 1 and part in _variants(location[0]))]
     if path[:2] == ["trackers", "use"]:
         path = path[:3] + path[4:]
@@ -143,7 +143,7 @@ def _describe(details: Mapping[str, Any], places: Mapping[str, str]) -> str:
 
 
 def _unquoted(details: Mapping[str, Any]) -> str:
-    """A hint for a number or a truth value in quotes."""
+    """Return a hint if a number or boolean is quoted."""
     text = details["input"]
     if details["type"] not in ("int_type", "float_type", "bool_type") or not isinstance(text, str):
         return ""
@@ -155,7 +155,7 @@ def _unquoted(details: Mapping[str, Any]) -> str:
 
 
 def _guess(key: str) -> str:
-    """The key that was probably meant: the same name in another section, or a like name in the same one."""
+    """Return the probable intended key: the same name in another section, or a similar name in this one."""
     section, _, name = key.rpartition(".")
     known = [other.rpartition(".") for other in dict.fromkeys(known_keys())]
     elsewhere = [".".join((other, same)) for other, _, same in known if same == name and other]
@@ -165,7 +165,7 @@ def _guess(key: str) -> str:
 
 
 def differences(config: Config, other: Config | None = None) -> dict[str, Any]:
-    """What `config` sets otherwise than `other` (the paper, when none is given), a variant's `kind` always included."""
+    """Return the values of `config` that differ from `other` (default: the paper), with the `kind` of variants."""
     return _differences(config.model_dump(), (other or Config()).model_dump())
 
 
@@ -182,7 +182,7 @@ def _differences(values: Mapping[str, Any], reference: Mapping[str, Any]) -> dic
 
 
 def known_keys(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
-    """Every key a file may set, as `section.key`."""
+    """Yield every valid key as `section.key`."""
     for name, field in model.model_fields.items():
         yield f"{prefix}{name}"
         for section in _sections(field.annotation):
@@ -202,13 +202,13 @@ def _variants(section: str) -> dict[str, type[BaseModel]]:
 
 
 def _kinds_with(key: str) -> list[str]:
-    """The kinds of a section that do have this key, for a file that sets it beside another kind."""
+    """Return the kinds of a section that have this key, for an error about a key of another kind."""
     section, _, name = key.partition(".")
     return [repr(kind) for kind, variant in _variants(section).items() if name in variant.model_fields]
 
 
 def _line_numbers(text: str) -> dict[str, int]:
-    """The line on which each `section.key` of a TOML text stands."""
+    """Return the line number of each `section.key` in a TOML text."""
     lines, section = {}, ""
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*\[+\s*([\w.\-]+)\s*\]+", line):

@@ -1,4 +1,4 @@
-"""Parts of your own, named by import path: the kind `import` of every open seam."""
+"""Custom parts, named by import path: the kind `import` of every open seam."""
 
 import re
 from typing import Literal
@@ -11,16 +11,16 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class Imported(Section):
-    """A class or factory function of yours, called with the arguments of its seam and with `options`.
+    """A custom class or factory function, called with the arguments of its seam and with `options`.
 
-    Loading it runs its code. `arise config` and `arise doctor` check it before anything is spent.
+    Loading it runs its code. `arise config` and `arise doctor` check it before a run.
     """
 
     kind: Literal["import"] = "import"
     path: str
-    """Where it is, as `package.module:Name`; the module is installed, on PYTHONPATH or in the current folder."""
+    """Import path `package.module:Name`; the module is installed, on PYTHONPATH or in the current folder."""
     options: dict[str, JsonValue] = Field(default_factory=dict)
-    """Keyword arguments of your own, passed as they are."""
+    """Additional keyword arguments, passed unchanged."""
 
     @field_validator("path")
     @classmethod

@@ -1,6 +1,6 @@
-"""Knobs of the language-model path: which endpoint, how hard to try, what to do when it is down, what it may cost.
+"""Settings of language-model calls: endpoint, retries, behaviour when it is down, and budget.
 
-The paper fixes none of them; keys are named by environment variable, so that no secret stands in a file.
+The paper specifies none of them. API keys are named by environment variable to keep secrets out of files.
 """
 
 from typing import Annotated, Any, Literal
@@ -11,16 +11,16 @@ from arise.config.base import Count, Fraction, Positive, Section
 
 
 class PriceConfig(Section):
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: Annotated[float, Field(ge=0.0, le=1e6)]
     output: Annotated[float, Field(ge=0.0, le=1e6)]
     cached: Fraction = 1.0
-    """Part of the input price that tokens from the provider's cache cost."""
+    """Price of cached input tokens as a fraction of the input price."""
 
 
 def _zero_or_table(price: Any) -> Any:
-    """`price = 0` is a price too: of input and of output."""
+    """Expand `price = 0` to zero prices of input and output."""
     if price is None or isinstance(price, dict | PriceConfig):
         return price
     if isinstance(price, int | float) and not isinstance(price, bool) and price == 0:
@@ -29,7 +29,7 @@ def _zero_or_table(price: Any) -> Any:
 
 
 class EndpointConfig(Section):
-    """Any server with OpenAI's chat completions."""
+    """A server with the OpenAI chat completions API."""
 
     model: Annotated[str, Field(min_length=1)]
     base_url: str = "https://api.openai.com/v1"
@@ -41,9 +41,9 @@ class EndpointConfig(Section):
     price: Annotated[
         PriceConfig | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)
     ] = None
-    """`{input = 0.3, output = 1.2}`, or 0 for a server that bills nobody; else `budget.prices` or the price table."""
+    """`{input = 0.3, output = 1.2}`, or 0 for a free server; by default from `budget.prices` or the price table."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
-    """Passed on as it stands, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
+    """Added to the request body unchanged, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
 
     @field_validator("extra_body")
     @classmethod
@@ -56,14 +56,14 @@ class EndpointConfig(Section):
 
 
 class CallsConfig(Section):
-    """How calls are made: limits shared by all callers, two retry ladders, and the circuit breaker."""
+    """How calls are made: limits shared by all callers, two retry schedules, and the circuit breaker."""
 
     concurrency: Count = 64
     requests_per_minute: Annotated[float, Field(ge=0.0)] = 0.0
-    """0 means no limit but the provider's own."""
+    """0 means only the provider's own limit."""
     request_timeout: Positive = 180.0
     deadline: Positive = 600.0
-    """Seconds for one call with all its retries, counted from when it may start."""
+    """Seconds for one call with all its retries, not counting the wait for its start."""
     transport_attempts: Count = 5
     format_attempts: Annotated[int, Field(ge=1, le=3)] = 3
     breaker_after: Count = 8
@@ -73,7 +73,7 @@ class CallsConfig(Section):
 
 
 class BudgetConfig(Section):
-    """What all calls of a run may cost, resumes included; 0 means that cost stops nothing."""
+    """The cost cap of all calls of a run, including resumes; 0 means no cap."""
 
     max_usd: Annotated[float, Field(ge=0.0)] = 0.0
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
@@ -88,9 +88,9 @@ class ModelJudge(Section):
     rubrics_per_call: Count = 16
     canaries: bool = True
     allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Models that may take over within a window; any other change stops the run."""
+    """Models that may replace the judge within a window; any other change stops the run."""
     chars_per_token: Positive = 3.0
-    """Careful guess of how much text fits into the context; what is billed is never guessed."""
+    """Conservative estimate to fit text into the context; billing uses the reported tokens."""
 
 
 class ModelReflector(Section):
@@ -101,22 +101,22 @@ class ModelReflector(Section):
     calls: CallsConfig = CallsConfig()
     near_duplicates: Literal["off", "model"] = "model"
     similarity: Fraction = 0.45
-    """Proposals at least this similar to a criterion are put to the model as possible duplicates."""
+    """Proposals at least this similar to a criterion are sent to the model as possible duplicates."""
     chars_per_token: Positive = 3.0
 
 
 class FakeJudging(Section):
-    """The offline analyst behind a loopback server, asked by prompt: the language-model path without a model."""
+    """The offline analyst behind a loopback server: tests the language-model path without a model."""
 
     kind: Literal["fake"] = "fake"
     latency: Annotated[float, Field(ge=0.0)] = 0.2
-    """Seconds by which every reply is delayed."""
+    """Delay of every reply in seconds."""
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
 
 
 class SameAsJudge(Section):
-    """Whoever judges reflects as well: the judge's endpoint, or the offline analyst."""
+    """The judge is also the reflector: its endpoint, or the offline analyst."""
 
     kind: Literal["judge"] = "judge"
 

@@ -1,4 +1,4 @@
-"""The knobs of the pool: its limits and thresholds, the evidence it changes by, the watch over what has left it."""
+"""Settings of the pool: limits and thresholds, evidence for updates, and the watch over retired rubrics."""
 
 from typing import Annotated, Literal, Self
 
@@ -8,7 +8,7 @@ from arise.config.base import Count, Fraction, Section
 
 
 class PoolConfig(Section):
-    """When the pool changes, how large it may grow, and the two thresholds of a pair's life."""
+    """Update interval and maximum size of the pool, and the thresholds to activate and retire a pair."""
 
     update_every: Count = 10
     max_pairs: Count = 64
@@ -16,18 +16,18 @@ class PoolConfig(Section):
     activate_at: Fraction = 0.3
     retire_at: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
     rate: Literal["all", "unguided"] = "all"
-    """Which verdicts of a window decide a pair's fate: all of them, as in the paper, or those of rollouts in whose
-    prompt the pair's skill did not stand; where a window has none of these (every rollout is guided), all of them."""
+    """Which verdicts of a window decide on activation and retirement: all, as in the paper, or those of rollouts
+    without the pair's skill in the prompt; if a window has none of these (every rollout is guided), all."""
     min_evaluations: Count = 1
-    """With fewer deciding verdicts in its window a pair stays as it is."""
+    """With fewer deciding verdicts in its window, a pair is unchanged."""
     reopen_issues: Count = 3
-    """So many rollouts since its retirement must show a behaviour missing before generation may bring its pair back."""
+    """Rollouts since retirement that must lack a behaviour before generation may reopen its pair."""
     evolves: bool = True
-    """Off: the pool stays as it is, no update ever comes."""
+    """If false, the pool is never updated."""
     retires: bool = True
-    """Off: a mastered pair stays in the pool, its skill hidden."""
+    """If false, a mastered pair stays in the pool with its skill hidden."""
     lifecycle: str = ""
-    """A file of `arise pool export`: the pool starts with every pair of that run's life, skills hidden."""
+    """A file of `arise pool export`: the pool starts with every pair that the run ever had, skills hidden."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -37,7 +37,7 @@ class PoolConfig(Section):
 
 
 class EvidenceConfig(Section):
-    """B_k: how far back it reaches and how much of it one call may see."""
+    """B_k: its window in iterations, and the number of records per call."""
 
     window: Count = 10
     generation_records: Count = 256
@@ -46,7 +46,7 @@ class EvidenceConfig(Section):
 
 
 class WatchConfig(Section):
-    """Re-judges retired rubrics on a share of ordinary rollouts (0: never) and brings back what was unlearned."""
+    """Re-judge retired rubrics on a share of training rollouts (0: never) and reopen those that were unlearned."""
 
     share: Fraction = 0.0
     reopen_below: Fraction = 0.7

@@ -1,4 +1,4 @@
-"""What a run keeps, where its numbers are mirrored, and what it asks of the machine."""
+"""Settings of storage, trackers and sandboxes."""
 
 from typing import Annotated, Literal
 
@@ -9,15 +9,15 @@ from arise.config.imported import Imported
 
 
 class StorageConfig(Section):
-    """How often the policy's full state is written; what lies between is replayed from stored rollouts on resume.
+    """How often checkpoints are written; a resume replays the iterations since the last one from stored rollouts.
 
-    `secrets` says what happens with key-like text in what an agent saw: redacted before it is stored, or kept.
+    `secrets` says whether key-like text in trajectories is redacted before it is stored, or kept.
     """
 
     checkpoint_every: Count = 1
     keep_checkpoints: Annotated[int, Field(ge=2)] = 2
     keep_every: Annotated[int, Field(ge=0)] = 0
-    """Checkpoints of iterations that are multiples of this are kept for good; 0: only the newest ones are."""
+    """Keep checkpoints of iterations that are multiples of this permanently; 0 keeps only the newest ones."""
     secrets: Literal["redact", "keep"] = "redact"
 
 
@@ -29,7 +29,7 @@ def _tracker_form(tracker: object) -> str:
 
 
 class ImportedTracker(Imported):
-    """A tracker of your own."""
+    """A custom tracker."""
 
 
 TrackerChoice = Annotated[
@@ -38,35 +38,35 @@ TrackerChoice = Annotated[
 
 
 class TrackersConfig(Section):
-    """Mirrors of the run's numbers elsewhere; nothing leaves this machine unless `online` is set."""
+    """Trackers that mirror the metrics of the run; no data leaves this machine unless `online` is set."""
 
     use: list[TrackerChoice] = Field(default_factory=list)
-    """Names, and trackers of your own as `{kind = "import", path = "package.module:Class", options = {}}`."""
+    """Names, and custom trackers as `{kind = "import", path = "package.module:Class", options = {}}`."""
     project: str = "arise"
     online: bool = False
 
 
 class SandboxLimits(Section):
-    """What a run asks of its sandboxes, whatever their kind."""
+    """Settings shared by all kinds of sandboxes."""
 
     require_limits: bool = False
-    """Refuse a machine whose kernel does not enforce every limit of a sandbox."""
+    """Raise on a machine whose kernel does not enforce every limit of a sandbox."""
 
 
 class SandboxConfig(SandboxLimits):
     """Sandboxes on this machine."""
 
     kind: Literal["auto", "bubblewrap", "overlay", "podman", "docker"] = "auto"
-    """`auto` takes the lightest that gives a task all it asks for: bubblewrap, else `overlay` (its image built by a
+    """`auto` uses the lightest kind that meets all needs of a task: bubblewrap, else `overlay` (its image built by a
     container engine and run by bubblewrap), else the container engine itself."""
     pull: Literal["missing", "never", "always"] = "missing"
-    """When images that tasks name are fetched from a registry."""
+    """When to pull the images of tasks from a registry."""
     network: Literal["none", "public"] = "none"
-    """The network of tasks with an image that do not say which they need; Harbor itself gives them the public one."""
+    """The network of tasks with an image that do not specify one; Harbor itself uses the public network."""
 
 
 class ImportedSandbox(SandboxLimits, Imported):
-    """Sandboxes of your own for the agent's commands."""
+    """Custom sandboxes for the agent's commands."""
 
 
 SandboxChoice = Annotated[SandboxConfig | ImportedSandbox, Field(discriminator="kind")]

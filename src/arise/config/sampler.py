@@ -1,4 +1,4 @@
-"""How tasks are drawn: the settings of every sampler."""
+"""Settings of the task samplers."""
 
 from typing import Annotated, Literal
 
@@ -9,12 +9,12 @@ from arise.config.imported import Imported
 
 
 class TaskSampling(Section):
-    """What every sampler shares: what becomes of a task whose groups faults leave incomplete."""
+    """Settings shared by all samplers: when to set aside a task whose groups are incomplete because of faults."""
 
     set_aside_after: Annotated[int, Field(ge=0)] = 3
-    """So many incomplete groups in a row set a task aside; 0 never does."""
+    """Consecutive incomplete groups after which a task is set aside; 0 means never."""
     retry_every: Count = 20
-    """After so many iterations a task that was set aside may be drawn again."""
+    """Iterations after which a task that was set aside may be drawn again."""
 
 
 class CapabilitySampling(TaskSampling):
@@ -28,13 +28,13 @@ class CapabilitySampling(TaskSampling):
 
 
 class UniformSampling(TaskSampling):
-    """Every task once an epoch, in shuffled order."""
+    """Every task once per epoch, in shuffled order."""
 
     kind: Literal["uniform"] = "uniform"
 
 
 class VadeSampling(TaskSampling):
-    """VADE: the B tasks whose drawn success probability promises most, from verified outcomes."""
+    """VADE: the B tasks with the most informative sampled success probability, estimated from verified outcomes."""
 
     kind: Literal["vade"] = "vade"
     observed_decay: Fraction = 0.2
@@ -42,4 +42,4 @@ class VadeSampling(TaskSampling):
 
 
 class ImportedSampler(TaskSampling, Imported):
-    """A sampler of your own; its state is saved with every commit and restored on resume."""
+    """A custom sampler; its state is saved with every commit and restored on resume."""

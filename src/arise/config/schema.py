@@ -1,6 +1,6 @@
-"""Every setting, with the paper's value as its default (Table 2 and Sec. 3). A TOML file shows only what a run changes.
+"""Every setting, with the paper's value as its default (Table 2 and Sec. 3). A TOML file lists only the changes.
 
-Must never read a file or the environment: `config.file` loads, this module only says what is valid.
+Must never read a file or the environment: `config.file` loads, this module only validates.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -28,7 +28,7 @@ class TrainConfig(Section):
     group_size: Annotated[int, Field(ge=2)] = 8
     seed: Annotated[int, Field(ge=0)] = 0
     max_staleness: Annotated[int, Field(ge=0)] = 0
-    """How many iterations ahead rollouts may start, and so how many policy versions old a token may be; 0 waits."""
+    """Iterations that rollouts may start ahead, and thus the maximum policy lag of a token; 0 is synchronous."""
 
     @model_validator(mode="after")
     def _learns_in_between(self) -> Self:
@@ -41,7 +41,7 @@ class TrainConfig(Section):
 
 
 class SamplingConfig(Section):
-    """How the policy generates in training; the update tempers its log-probs alike. Evaluation has its own sampling."""
+    """Sampling in training; the update uses the same temperature for log-probs. Evaluation has its own settings."""
 
     context_length: Count = 131_072
     temperature: Positive = 1.0
@@ -84,14 +84,14 @@ class LossConfig(Section):
 
 
 class SeparateCredit(LengthAdjustment):
-    """Eqs. 15-16: lambda, beside the length adjustment of positive rewards."""
+    """Eqs. 15-16: lambda, and the length adjustment of positive rewards."""
 
     kind: Literal["separate"] = "separate"
     rubric_weight: Fraction = 0.3
 
 
 class WorldTasks(Section):
-    """Tasks of the embedded world; `mix` weighs task types (all alike when empty), `held_out` is kept from training."""
+    """Tasks of the embedded world; `mix` weights task types (empty: equally), type `held_out` is not trained on."""
 
     kind: Literal["world"] = "world"
     seed: Annotated[int, Field(ge=0)] = 0
@@ -101,25 +101,25 @@ class WorldTasks(Section):
     mix: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
     difficulty: Literal["easy", "normal", "hard"] = "normal"
     corrections: Fraction = 1.0
-    """Share of the notes that correct the specification; the others send the reader back to it."""
+    """Share of the notes that correct the specification; the others refer back to it."""
 
 
 class HarborTasks(Section):
-    """Folders of Harbor or BenchFlow task directories of your own."""
+    """Folders of custom Harbor or BenchFlow task directories."""
 
     kind: Literal["harbor"] = "harbor"
     train: str
     evaluation: str
     allow_overlap: list[str] = Field(default_factory=list)
-    """Held-out tasks, by id, that training tasks may repeat; any other repetition is refused before the run starts."""
+    """Ids of held-out tasks that training tasks may repeat; any other overlap is an error before the run starts."""
     ignore: list[TaskNeed] = Field(default_factory=list)
-    """What tasks may ask for in vain; a task that asks for anything else that it does not get is refused."""
+    """Needs of tasks that may stay unmet; a task with any other unmet need is an error."""
     refuse_forgeable: bool = False
-    """On start try, as `arise tasks check --cheat` does, whether attempts can write their own reward; refuse if so."""
+    """At the start, check as `arise tasks check --cheat` whether attempts can forge their reward; raise if so."""
 
 
 class SmallModel(Section):
-    """A small Llama made on the spot and started from scripted demonstrations of the embedded world."""
+    """A small Llama, trained from scratch on scripted demonstrations of the embedded world."""
 
     kind: Literal["small"] = "small"
     hidden: Count = 128
@@ -137,14 +137,14 @@ class PretrainedModel(Section):
     demonstrations: Annotated[int, Field(ge=0)] = 0
     epochs: Count = 2
     format: str = "auto"
-    """How conversations are written: `auto` knows the model's family by its name, `generic` uses its chat template,
+    """The chat format: `auto` detects the model's family by its name, `generic` uses its chat template,
     or the name of a family, such as `qwen3`, for a renamed or fine-tuned model of it."""
     template_options: dict[str, JsonValue] = Field(default_factory=dict)
     """Variables of the chat template, such as `{enable_thinking = false}`."""
 
 
 class OfflineJudging(Section):
-    """The offline analyst as judge and reflector; the two rates make it imperfect on purpose."""
+    """The offline analyst as judge and reflector; the two rates add deliberate errors."""
 
     kind: Literal["offline"] = "offline"
     flip_rate: Fraction = 0.0
@@ -152,7 +152,7 @@ class OfflineJudging(Section):
 
 
 class OfflineReflection(Section):
-    """The offline analyst as reflector, whoever judges."""
+    """The offline analyst as reflector, with any judge."""
 
     kind: Literal["offline"] = "offline"
 
@@ -164,7 +164,7 @@ class NoJudging(Section):
 
 
 class SkillGuidance(ShownTexts):
-    """Active skills enter the system prompt of this share of a group's training rollouts; 0 withholds them from all."""
+    """Active skills are in the system prompt of this share of a group's training rollouts; 0 means of none."""
 
     kind: Literal["skills"] = "skills"
     share: Fraction = 1.0
@@ -244,13 +244,13 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _default_kinds(cls, values: Any) -> Any:
-        """A section that sets a value without naming its kind changes the default variant."""
+        """Set the default kind of sections that do not name one."""
         if not isinstance(values, dict):
             return values
         defaults = {
             name: field.default.kind for name, field in cls.model_fields.items() if hasattr(field.default, "kind")
         }
-        if _kind_of(values.get("model")) == "pretrained":  # the toy protocol of the embedded world is not for it
+        if _kind_of(values.get("model")) == "pretrained":  # the shell protocol is only for the embedded world
             defaults["agent"] = "tools"
             values = {"agent": {}} | values
         return {

@@ -1,4 +1,4 @@
-"""What tasks can ask for, by the names that a configuration uses."""
+"""The needs of tasks, by the names used in a configuration."""
 
 from typing import Literal
 
@@ -25,4 +25,4 @@ TaskNeed = Literal[
     "verifier_environment",
     "workdir",
 ]
-"""What a task can ask for and not every kind of sandbox offers."""
+"""Needs of tasks that not every kind of sandbox meets."""

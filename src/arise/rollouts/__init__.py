@@ -1,1 +1,1 @@
-"""Running the agent: rollouts, and the verifier that says whether one succeeded."""
+"""Rollouts of the agent, and the verifier that grades them."""

@@ -1,4 +1,4 @@
-"""Who says how well a group did: each rollout by the pool's rubrics (paper Sec. 3.2), some by retired ones too."""
+"""Assess a group: judge each rollout by the pool's rubrics (paper Sec. 3.2), and some by retired ones too."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -10,15 +10,15 @@ from arise.types import Group, Pool, Rollout
 
 @dataclass(frozen=True)
 class EachRollout:
-    """Asks the judge about every rollout by itself."""
+    """Judge every rollout separately."""
 
     judge: Judge
 
     async def assess(self, group: Group, pool: Pool) -> Group:
-        """The group with its judgments."""
+        """Return the group with its judgments."""
 
         async def judged(rollout: Rollout) -> Rollout:
-            # An attempt that infrastructure ended has nothing to be judged by.
+            # A rollout with an infrastructure fault has nothing to judge.
             if rollout.fault:
                 return rollout
             return replace(rollout, judgment=await self.judge.judge(group.task, rollout, pool))
@@ -28,7 +28,7 @@ class EachRollout:
 
 @dataclass(frozen=True)
 class WithWatch:
-    """Judges as `assessor` does, and a share of the rollouts by the retired rubrics as well, apart from all else."""
+    """Judge with `assessor`, and a share of the rollouts also by retired rubrics, in separate calls."""
 
     assessor: Assessor
     judge: Judge
@@ -36,7 +36,7 @@ class WithWatch:
     seed: int
 
     async def assess(self, group: Group, pool: Pool) -> Group:
-        """The group with its judgments, retired rubrics under `watched`."""
+        """Return the group with its judgments; verdicts on retired rubrics are in `watched`."""
         judged = await self.assessor.assess(group, pool)
         retired = Pool(pool.retired, pool.version)
 
@@ -49,6 +49,6 @@ class WithWatch:
         return replace(judged, rollouts=tuple(await asyncio.gather(*map(watched, judged.rollouts))))
 
     def _chosen(self, trajectory_id: str) -> bool:
-        """A lot that depends on the names only, so that a replay watches the same rollouts."""
+        """Return whether a rollout is watched, by a hash of seed and id, so that a replay selects the same rollouts."""
         lot = blake2b(f"{self.seed}/watch/{trajectory_id}".encode(), digest_size=8).digest()
         return int.from_bytes(lot, "big") < self.share * 2**64

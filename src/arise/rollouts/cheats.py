@@ -1,7 +1,7 @@
-"""Whether an attempt can write its own reward: known cheats, tried against a task's own test.sh.
+"""Check whether an attempt can forge its reward: run known cheats against a task's test.sh.
 
-The guard keeps programs of the attempt from the reward files. What it cannot protect is a test that runs them in the
-very process that writes the reward, takes the reward from what they leave, or trusts their exit code.
+The guard denies programs of the attempt access to the reward files. It cannot protect a test that runs them in the
+process that writes the reward, reads the reward from their files, or trusts their exit code.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _HOOK = "cheat-hook"
 
 
 Plant = Callable[[Path, Path | None], None]
-"""Changes the files of an attempt; beside them, the task's environment tells what its solution made."""
+"""Changes the files of an attempt; the second path is the task's environment, to identify files of the solution."""
 
 
 def _is_program(path: Path) -> bool:
@@ -61,7 +61,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _take_back(path: Path, folder: Path, environment: Path | None) -> None:
-    """Undoes what the solution did to a file."""
+    """Undo the solution's change of a file."""
     original = environment / path.relative_to(folder) if environment else None
     if original is not None and original.is_file():
         path.write_bytes(original.read_bytes())
@@ -70,7 +70,7 @@ def _take_back(path: Path, folder: Path, environment: Path | None) -> None:
 
 
 def _programs(python: str, shell: str) -> Plant:
-    """Puts a text in place of every program, and takes back every answer."""
+    """Return a cheat that overwrites every program and undoes every answer of the solution."""
 
     def plant(folder: Path, environment: Path | None) -> None:
         for path in _files(folder):
@@ -84,7 +84,7 @@ def _programs(python: str, shell: str) -> Plant:
 
 
 def _answers(text: str) -> Plant:
-    """Puts a reward in place of every answer, in case test.sh takes one for it, and takes back every program."""
+    """Return a cheat that overwrites every answer with a reward, which test.sh may copy, and undoes every program."""
 
     def plant(folder: Path, environment: Path | None) -> None:
         for path in _files(folder):
@@ -99,7 +99,7 @@ def _answers(text: str) -> Plant:
 
 
 def _read_by_tools(folder: Path, _: Path | None) -> None:
-    """Adds what Python, pytest, make, npm, git and shells run by themselves."""
+    """Add files that Python, pytest, make, npm, git and shells run automatically."""
     for name in READ_BY_ITSELF:
         if not (folder / name).exists():
             (folder / name).write_text(PYTHON_FORGE)
@@ -118,7 +118,7 @@ def _read_by_tools(folder: Path, _: Path | None) -> None:
 
 
 class Cheat(NamedTuple):
-    """One way to try: what is done to the files of an attempt, with or without the task's own solution in it."""
+    """One cheat: a change to the files of an attempt, with or without the task's solution applied first."""
 
     name: str
     plant: Plant
@@ -160,7 +160,7 @@ async def _try(cheat: Cheat, task: TaskSpec, pools: TrialPools) -> VerifierResul
 
 
 async def forgeries(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...]:
-    """One problem for every cheat that earns more than doing nothing."""
+    """Return one problem for every cheat that earns more than the null agent."""
     try:
         nothing = (await run_null(task, pools)).reward or 0.0
         earned = [(cheat, (await _try(cheat, task, pools)).reward or 0.0) for cheat in CHEATS]
@@ -174,7 +174,7 @@ async def forgeries(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...
 
 
 async def require_unforgeable(tasks: object, corpus: Iterable[TaskSpec], pools: TrialPools) -> None:
-    """Refuse tasks whose reward an attempt can write itself, where the configuration asks for that."""
+    """Raise if an attempt can forge the reward of a task and `tasks.refuse_forgeable` is set."""
     if not isinstance(tasks, HarborTasks) or not tasks.refuse_forgeable:
         return
     slots = asyncio.Semaphore(AT_ONCE)

@@ -1,4 +1,4 @@
-"""B x G concurrent attempts: each in its own sandbox, verified after its processes are dead, grouped by task."""
+"""Run B x G concurrent attempts, each in its own sandbox, verified after its processes have ended, grouped by task."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, TaskSpec, 
 
 MAX_OUTPUT_CHARS = 2000
 AGENT_SECONDS = 10_000.0
-"""The time limit of an agent whose task gives none, as in the paper."""
+"""The time limit of an agent if the task sets none, as in the paper."""
 
 InFlight = dict[int, list[asyncio.Task[Group]]]
 """The groups that are being rolled out, by iteration."""
@@ -23,7 +23,7 @@ InFlight = dict[int, list[asyncio.Task[Group]]]
 
 @asynccontextmanager
 async def in_flight() -> AsyncIterator[InFlight]:
-    """A place for running rollouts; whatever still runs at the end is ended, before its sandbox goes."""
+    """Track running rollouts; cancel those that still run at exit, before their sandboxes are closed."""
     running: InFlight = {}
     try:
         yield running
@@ -35,7 +35,7 @@ async def in_flight() -> AsyncIterator[InFlight]:
 
 
 class Journal(Protocol):
-    """Keeps finished groups, so that none is ever rolled out twice."""
+    """Stores finished groups, so that no group is rolled out twice."""
 
     def finished_group(self, iteration: int, task_id: str) -> Group | None: ...
     def save_group(self, iteration: int, group: Group) -> None: ...
@@ -43,7 +43,7 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class Collector:
-    """Turns drawn tasks into verified groups; a lost sandbox leaves a fault, never a reward of 0."""
+    """Turn drawn tasks into verified groups; a lost sandbox is a fault, never a reward of 0."""
 
     agent: Agent
     sandboxes: SandboxPool
@@ -58,7 +58,7 @@ class Collector:
     def collect(
         self, iteration: int, draws: Sequence[Draw], shown: Sequence[Sequence[Sequence[Pair]]]
     ) -> list[asyncio.Task[Group]]:
-        """Alg. 1, lines 6-7 — one running task per group, in the order of the draws; judge each as it finishes.
+        """Alg. 1, lines 6-7 — start one asyncio task per group, in the order of the draws, and return them.
 
         `shown` holds, for each draw, the pairs that each rollout of its group sees.
         """
@@ -78,7 +78,7 @@ class Collector:
         return group
 
     async def attempt(self, task: TaskSpec, shown: Sequence[Pair], key: str) -> Rollout:
-        """One attempt from a fresh sandbox to its reward."""
+        """Run one attempt in a fresh sandbox and verify it."""
         try:
             sandbox = await self.sandboxes.open(task.place)
         except SandboxLost as fault:
@@ -113,7 +113,7 @@ class Collector:
 
 
 def _joined(parts: Sequence[Trajectory]) -> Trajectory:
-    """The trajectories of the stages of one attempt as one."""
+    """Join the trajectories of the stages of one attempt."""
     return replace(
         parts[0],
         turns=tuple(turn for part in parts for turn in part.turns),
@@ -123,5 +123,5 @@ def _joined(parts: Sequence[Trajectory]) -> Trajectory:
 
 
 def _lost(task: Task, key: str, fault: str) -> Rollout:
-    """An attempt that infrastructure ended before the agent could: no turns, no reward, the reason."""
+    """Return a rollout for an infrastructure fault: no turns, no reward, only the reason."""
     return Rollout(Trajectory(key, task.id, (), StopReason.FAULT), None, None, fault=fault)

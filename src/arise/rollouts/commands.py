@@ -1,4 +1,4 @@
-"""The protocol of agents that answer in plain text: one shell command a turn, written after `$ `, until they submit."""
+"""The plain-text agent protocol: one shell command per turn, written after `$ `, until submission."""
 
 import re
 
@@ -13,13 +13,13 @@ _COMMAND = re.compile(r"^\s*\$ ?(.+?)\s*$", re.MULTILINE)
 
 
 def parse_command(text: str) -> str | None:
-    """The first `$ command` line of an answer, None when there is none."""
+    """Return the first `$ command` line of an answer, or None."""
     found = _COMMAND.search(text)
     return found[1] if found else None
 
 
 def observe(result: CommandResult, limit: int) -> Observation:
-    """A command's result as the agent sees it: output within the limit, and a word on how it failed."""
+    """Return the observation of a command: its output, truncated to `limit`, and how it failed."""
     text, cut = result.output.strip(), False
     if len(text) > limit:
         text, cut = text[:limit] + " ... (cut)", True
@@ -30,7 +30,7 @@ def observe(result: CommandResult, limit: int) -> Observation:
 
 
 async def act(text: str, finish: str, sandbox: Sandbox, limits: AgentConfig) -> tuple[Turn, StopReason | None]:
-    """Run what the policy wrote; gives the turn, and why the attempt ends here, if it does."""
+    """Run the command of an answer; return the turn, and the stop reason if the attempt ends."""
     if finish == "context":
         return Turn(text), StopReason.CONTEXT_LIMIT
     if finish == "length":

@@ -1,4 +1,4 @@
-"""Keys that an agent comes across: taken out of a trajectory before anything judges or stores it, or flagged."""
+"""Redact keys in a trajectory before it is judged or stored, or log a warning."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class RedactingAgent:
-    """Redact keys from what an agent leaves; with `keep` they stay and the first one is logged."""
+    """Redact keys in the trajectories of an agent; with `keep`, keep them and log the first one."""
 
     agent: Agent
     keep: bool
@@ -21,7 +21,7 @@ class RedactingAgent:
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """One trajectory, as the agent made it but for keys in its text; tokens stay as they are."""
+        """Return the agent's trajectory with keys redacted in its text; tokens are unchanged."""
         trajectory = await self.agent.attempt(task, sandbox, system, shown, key, seed)
         if not self.keep:
             return replace(trajectory, turns=tuple(map(redacted_turn, trajectory.turns)))
@@ -32,7 +32,7 @@ class RedactingAgent:
 
 
 def redacted_turn(turn: Turn) -> Turn:
-    """A turn without keys in its text, calls and observations."""
+    """Return a turn with keys redacted in its text, calls and observations."""
     calls = tuple(
         replace(call, arguments={name: _redacted(value) for name, value in call.arguments.items()})
         for call in turn.calls

@@ -1,4 +1,4 @@
-"""Evolved skills in the system prompt: which of them a rollout sees, and how they are written down."""
+"""Evolved skills in the system prompt: their selection for a rollout and their format."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from arise.types import Pair, Pool, Rollout, ShownSkill
 
 HEADING = "Guidance :"
 SHARE_OF_WINDOW = 0.6
-"""What shown texts may take of the model's window unless told otherwise; the rest is for the task and the work."""
+"""The default share of the context window for shown texts; the rest is for the task and the attempt."""
 
 
 @dataclass(frozen=True)
 class SkillLimit:
-    """Most tokens that shown texts may take in one prompt, and how they are counted."""
+    """The maximum number of tokens for shown texts in one prompt, and the token counter."""
 
     tokens: int
     count: Callable[[str], int]
 
     @classmethod
     def of(cls, chosen: int, window: int, count: Callable[[str], int]) -> "SkillLimit":
-        """The limit that is configured, or for 0 a share of the policy's window; each text is counted once."""
+        """Return the configured limit, or for 0 a share of the context window; token counts are cached."""
         return cls(chosen or int(SHARE_OF_WINDOW * window), cache(count))
 
     def fit(self, shown: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-        """What a rollout sees, in the order given, and what is left out.
+        """Return the pairs that fit into the prompt, in the given order, and the pairs left out.
 
-        Newest need first, the weakest among equals, then the newest pair: each gets its place if it still fits.
+        Pairs are added while they fit: newest need first, then the weakest, then the newest pair.
         """
         left = self.tokens - self.count(f"{HEADING}\n")
         kept = set[int]()
@@ -41,32 +41,32 @@ class SkillLimit:
 
 
 def guessed_tokens(text: str) -> int:
-    """A careful guess at the tokens of a text, for a policy whose tokenizer is not at hand."""
+    """Return a conservative estimate of the tokens of a text, for a policy without a known tokenizer."""
     return len(text) // 3 + 1
 
 
 def active_pairs(pool: Pool) -> tuple[Pair, ...]:
-    """The pairs whose skill is shown now, oldest first."""
+    """Return the pairs with an active skill, oldest first."""
     return tuple(pair for pair in pool.pairs if pair.skill.active)
 
 
 def with_guidance(base: str, texts: Sequence[str]) -> str:
-    """The base prompt with each text below it; without any, the base prompt alone."""
+    """Return the base prompt followed by each text, if any."""
     return "\n".join([base, HEADING, *(f"- {text}" for text in texts)]) if texts else base
 
 
 def system_prompt(base: str, shown: Sequence[Pair]) -> str:
-    """The base prompt with every shown skill below it."""
+    """Return the base prompt followed by every shown skill."""
     return with_guidance(base, [pair.skill.text for pair in shown])
 
 
 def left_out_ids(rollouts: Iterable[Rollout]) -> list[str]:
-    """The rubrics whose skills did not fit into a prompt of these rollouts."""
+    """Return the rubrics whose skills did not fit into a prompt of these rollouts."""
     return sorted({skill.rubric_id for rollout in rollouts for skill in rollout.trajectory.left_out})
 
 
 def left_out_text(ids: Sequence[str]) -> str:
-    """What a person is told when skills do not fit."""
+    """Return the message to the user about skills that do not fit."""
     return (
         f"warning: {len(ids)} active skill{'s' * (len(ids) != 1)} left out of prompts that cannot hold all: "
         f"{', '.join(ids)}; newest need first, raise guidance.max_tokens to show more"
@@ -74,5 +74,5 @@ def left_out_text(ids: Sequence[str]) -> str:
 
 
 def shown_skills(shown: Sequence[Pair]) -> tuple[ShownSkill, ...]:
-    """What a trajectory records of the skills it saw."""
+    """Return the record of shown skills for a trajectory."""
     return tuple(ShownSkill(pair.rubric.id, pair.skill.revision) for pair in shown)

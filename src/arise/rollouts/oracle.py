@@ -1,4 +1,4 @@
-"""Whether a task is sound: its own solution must pass its verifier, and doing nothing must not."""
+"""Check that a task is sound: its solution must pass its verifier, and doing nothing must not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,18 +13,18 @@ from arise.types.sandbox import SOLUTION
 
 @dataclass(frozen=True)
 class TrialPools:
-    """Where a task is tried out: sandboxes as an agent gets them, and the verifier."""
+    """The sandboxes and the verifier for checking tasks."""
 
     sandboxes: SandboxPool
     verifier: Verifier
 
     async def open(self, task: TaskSpec) -> Sandbox:
-        """A fresh sandbox of the task, with a folder for its solution."""
+        """Open a fresh sandbox for the task, with a folder for its solution."""
         return await self.sandboxes.open(replace(task.place, folders=(SOLUTION,)))
 
 
 async def run_null(task: TaskSpec, pools: TrialPools) -> VerifierResult:
-    """What an agent that does nothing earns."""
+    """Verify an attempt that does nothing."""
 
     async def nothing(_: TaskSpec) -> str:
         return ""
@@ -44,7 +44,7 @@ async def solve(task: TaskSpec, sandbox: Sandbox) -> CommandResult:
 
 
 async def run_oracle(task: TaskSpec, pools: TrialPools) -> VerifierResult:
-    """What the task's own solution earns."""
+    """Verify the task's own solution."""
     sandbox = await pools.open(task)
 
     async def answer(stage: TaskSpec) -> str:
@@ -59,7 +59,7 @@ async def run_oracle(task: TaskSpec, pools: TrialPools) -> VerifierResult:
 
 @dataclass(frozen=True)
 class Trials:
-    """What a check tries — `Trials(repeat=3)`; `repeat` times each, to find verifiers that waver."""
+    """The trials of a check — `Trials(repeat=3)`; each is repeated to find flaky verifiers."""
 
     oracle: bool = True
     null: bool = True
@@ -68,7 +68,7 @@ class Trials:
 
 
 async def check_task(task: TaskSpec, pools: TrialPools, trials: Trials = Trials()) -> tuple[TaskProblem, ...]:
-    """Run the oracle and the null agent; no problem means the first earned 1 and the second 0, every time."""
+    """Run the oracle and the null agent; report a problem unless they always earn 1 and 0."""
     for stage in stages(task):
         if stage.solution is None and trials.oracle:
             path = stage.verifier.tests.parent / "solution" / "solve.sh"

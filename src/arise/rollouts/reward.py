@@ -1,4 +1,4 @@
-"""The reward of one run of test.sh: its two files parsed, one of them chosen, or the reason why there is none."""
+"""The reward of one run of test.sh, parsed from its two reward files."""
 
 import json
 import math
@@ -19,7 +19,7 @@ def _finite(name: str, value: object) -> float:
 
 
 def parse_json_reward(text: bytes) -> dict[str, float]:
-    """reward.json: a flat object of finite numbers."""
+    """Parse reward.json: a flat object of finite numbers."""
     try:
         found = json.loads(text)
         if not isinstance(found, dict) or not found:
@@ -30,7 +30,7 @@ def parse_json_reward(text: bytes) -> dict[str, float]:
 
 
 def parse_text_reward(text: bytes) -> dict[str, float]:
-    """reward.txt: one finite number."""
+    """Parse reward.txt: one finite number."""
     words = text.decode("utf-8", "replace").split()
     if not words:
         raise RewardError("reward.txt is empty")
@@ -44,7 +44,7 @@ def parse_text_reward(text: bytes) -> dict[str, float]:
 
 
 def choose_reward(numbers: Mapping[str, float]) -> float:
-    """The number called `reward`, or the only one."""
+    """Return the number named `reward`, or the only number."""
     if "reward" in numbers:
         return numbers["reward"]
     if len(numbers) > 1:
@@ -66,9 +66,9 @@ def _parsed(file: RewardFile) -> dict[str, float]:
 def final_reward(
     files: Sequence[RewardFile], bounds: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[float, dict[str, float]]:
-    """The reward and all numbers beside it; reward.json takes precedence, unless reward.txt was written after it.
+    """Return the reward and all numbers of its file; reward.json takes precedence.
 
-    Two files that disagree, with reward.txt the later one, are no reward: nobody can say which of them is meant.
+    Raise RewardError if reward.txt was written later and disagrees, because the intended reward is ambiguous.
     """
     found = {file.name: file for file in files if file.name in (REWARD_JSON, REWARD_TEXT)}
     if not found:

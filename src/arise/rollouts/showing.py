@@ -1,4 +1,4 @@
-"""Which rollouts of a group see the active skills."""
+"""Selection of the rollouts of a group that see the active skills."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from arise.types import Pair, Pool
 
 @dataclass(frozen=True)
 class ActiveSkills:
-    """Shows every active skill to the first `share` of a group; the paper shows them to all (1.0)."""
+    """Show every active skill to the first `share` of a group; the paper shows them to all (1.0)."""
 
     share: float = 1.0
 
     def shown(self, pool: Pool, iteration: int, task_id: str, group_size: int) -> list[tuple[Pair, ...]]:  # noqa: ARG002
-        """The pairs that each rollout of the group sees."""
+        """Return the pairs that each rollout of the group sees."""
         guided = round(self.share * group_size)
         return [active_pairs(pool) if j < guided else () for j in range(group_size)]

@@ -1,4 +1,4 @@
-"""The stages of a task: its steps one after the other in one sandbox, each verified before the next; most have one."""
+"""The stages of a task: its steps run in sequence in one sandbox, each verified before the next; most have one."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from arise.types import StepSpec, TaskSpec
 
 SETUP_SECONDS = 600.0
 Act = Callable[[TaskSpec], Awaitable[str]]
-"""Works on one stage in the sandbox; returns why it could not, "" where it could."""
+"""Works on one stage in the sandbox; returns a fault, or "" on success."""
 
 
 def stages(task: TaskSpec) -> tuple[TaskSpec, ...]:
-    """A task of several steps as one task per step; any other is its own only stage."""
+    """Return one task per step; a task without steps is its only stage."""
     return tuple(_stage(task, step) for step in task.steps) or (task,)
 
 
@@ -37,7 +37,7 @@ def _stage(task: TaskSpec, step: StepSpec) -> TaskSpec:
 
 
 async def run_stages(task: TaskSpec, sandbox: Sandbox, verifier: Verifier, act: Act) -> VerifierResult:
-    """Let `act` work on each stage and verify it; a stage below its least reward is the last."""
+    """Run `act` on each stage and verify it; stop after a stage below its minimum reward."""
     found: list[VerifierResult] = []
     every, steps = stages(task), task.steps or (None,)
     for stage, step in zip(every, steps, strict=True):
@@ -52,7 +52,7 @@ async def run_stages(task: TaskSpec, sandbox: Sandbox, verifier: Verifier, act: 
 
 
 async def _enter(files: Path, sandbox: Sandbox) -> None:
-    """Bring the files of a step and run its setup.sh."""
+    """Copy the files of a step into the sandbox and run its setup.sh."""
     if not files.is_dir():
         return
     await sandbox.put(files, sandbox.workdir)
@@ -71,7 +71,7 @@ def _passes(result: VerifierResult, least: float | Mapping[str, float] | None) -
 
 
 def combine(results: Sequence[VerifierResult], strategy: str) -> VerifierResult:
-    """The reward of the stages that were reached: their mean, or that of the last of them."""
+    """Combine the results of the reached stages: mean reward, or that of the last stage."""
     lost = next((result for result in results if result.reward is None), None)
     if lost is not None:
         return lost

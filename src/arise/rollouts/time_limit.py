@@ -1,4 +1,4 @@
-"""The time that a task gives an agent, as a sandbox that runs no command beyond it."""
+"""The time limit of an attempt, enforced by a sandbox wrapper."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ UP = "time"
 class WithinTime:
     """A sandbox whose commands together take at most `seconds`; from the limit on, each ends with `time`.
 
-    Only commands count. How long an agent waits for its model depends on the machine and on the other attempts.
+    Only commands count, because the time an agent waits for its model depends on the machine and the other attempts.
     """
 
     sandbox: Sandbox
@@ -29,7 +29,7 @@ class WithinTime:
     async def run(
         self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None
     ) -> CommandResult:
-        """Run a command for as long as it may take and the attempt still has."""
+        """Run a command with the smaller of its timeout and the time left for the attempt."""
         if self.seconds is None:
             return await self.sandbox.run(command, timeout, env, user)
         left = self.seconds - self.used
@@ -39,7 +39,7 @@ class WithinTime:
         result = await self.sandbox.run(command, given, env, user)
         self.used += min(
             time.monotonic() - begun, given
-        )  # a sandbox adds the time that a command waits for a processor
+        )  # a sandbox may add time for which a command waits for a processor
         return replace(result, ended=UP) if result.ended == "timeout" and left <= timeout else result
 
     async def put(self, source: Path, target: str) -> None:

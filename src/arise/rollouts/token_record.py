@@ -1,4 +1,4 @@
-"""The exact token record of a conversation, as an agent of any kind keeps it."""
+"""The exact token record of a conversation, as recorded by any agent."""
 
 from dataclasses import dataclass, field
 

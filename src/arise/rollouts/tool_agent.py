@@ -1,7 +1,7 @@
 """The built-in agent for instruct models: native tool calls until it answers without one, or a limit ends it.
 
-`converse` is the loop, whoever speaks: `PolicySpeaker` samples the policy in training and keeps its exact tokens,
-`llm/agent.py` asks a model behind an endpoint.
+`converse` is the loop for any speaker: `PolicySpeaker` samples the policy in training and records its exact tokens,
+`llm/agent.py` calls a model behind an endpoint.
 """
 
 import time
@@ -28,21 +28,21 @@ from arise.types import (
 )
 
 REMINDERS = 3
-"""How often a policy that has not called a tool yet is told how to; then an answer without a call ends the attempt."""
+"""Number of reminders for a policy that has called no tool; after them, an answer without a call ends the attempt."""
 
 EXAMPLE = FunctionCall("call00000", "bash", {"command": "ls -la"})
 
 
 @dataclass(frozen=True)
 class Said:
-    """One assistant turn; `finish` is `stop`, `length`, `context`, or `budget` where no token was left to say it."""
+    """One assistant turn; `finish` is `stop`, `length`, `context`, or `budget` if no tokens were left."""
 
     reply: Reply
     finish: str
 
 
 class Speaker(Protocol):
-    """Whoever takes the assistant's turns."""
+    """The model that produces the assistant's turns."""
 
     async def say(self) -> Said: ...
     def hear(self, messages: Sequence[Message]) -> StopReason | None: ...
@@ -50,7 +50,7 @@ class Speaker(Protocol):
 
 
 async def converse(speaker: Speaker, toolbox: Toolbox, limits: ToolAgentConfig) -> tuple[tuple[Turn, ...], StopReason]:
-    """Take turns until the agent is done or a limit is reached; every other turn is answered."""
+    """Run turns until the agent finishes or reaches a limit; every other turn gets a response."""
     begun, turns = time.monotonic(), list[Turn]()
     while len(turns) < limits.max_turns:
         if time.monotonic() - begun > limits.attempt_seconds:
@@ -69,7 +69,7 @@ async def converse(speaker: Speaker, toolbox: Toolbox, limits: ToolAgentConfig) 
 async def _respond(
     said: Said, toolbox: Toolbox, turns: Sequence[Turn], speaker: Speaker
 ) -> tuple[Turn, list[Message], StopReason | None]:
-    """The turn with its observations, the messages that answer it, and why the attempt ends here, if it does."""
+    """Return the turn with its observations, the response messages, and the stop reason if the attempt ends."""
     reply = said.reply
     if said.reply.calls and said.finish != "context":
         return await _call(reply, toolbox)
@@ -87,7 +87,7 @@ async def _respond(
 
 
 def _correction(said: Said, silent: bool, speaker: Speaker) -> str | None:
-    """What to tell a policy whose turn was cut or whose call cannot be read; None where neither is so."""
+    """Return the correction for a truncated turn or a malformed call, else None."""
     if said.finish == "length":
         cut = "Your message was cut: it is too long. Say less, and write long files in several steps."
         return f"{cut} {_how(speaker)}" if silent else cut
@@ -101,7 +101,7 @@ def _how(speaker: Speaker) -> str:
 
 
 async def _call(reply: Reply, toolbox: Toolbox) -> tuple[Turn, list[Message], StopReason | None]:
-    """Carry out the calls of a turn, in their order."""
+    """Run the calls of a turn in order."""
     calls, observations = list[ToolCall](), list[Observation]()
     for call in reply.calls:
         seen, time_is_up = await toolbox.run(call)
@@ -119,7 +119,7 @@ async def _call(reply: Reply, toolbox: Toolbox) -> tuple[Turn, list[Message], St
 
 
 class PolicySpeaker:
-    """The policy in training: samples each turn behind the exact tokens of the conversation so far."""
+    """The policy in training: samples each turn after the exact tokens of the conversation so far."""
 
     def __init__(
         self, engine: Engine, chat: Format, toolbox: Toolbox, limits: ToolAgentConfig, sampling: SamplingConfig
@@ -138,7 +138,7 @@ class PolicySpeaker:
         self._key, self._seed = "", 0
 
     def begin(self, task: Task, system: str, key: str, seed: int) -> None:
-        """Open the conversation; `key` and `seed` fix its randomness."""
+        """Start the conversation; `key` and `seed` determine its randomness."""
         self._key, self._seed = key, seed
         self._messages = [Message("system", system), Message("user", task.instruction)]
         ids = self._prompt()
@@ -151,11 +151,11 @@ class PolicySpeaker:
 
     @property
     def rows(self) -> tuple[TokenRecord, ...]:
-        """One record per row in which something was sampled."""
+        """Return the token records that contain sampled tokens."""
         return tuple(record for record in self._records if record.spans)
 
     async def say(self) -> Said:
-        """Sample one turn and read it."""
+        """Sample and parse one turn."""
         left = self._limits.attempt_tokens - self._generated
         if left <= 0:
             return Said(Reply(), "budget")
@@ -177,7 +177,7 @@ class PolicySpeaker:
         return Said(reply, segment.finish)
 
     def hear(self, messages: Sequence[Message]) -> StopReason | None:
-        """Continue the row by the messages, or begin a new row where it cannot be continued."""
+        """Append the messages to the token row, or start a new row if it cannot be extended."""
         reasoned = bool(self._messages[-1].reasoning)
         self._messages += messages
         record = self._records[-1]
@@ -194,7 +194,7 @@ class PolicySpeaker:
         return None
 
     def example(self) -> str:
-        """A call as this model writes it."""
+        """Return an example call in the format of this model."""
         ids = self._chat.answer(Message("assistant", calls=(EXAMPLE,)), self._tools)
         return self._chat.text(ids)
 
@@ -207,7 +207,7 @@ class PolicySpeaker:
             raise PolicyLost(str(error)) from None
 
     def _numbered(self, reply: Reply) -> Reply:
-        """The reply with ids that no other call of the conversation has."""
+        """Return the reply with call ids that are unique in the conversation."""
         first = self._calls
         self._calls += len(reply.calls)
         calls = tuple(replace(call, id=f"call{first + n:05d}") for n, call in enumerate(reply.calls))
@@ -215,7 +215,7 @@ class PolicySpeaker:
 
 
 class ToolAgent:
-    """Satisfies `ports.Agent`: one attempt of the policy in a sandbox, with its exact token rows."""
+    """Implements `ports.Agent`: one attempt of the policy in a sandbox, with its exact token rows."""
 
     def __init__(self, engine: Engine, chat: Format, limits: ToolAgentConfig, sampling: SamplingConfig) -> None:
         self.engine, self.chat, self.limits, self.sampling = engine, chat, limits, sampling

@@ -15,7 +15,7 @@ from arise.types import CommandResult, FunctionCall, Observation, ToolSpec
 def _spec(
     name: str, description: str, required: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> ToolSpec:
-    """A tool whose required arguments are strings and whose optional ones are whole numbers."""
+    """Return a tool with required string arguments and optional integer arguments."""
     properties = {key: {"type": "string", "description": text} for key, text in required.items()}
     properties |= {key: {"type": "integer", "description": text} for key, text in (optional or {}).items()}
     return ToolSpec(name, description, {"type": "object", "properties": properties, "required": list(required)})
@@ -47,7 +47,7 @@ SPECS = {
 
 
 class RefusedCallError(ValueError):
-    """A call that cannot be carried out as it is; the message tells the model how to correct it."""
+    """An invalid call; the message tells the model how to correct it."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as the model is shown them."""
+        """Return the tool specifications for the model."""
         return tuple(SPECS[name] for name in self.names)
 
     async def run(self, call: FunctionCall) -> tuple[Observation, bool]:
-        """Carry out a call; gives what the model sees, and whether the time of the attempt is up."""
+        """Run a call; return the observation, and whether the time limit of the attempt is reached."""
         try:
             arguments = self._checked(call)
             result = await self._tool(call.name)(arguments)
@@ -138,7 +138,7 @@ class Toolbox:
 
 
 def shortened(text: str, limit: int) -> tuple[str, bool]:
-    """The text within a limit: its beginning and its end, with the number of characters left out between them."""
+    """Truncate the middle of a text to a limit and state the number of omitted characters."""
     if len(text) <= limit:
         return text, False
     head = max(1, limit * 2 // 3)
@@ -148,5 +148,5 @@ def shortened(text: str, limit: int) -> tuple[str, bool]:
 
 
 def _quoted(path: str) -> str:
-    """A path as a shell word; one that begins with a dash is a path all the same."""
+    """Quote a path for the shell; a leading dash is not read as an option."""
     return shlex.quote(f"./{path}" if path.startswith("-") else path)

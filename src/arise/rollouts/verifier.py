@@ -1,7 +1,7 @@
-"""Whether an attempt succeeded: the task's own test.sh, run where the agent never was (paper: R_task of Sec. 3.1).
+"""Verify an attempt with the task's test.sh in a sandbox without the agent (paper: R_task of Sec. 3.1).
 
-The agent's processes are dead before it starts. Whatever the attempt can cause is a reward of 0 with its reason, also a
-test.sh that hangs, dies or writes nothing; a fault is the loss of the sandbox itself.
+The agent's processes have ended before it starts. Failures that an attempt can cause, including a test.sh that hangs,
+crashes or writes nothing, are a reward of 0 with a reason; only the loss of the sandbox is a fault.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ COLLECT_SECONDS = 60.0
 class VerifierResult:
     """R_task of one attempt — `VerifierResult(1.0, True)`; with a `fault`, reward and success are None.
 
-    A `reason` says why an attempt got 0 that test.sh did not give it.
+    `reason` explains a reward of 0 that was not written by test.sh.
     """
 
     reward: float | None
@@ -32,19 +32,19 @@ class VerifierResult:
 
 @dataclass(frozen=True)
 class Verifier:
-    """Turns what test.sh left into a reward — `await Verifier(pool).verify(sandbox, task)`."""
+    """Run test.sh and read its reward — `await Verifier(pool).verify(sandbox, task)`."""
 
     pool: VerifierPool
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Limits that this machine does not enforce, for the record of the run."""
+        """Return the limits that this machine does not enforce, for the record of the run."""
         return self.pool.notes
 
     async def verify(self, attempt: Sandbox, task: TaskSpec, last: bool = True) -> VerifierResult:
-        """End the attempt's processes and grade the files it left; closing the attempt is left to its owner.
+        """End the attempt's processes and verify its files; the caller closes the sandbox of the attempt.
 
-        Before the `last` stage of a task the sandbox itself stays, for the next.
+        Unless this is the `last` stage of a task, the sandbox stays usable for the next stage.
         """
         try:
             await _collect(attempt, task)
@@ -65,7 +65,7 @@ class Verifier:
 
 
 async def _collect(attempt: Sandbox, task: TaskSpec) -> None:
-    """Run the commands that bring files of the attempt to where its tests look for them."""
+    """Run the `collect` commands that copy files of the attempt to where the tests expect them."""
     for asked in task.verifier.collect:
         seconds = asked.get("timeout_sec", COLLECT_SECONDS)
         user = asked.get("user")
@@ -81,7 +81,7 @@ def _zero(reason: str, said: str = "") -> VerifierResult:
 
 
 def _require_end(run: VerifierRun) -> None:
-    """Refuse the word of a test.sh that did not come to its end."""
+    """Raise RewardError if test.sh did not exit normally."""
     if run.ended == "signal":
         because = " for want of memory" if run.out_of_memory else ""
         raise RewardError(f"test.sh was ended by signal {run.signal}{because}")

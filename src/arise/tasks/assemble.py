@@ -1,4 +1,4 @@
-"""From what a task's file and folders say to one `TaskSpec`; nothing is dropped."""
+"""Assemble one `TaskSpec` from the file and the folders of a task; no setting is dropped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from arise.types import (
 
 COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml", "singularity-compose.yaml")
 BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
-"""What describes an image in environment/, and is not part of what the agent finds."""
+"""Files in environment/ that describe an image and are not visible to the agent."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The folders of a task, or of one step of it, and what its agent is told."""
+    """The folders and the instruction of a task or of one step."""
 
     instruction: str
     tests: Path
@@ -40,7 +40,7 @@ def task_spec(
     parts: Parts,
     steps: Sequence[Parts],
 ) -> TaskSpec:
-    """The task in `directory`; `steps` are the folders of `file.steps`."""
+    """Return the task in `directory`; `steps` are the folders of `file.steps`."""
     environment = directory / "environment"
     compose = next((path for name in COMPOSE_FILES if (path := environment / name).exists()), None)
     skills = environment / "skills"
@@ -99,7 +99,7 @@ def _place(asked: schema.EnvironmentSection, folder: Path | None) -> Place:
 
 
 def _network(mode: str | None, hosts: Sequence[str]) -> str:
-    """A network mode in the words of `Place`."""
+    """Convert a network mode to the notation of `Place`."""
     return f"allow:{','.join(hosts)}" if mode == "allowlist" else {"no-network": "none"}.get(mode or "", mode or "")
 
 
@@ -120,7 +120,7 @@ def _agent(asked: schema.AgentSection) -> AgentSpec:
 
 
 def _verifier(asked: schema.VerifierSection, tests: Path) -> VerifierSpec:
-    """An environment of their own is built from the folder of the tests."""
+    """Return the verifier; a separate environment is built from the folder of the tests."""
     separate = asked.environment or (schema.EnvironmentSection() if asked.environment_mode == "separate" else None)
     return VerifierSpec(
         tests=tests,

@@ -1,4 +1,4 @@
-"""A folder of task directories, read whole: every problem of every task is reported at once."""
+"""Read a folder of task directories and report all problems of all tasks at once."""
 
 import json
 import os
@@ -19,14 +19,14 @@ MAX_NESTING = 3
 
 @dataclass(frozen=True)
 class Corpus:
-    """The tasks that can be used, and what is wrong with the others."""
+    """The usable tasks, and the problems of the others."""
 
     tasks: tuple[TaskSpec, ...]
     problems: tuple[TaskProblem, ...]
 
 
 def load_corpus(directory: Path) -> tuple[TaskSpec, ...]:
-    """All tasks of a folder in the order of their paths; raises CorpusError with every problem when there is one."""
+    """Return all tasks of a folder, ordered by path; raise CorpusError with all problems if there are any."""
     corpus = read_corpus(directory)
     if corpus.problems:
         raise CorpusError(corpus.problems)
@@ -34,7 +34,7 @@ def load_corpus(directory: Path) -> tuple[TaskSpec, ...]:
 
 
 def read_corpus(directory: Path) -> Corpus:
-    """The usable tasks of a folder or of a file that names them, and every problem of the others."""
+    """Return the usable tasks of a folder or of a file that lists them, and all problems of the others."""
     if is_listing(directory):
         source = listed_tasks(directory)
         return _read(source.directories, list(source.problems), directory.parent)
@@ -65,7 +65,7 @@ def _is_task(path: Path) -> bool:
 
 
 def _folders(directory: Path) -> list[Path]:
-    """The folders in a folder, links among them, without the hidden ones."""
+    """Return the subfolders of a folder, including links, without hidden ones."""
     return sorted(p for p in directory.iterdir() if not p.name.startswith(".") and (p.is_symlink() or p.is_dir()))
 
 
@@ -75,7 +75,7 @@ def _holds_tasks(directory: Path, levels: int) -> bool:
 
 
 def _task_directories(directory: Path, levels: int = MAX_NESTING) -> Iterator[Path]:
-    """Folders with a task file; a folder with none at any level is given too, to be reported as a broken task."""
+    """Yield folders with a task file, and folders without one at any level, to report them as broken tasks."""
     if _is_task(directory):
         yield directory
         return
@@ -87,7 +87,7 @@ def _task_directories(directory: Path, levels: int = MAX_NESTING) -> Iterator[Pa
 
 
 def _without_duplicates(tasks: list[TaskSpec], problems: list[TaskProblem]) -> list[TaskSpec]:
-    """Keeps the first task of each id and reports the others."""
+    """Keep the first task of each id and report the others."""
     first: dict[str, TaskSpec] = {}
     for found in tasks:
         other = first.setdefault(found.task.id, found)
@@ -98,7 +98,7 @@ def _without_duplicates(tasks: list[TaskSpec], problems: list[TaskProblem]) -> l
 
 
 def _with_tags(tasks: list[TaskSpec], path: Path, problems: list[TaskProblem]) -> list[TaskSpec]:
-    """The tasks with the types that tags.json gives them, which take the place of those in their own files."""
+    """Return the tasks with the types from tags.json, which override those in the task files."""
     if not os.path.lexists(path):
         return tasks
     text = read_text(path)

@@ -1,4 +1,4 @@
-"""One task directory, Harbor's (task.toml, instruction.md) or BenchFlow's (task.md), read into one `TaskSpec`."""
+"""Read one task directory of Harbor (task.toml, instruction.md) or BenchFlow (task.md) into a `TaskSpec`."""
 
 import re
 import tomllib
@@ -22,7 +22,7 @@ _UNREAD = "(not read)"
 
 
 def read_task(directory: Path) -> TaskSpec | list[TaskProblem]:
-    """The task, or everything that is wrong with it."""
+    """Return the task, or all its problems."""
     problems: list[TaskProblem] = []
     harbor, benchflow = (_present(directory / name) for name in (HARBOR_FILE, BENCHFLOW_FILE))
     if harbor == benchflow:
@@ -47,14 +47,14 @@ def _present(path: Path) -> bool:
 
 
 def _part(directory: Path, first: str, second: str, prefer_second: bool) -> str:
-    """BenchFlow accepts Harbor's names of the folders as well as its own."""
+    """Return the name of a folder: BenchFlow accepts the names of Harbor and its own."""
     return second if prefer_second and (directory / second).is_dir() else first
 
 
 def _parts(directory: Path, prompt: str | None, steps: list[str], problems: list[TaskProblem]) -> Parts:
-    """The folders of a whole task; one of several steps may leave its instruction and its tests to them.
+    """Return the folders of a whole task; a task with steps may define instruction and tests in its steps only.
 
-    `prompt` is the instruction that the task's file itself holds, None where it does not hold one.
+    `prompt` is the instruction in the task file, or None if it has none.
     """
     benchflow = prompt is not None
     path = directory / (BENCHFLOW_FILE if benchflow else "instruction.md")
@@ -97,7 +97,7 @@ def _read_toml(path: Path, problems: list[TaskProblem]) -> tuple[Given | None, s
 
 
 def _read_markdown(path: Path, problems: list[TaskProblem]) -> tuple[Given | None, str]:
-    """The frontmatter of a task.md and its prompt."""
+    """Return the frontmatter and the prompt of a task.md."""
     text = read_text(path)
     if isinstance(text, TaskProblem):
         problems.append(text)

@@ -1,4 +1,4 @@
-"""What is wrong with a task that can be read: seen from its files alone, before anything is built or run."""
+"""Static checks of a readable task, from its files only, before anything is built or run."""
 
 import hashlib
 import re
@@ -10,13 +10,13 @@ from arise.tasks.scan import read_text
 from arise.types import TaskSpec, VerifierSpec
 
 MIN_SECRET_BYTES = 16
-"""Shorter files are alike by chance."""
+"""Shorter files may be equal by chance."""
 _FROM = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
 _COPY = re.compile(r"^\s*(?:COPY|ADD)\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
 def lint(task: TaskSpec) -> list[TaskProblem]:
-    """Every problem of a task that its files show."""
+    """Return every problem that is visible in the files of a task."""
     verifiers = [step.verifier for step in task.steps] or [task.verifier]
     found = [problem for verifier in verifiers for problem in _tests(verifier)]
     return [*found, *_image(task), *_leaks(task, verifiers)]
@@ -53,14 +53,14 @@ def _image(task: TaskSpec) -> Iterator[TaskProblem]:
 
 
 def _is_missing(source: str, folder: Path, text: str) -> bool:
-    """Whether a plain path that is copied into an image is not in the folder that it is built from."""
+    """Return whether a plain path that a Dockerfile copies is missing in the build folder."""
     if any(sign in source for sign in "*?[$:<\"'") or re.search(rf"--from=\S+\s+{re.escape(source)}", text):
         return False
     return not (folder / source.lstrip("/")).exists()
 
 
 def _leaks(task: TaskSpec, verifiers: list[VerifierSpec]) -> Iterator[TaskProblem]:
-    """Files of the tests or the solution that the agent finds in its environment."""
+    """Yield a problem for each file of the tests or the solution in the agent's environment."""
     folder = task.environment.files
     if folder is None:
         return

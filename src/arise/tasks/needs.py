@@ -1,4 +1,4 @@
-"""What a task asks for and a kind of sandbox does not offer, each by name: nothing is ignored silently."""
+"""Needs of a task that a kind of sandbox does not meet; none is ignored silently."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ _BY_ENGINE = frozenset(
     {"docker_image", "dockerfile", "healthcheck", "setup_commands", "user", "workdir", "memory", "storage", "network"}
     | {"verifier_environment", "collect", "artifacts", "skills_dir", "steps"}
 )
-"""What sandboxes that run images offer."""
+"""Needs that sandboxes with images meet."""
 
 
 @dataclass(frozen=True)
 class Unmet:
-    """One thing that a task asks for in vain — `Unmet("gpus", path, "environment.gpus: asks for 1, ...")`."""
+    """One unmet need of a task — `Unmet("gpus", path, "environment.gpus: asks for 1, ...")`."""
 
     need: TaskNeed | Literal["steps"]
-    """`steps` cannot be ignored: no task does without its steps."""
+    """`steps` cannot be ignored: a task cannot run without its steps."""
     path: Path
     what: str
     needs_engine: bool = False
@@ -32,7 +32,7 @@ class Unmet:
 
     @property
     def problem(self) -> TaskProblem:
-        """Why the task is refused, and how it need not be."""
+        """Return the need as a problem with its remedy."""
         engine = f"install a container engine ({INSTALL}), " if self.needs_engine else ""
         if self.need == "steps":
             return TaskProblem(self.path, self.what, f"{engine}or make each step a task of its own".removeprefix("or "))
@@ -41,20 +41,20 @@ class Unmet:
 
 
 def refused(task: TaskSpec, offered: SandboxCapabilities, ignore: Collection[str] = ()) -> list[TaskProblem]:
-    """One problem for each need that the sandboxes do not meet and that is not to be ignored."""
+    """Return one problem for each unmet need that is not in `ignore`."""
     found = [unmet for unmet in unmet_needs(task, offered) if unmet.need not in ignore]
     return [replace(unmet, needs_engine=not offered.images and unmet.need in _BY_ENGINE).problem for unmet in found]
 
 
 def without(task: TaskSpec, ignore: Collection[str]) -> TaskSpec:
-    """The task as it is run when it is to do without its image."""
+    """Return the task without its image or Dockerfile if these are in `ignore`."""
     image = "" if "docker_image" in ignore else task.environment.image
     dockerfile = None if "dockerfile" in ignore else task.environment.dockerfile
     return replace(task, environment=replace(task.environment, image=image, dockerfile=dockerfile))
 
 
 def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
-    """Everything that a task asks for and the sandboxes do not offer."""
+    """Yield the needs of a task that the sandboxes do not meet."""
     path, place = task.file, task.environment
     parts = (("environment", place), ("agent", task.agent), ("verifier", task.verifier))
     for section, part in parts:
@@ -76,7 +76,7 @@ def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]
 
 
 def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tuple[str, object, bool]]:
-    """What is either there or not: where a task asks for it, whether it does, whether sandboxes offer it."""
+    """Return for each yes-or-no need: its key in the task file, the task's value, and whether sandboxes offer it."""
     place, check = task.environment, task.verifier
     return {
         "docker_image": ("environment.docker_image", place.image, offered.images),
@@ -95,7 +95,7 @@ def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tu
 
 
 def _resources(path: Path, place: Place, offered: SandboxCapabilities) -> Iterator[Unmet]:
-    """What the task asks for more of than there is; to get more than it asks for does a task no harm."""
+    """Yield the resources of which the task requires more than a sandbox offers."""
     amounts: tuple[tuple[TaskNeed, str, float, float | None], ...] = (
         ("cpus", "cpus", place.cpus, offered.cpus),
         ("memory", "memory_mb", place.memory_mb, offered.memory_mb),

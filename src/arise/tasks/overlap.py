@@ -1,4 +1,4 @@
-"""Contamination: which held-out tasks a training corpus repeats, in the same words, nearly the same, or others."""
+"""Contamination: find held-out tasks that a training corpus repeats, identical, near-identical or paraphrased."""
 
 import math
 import re
@@ -23,7 +23,7 @@ MIN_SHINGLES = 12
 PARAPHRASE_WORDS = 0.58
 PARAPHRASE_EMBEDDING = 0.87
 COMMON_SHARE, COMMON_AMONG = 0.02, 100
-"""Shingles in more than this share of a larger corpus are boilerplate and count for nothing."""
+"""Shingles in more than this share of a larger corpus are boilerplate and are ignored."""
 _WORD = re.compile(r"[a-z]+|\d+")
 _FILE = re.compile(r"[\w-]+\.[a-z]\w*")
 _SUFFIX = re.compile(r"(?<=\w{3})(?:ings?|edly|ed|es|s|ly|ions?|ers?|or|e)$")
@@ -31,12 +31,12 @@ _SUFFIX = re.compile(r"(?<=\w{3})(?:ings?|edly|ed|es|s|ly|ions?|ers?|or|e)$")
 
 @dataclass(frozen=True)
 class Text:
-    """What is compared of a task — `Text("csv-007", instruction, digest_of_tests)`."""
+    """The compared parts of a task — `Text("csv-007", instruction, digest_of_tests)`."""
 
     task_id: str
     instruction: str
     tests: str = ""
-    """A digest of its tests, "" where they are not compared."""
+    """A digest of its tests, or "" to skip their comparison."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Match:
 
 
 def find_overlap(train: Sequence[Text], held_out: Sequence[Text], embed: Embed | None = None) -> list[Match]:
-    """Every pair of tasks that ask for the same, each under the strongest kind that holds, best first.
+    """Return every pair of overlapping tasks with its strongest kind of overlap, best first.
 
-    Paraphrases are found by the rare words they share, and with `embed` also by their meaning.
+    Paraphrases are found by shared rare words, and with `embed` also by embedding similarity.
     """
     found: dict[tuple[int, int], Match] = {}
     pairs = (*_same(train, held_out), *_near(train, held_out), *_paraphrased(train, held_out, embed))
@@ -67,7 +67,7 @@ Shingles = list[set[tuple[str, ...]]]
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words and numbers, without punctuation."""
+    """Return lower-case words and numbers, without punctuation."""
     return _WORD.findall(text.lower())
 
 
@@ -94,7 +94,7 @@ def _shingles(texts: Sequence[Text]) -> Shingles:
 
 
 def _rare(sides: tuple[Shingles, Shingles]) -> tuple[Shingles, Shingles]:
-    """Without boilerplate: what many instructions of a large corpus share says nothing about two of them."""
+    """Remove boilerplate: shingles shared by many instructions of a large corpus are no evidence of overlap."""
     count = sum(map(len, sides))
     if count <= COMMON_AMONG:
         return sides
@@ -105,7 +105,7 @@ def _rare(sides: tuple[Shingles, Shingles]) -> tuple[Shingles, Shingles]:
 
 
 def _near(train: Sequence[Text], held_out: Sequence[Text]) -> list[Pair]:
-    """Pairs that share most of their shingles, by an index of the held-out side."""
+    """Return pairs that share most of their shingles, using an index of the held-out side."""
     ours, theirs = _rare((_shingles(train), _shingles(held_out)))
     index = defaultdict(list)
     for j, shingles in enumerate(theirs):
@@ -135,7 +135,7 @@ def _paraphrased(train: Sequence[Text], held_out: Sequence[Text], embed: Embed |
 
 
 def rare_words(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Word stems and file names weighted by how few of the texts have them, as rows of unit length."""
+    """Return word stems and file names weighted by inverse document frequency, as unit-length rows."""
     stems = [
         Counter([*(_SUFFIX.sub("", word) for word in words(text)), *_FILE.findall(text.lower())]) for text in texts
     ]
@@ -150,6 +150,6 @@ def rare_words(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def text_of(task: TaskSpec) -> Text:
-    """What is compared of a task."""
+    """Return the compared parts of a task."""
     verifiers = [step.verifier for step in task.steps] or [task.verifier]
     return Text(task.task.id, task.task.instruction, " ".join(tests_digest(each.tests) for each in verifiers))

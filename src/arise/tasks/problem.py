@@ -1,4 +1,4 @@
-"""What is wrong with a task directory, as data: all of it at once, each with what mends it."""
+"""Problems of a task directory as data, each with its remedy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class TaskProblem:
-    """One thing wrong — `TaskProblem(Path("t/task.toml"), "agent.timeout_sec: must be above 0", "give seconds")`."""
+    """One problem — `TaskProblem(Path("t/task.toml"), "agent.timeout_sec: must be above 0", "give seconds")`."""
 
     path: Path
     what: str
@@ -18,7 +18,7 @@ class TaskProblem:
 
 
 class CorpusError(ValueError):
-    """A corpus with problems; `.problems` has them all."""
+    """A corpus with problems, listed in `.problems`."""
 
     def __init__(self, problems: Sequence[TaskProblem]) -> None:
         self.problems = tuple(problems)

@@ -1,4 +1,4 @@
-"""The task-flow registry: the 82 types of work by which tasks are tagged and cells are made (paper Sec. 3.3)."""
+"""The task-flow registry: the 82 task types that tag tasks and define cells (paper Sec. 3.3)."""
 
 import difflib
 import tomllib
@@ -26,7 +26,7 @@ class TaskType:
 
 @cache
 def task_types() -> dict[str, TaskType]:
-    """All task types by id, in the registry's order."""
+    """Return all task types by id, in registry order."""
     data = tomllib.loads((files("arise.tasks") / "registry.toml").read_text("utf-8"))
     found = {entry["id"]: TaskType(**entry) for entry in data["task_type"]}
     assert len(found) == len(data["task_type"]) == COUNT, f"the registry must hold {COUNT} types with ids of their own"
@@ -34,7 +34,7 @@ def task_types() -> dict[str, TaskType]:
 
 
 def check_task_types(given: object, path: Path, where: str) -> list[TaskProblem]:
-    """Problems of a list of task-type ids: not a list of text, or not in the registry, with the nearest that is."""
+    """Return the problems of a list of task-type ids: not a list of strings, or unknown ids with the closest match."""
     if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
         return [TaskProblem(path, f"{where} is not a list of task-type ids", "write it as a list of text")]
     problems = []

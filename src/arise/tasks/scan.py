@@ -1,4 +1,4 @@
-"""Looks at a task directory without trusting it: no link is followed out of it, no large file is opened."""
+"""Scan an untrusted task directory: follow no link out of it and open no large file."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ HOMES = {"environment": "/app", "tests": "/tests", "verifier": "/tests", "soluti
 
 
 def read_text(path: Path) -> str | TaskProblem:
-    """The text of a small file, or why it cannot be had."""
+    """Return the text of a small file, or the problem why it cannot be read."""
     try:
         info = path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -36,7 +36,7 @@ def read_text(path: Path) -> str | TaskProblem:
 
 
 def scan(task: Path) -> list[TaskProblem]:
-    """Everything in a task directory that cannot be brought into a sandbox."""
+    """Return a problem for everything in a task directory that cannot be copied into a sandbox."""
     problems, size = [], 0
     for count, (path, info) in enumerate(_walk(task, ())):
         if isinstance(info, TaskProblem):
@@ -55,7 +55,7 @@ def scan(task: Path) -> list[TaskProblem]:
 
 
 def _walk(folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, os.stat_result | TaskProblem]]:
-    """Every file and link below `folder`, which is `levels` below its task, with its size or what is wrong with it."""
+    """Yield every file and link below `folder` with its stat or problem; `levels` is the path inside the task."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -80,13 +80,13 @@ def _walk(folder: Path, levels: tuple[str, ...]) -> Iterator[tuple[Path, os.stat
 
 
 def _check_link(path: Path, levels: tuple[str, ...]) -> TaskProblem | None:
-    """A link may lead to its own part of the task, such as environment/, or to the system, and not in a circle."""
+    """Return a problem unless a link stays in its part of the task or leads to the system, and forms no cycle."""
     link = os.readlink(path)
     home = HOMES.get(levels[0], "/nowhere") if levels else "/nowhere"
     if not stays_inside(link, max(0, len(levels) - 1), home):
         return TaskProblem(path, f"is a link out of its folder, to {link!r}", "put a copy of the file here")
     if link.startswith("/"):
-        return None  # it is meant for the place where the sandbox will show it
+        return None  # resolved inside the sandbox, not here
     try:
         circular = path.parent.resolve().is_relative_to(path.resolve())
         path.stat()

@@ -23,7 +23,7 @@ Network = Literal["public", "no-network", "allowlist"]
 
 
 def _text(value: object) -> str:
-    """A scalar of TOML or YAML as its author wrote it."""
+    """Return a scalar of TOML or YAML as text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):
@@ -32,7 +32,7 @@ def _text(value: object) -> str:
 
 
 def _environment(value: object) -> object:
-    """Variables with their `${VAR:-default}` resolved to the default: a sandbox never sees the host's environment."""
+    """Resolve `${VAR:-default}` in variables to the default; a sandbox never sees the host's environment."""
     if not isinstance(value, Mapping):
         return value
     for name in value:
@@ -55,7 +55,7 @@ class AboutSection(_Section):
 
 
 class _Part(_Section):
-    """What a phase of a task may ask for beyond its environment."""
+    """Needs of a phase of a task beyond its environment."""
 
     user: str | int | None = None
     network_mode: Network | None = None
@@ -218,7 +218,7 @@ class TaskFile(_Section):
 
     @property
     def task_types(self) -> object:
-        """What [metadata] says of ARISE's task types, in either spelling, unchecked."""
+        """Return the unchecked task types of [metadata], in either spelling."""
         nested = self.metadata.get("arise")
         if isinstance(nested, dict) and "task_types" in nested:
             return nested["task_types"]
@@ -226,7 +226,7 @@ class TaskFile(_Section):
 
 
 def check_task_file(given: object, path: Path) -> TaskFile | list[TaskProblem]:
-    """The model, or one problem for each value that cannot be used."""
+    """Return the validated model, or one problem for each invalid value."""
     try:
         return TaskFile.model_validate(given)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Where a corpus comes from: a folder, a list of paths, a Harbor registry.json or dataset.toml, all on this machine."""
+"""Local sources of a corpus: a folder, a list of paths, or a Harbor registry.json or dataset.toml."""
 
 import hashlib
 import json
@@ -21,21 +21,21 @@ _CLONE = "clone that repository and name the folder of its tasks"
 
 @dataclass(frozen=True)
 class Source:
-    """The task directories that a source names, and what is wrong with the source itself."""
+    """The task directories that a source lists, and the problems of the source itself."""
 
     directories: tuple[Path, ...]
     problems: tuple[TaskProblem, ...] = ()
 
 
 def is_listing(path: Path) -> bool:
-    """Whether a path names task directories in a file instead of holding them."""
+    """Return whether a path is a file that lists task directories."""
     return path.name.partition("#")[0].endswith((".json", ".toml", ".txt", ".list"))
 
 
 def listed_tasks(path: Path) -> Source:
-    """The task directories that a file names; paths in it are relative to its folder.
+    """Return the task directories that a file lists; its paths are relative to its folder.
 
-    A registry of several datasets takes one of them by name: `registry.json#terminal-bench@2.1`.
+    Select one of several datasets of a registry by name: `registry.json#terminal-bench@2.1`.
     """
     name, _, wanted = path.name.partition("#")
     file = path.with_name(name)
@@ -63,7 +63,7 @@ def _existing(file: Path, names: Sequence[str]) -> Source:
 
 
 def _registry(file: Path, content: Any, wanted: str) -> Source:
-    """A Harbor registry: a list of datasets with their tasks."""
+    """Read a Harbor registry: a list of datasets with their tasks."""
     sets = content if isinstance(content, list) else []
     if not sets or not all(isinstance(each, dict) and isinstance(each.get("tasks"), list) for each in sets):
         return Source((), (TaskProblem(file, "is not a list of datasets with tasks", "name a Harbor registry"),))
@@ -83,7 +83,7 @@ def _registry(file: Path, content: Any, wanted: str) -> Source:
 
 
 def _dataset(file: Path, content: Mapping[str, Any]) -> Source:
-    """A Harbor dataset: tasks beside it, pinned by the digests of their content."""
+    """Read a Harbor dataset: tasks in the same folder, pinned by content digest."""
     tasks = content.get("tasks")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) and "name" in task for task in tasks):
         return Source((), (TaskProblem(file, "names no tasks", "add [[tasks]] with name and digest"),))
@@ -102,7 +102,7 @@ def _dataset(file: Path, content: Mapping[str, Any]) -> Source:
 
 
 def content_digest(task: Path) -> str:
-    """Harbor's digest of a task's content, for tasks without a .gitignore of their own."""
+    """Return Harbor's content digest of a task without its own .gitignore."""
     outer = hashlib.sha256()
     for path in sorted(_content(task), key=lambda path: path.relative_to(task).as_posix()):
         inner = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -119,7 +119,7 @@ def _content(task: Path) -> Iterator[Path]:
 
 
 def tests_digest(tests: Path) -> str:
-    """A digest of the files of a verifier, for finding tasks that are checked alike."""
+    """Return a digest of the files of a verifier, to find tasks with the same tests."""
     digest = hashlib.sha256()
     for path in sorted(path for path in tests.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(tests).as_posix()}\0".encode())

@@ -1,4 +1,4 @@
-"""A corpus divided for training and evaluation, and counted by domain."""
+"""Split a corpus for training and evaluation, and count it by domain."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ from arise.types import TaskSpec
 
 @dataclass(frozen=True)
 class Split:
-    """Two disjoint parts of a corpus, both in its order."""
+    """Two disjoint parts of a corpus, both in corpus order."""
 
     train: tuple[TaskSpec, ...]
     held_out: tuple[TaskSpec, ...]
@@ -21,7 +21,7 @@ def split(
 ) -> Split:
     """Hold out whole domains and task types, and `share` of every (domain, first type) of the rest.
 
-    The choice depends on the ids and the seed only: a task that is added later moves no other to the other side.
+    The choice depends on ids and seed only.
     """
     by_domain, by_type = set(domains), set(types)
     held = {task.task.id for task in tasks if task.task.domain in by_domain or by_type & set(task.task.task_types)}
@@ -38,7 +38,7 @@ def split(
 
 
 def by_domain(tasks: Iterable[TaskSpec]) -> list[tuple[str, int, float]]:
-    """Domain, tasks and percentage, largest first, as the paper's table of its training corpus."""
+    """Return domain, number of tasks and percentage, largest first, as in the paper's table of its training corpus."""
     counts = Counter(task.task.domain or "(none)" for task in tasks)
     total = sum(counts.values())
     return [(name, count, 100.0 * count / total) for name, count in sorted(counts.items(), key=lambda e: (-e[1], e[0]))]
