@@ -14,6 +14,7 @@ import pytest
 from arise.sandbox.containers import LABEL, ContainerPool, run_line
 from arise.sandbox.images import Image, Images, context_digest
 from arise.sandbox.overlay_pool import OverlayPool
+from arise.sandbox.owner import owner_mark
 from arise.sandbox.programs import EngineFailed, Program
 from arise.types import Place, VerifierJob
 from tests.containers.base import NAME
@@ -22,15 +23,17 @@ from tests.leftovers import groups, temporary_files
 from tests.task_folders import DIFF_TEST
 
 
-def containers() -> list[str]:
-    return subprocess.run(
+def containers(mark: str) -> list[str]:
+    """Return the containers of one owner; other test workers have theirs."""
+    names = subprocess.run(
         ["podman", "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}"],
         capture_output=True, text=True, check=True, env=Program("podman").settings(),
     ).stdout.split()  # fmt: skip
+    return [name for name in names if name.startswith(mark)]
 
 
-def mounts() -> list[str]:
-    return [line for line in Path("/proc/mounts").read_text().splitlines() if "/arise-" in line.split()[1]]
+def mounts(mark: str) -> list[str]:
+    return [line for line in Path("/proc/mounts").read_text().splitlines() if f"/{mark}" in line.split()[1]]
 
 
 def dockerfile(folder: Path, text: str = f"FROM {NAME}\nWORKDIR /app\n") -> Path:
@@ -103,8 +106,8 @@ def many(kind: str, count: int, folder: Path) -> None:
             return await asyncio.gather(*(one() for _ in range(count)))
 
     assert asyncio.run(body()) == [1.0] * count
-    assert containers() == []
-    assert mounts() == []
+    assert containers(owner_mark()) == []
+    assert mounts(owner_mark()) == []
 
 
 def test_attempts_leave_nothing(kind: str, tmp_path: Path) -> None:
@@ -155,10 +158,10 @@ def test_a_killed_run_leaves_nothing_once_the_next_starts(kind: str, tmp_path: P
             pass
 
     asyncio.run(start_again())
-    assert [name for name in containers() if name.startswith(mark)] == []
+    assert containers(mark) == []
     assert groups(mark) == []
     assert temporary_files(mark) == []
-    assert mounts() == []
+    assert mounts(mark) == []
 
 
 def _processes(mark: str) -> list[str]:

@@ -50,13 +50,13 @@ def test_nothing_outlives_the_owner(kind: signal.Signals) -> None:
         assert owner.stdout is not None
         mark = owner.stdout.readline().decode().strip()
         assert len(processes_with(SLEEP)) >= 2
+        assert temporary_files(mark) != []
         owner.send_signal(kind)
         owner.wait(10)
         assert wait_until_gone(SLEEP, 2) == []
     if (
         kind is not signal.SIGINT
     ):  # the only one that lets the owner tidy up itself; the next owner does it for the others
-        assert temporary_files(mark) != []
         asyncio.run(open_and_close())
         deadline = time.monotonic() + 5
         while groups(mark) and time.monotonic() < deadline:  # a group still busy dying is left for the next start
