@@ -57,7 +57,7 @@ TASKS: dict[str, Files] = {
     "outside-the-workdir": harbor("outside-the-workdir", **parts("WORKDIR /app\n", "[ -x /usr/local/bin/greet ] && [ \"$(/usr/local/bin/greet)\" = hi ]", "printf '#!/bin/sh\\necho hi\\n' > /usr/local/bin/greet; chmod +x /usr/local/bin/greet")),
     "healthcheck": harbor("healthcheck", LIMITS + 'setup_commands = ["touch /ready"]\n[environment.healthcheck]\ncommand = "test -e /ready"\ninterval_sec = 0.1\n', **parts("", "[ -e /ready ] && [ -e /done ]", "touch /done")),
     "network-none": harbor("network-none", LIMITS + 'network_mode = "no-network"\n', **parts("", '[ "$(cat /r)" = closed ]', "(echo > /dev/tcp/1.1.1.1/80) 2>/dev/null && echo open > /r || echo closed > /r")),
-    "network-list": harbor("network-list", LIMITS + 'network_mode = "allowlist"\nallowed_hosts = ["deb.debian.org"]\n', **parts("", '[ "$(cat /r)" = proxied ]', '[ -n "$http_proxy" ] && echo proxied > /r')),
+    "network-list": harbor("network-list", LIMITS + 'network_mode = "allowlist"\nallowed_hosts = ["example.org"]\n', **parts("", '[ "$(cat /r)" = proxied ]', '[ -n "$http_proxy" ] && echo proxied > /r')),
     "network-public": harbor("network-public", LIMITS + 'network_mode = "public"\n', **parts("", '[ "$(cat /r)" = 1 ]', "grep -c tap0 /proc/net/dev > /r; [ -s /r ] && [ $(cat /r) = 1 ] || ls /sys/class/net | grep -c -e eth0 -e tap0 > /r")),
     "resources": harbor("resources", "[environment]\ncpus = 1\nmemory_mb = 128\nstorage_mb = 1500\n", **parts("", '[ "$(stat -c %s /big)" = 629145600 ]', "head -c 600M /dev/zero > /big")),
     "json-reward": {**harbor("json-reward", **parts("", "true", "touch /x")), "tests/test.sh": "v=$([ -e /x ] && echo 1 || echo 0)\nprintf '{\"reward\": %s, \"speed\": 0.5}' $v > /logs/verifier/reward.json\n"},

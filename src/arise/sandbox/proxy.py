@@ -26,7 +26,7 @@ def allows(hosts: Sequence[str], host: str) -> bool:
 
 
 class Proxy:
-    """Forward requests and tunnels to allowed hosts — `async with Proxy(["pypi.org"]) as proxy: proxy.url`."""
+    """Forward requests and tunnels to allowed hosts — `async with Proxy(["example.org"]) as proxy: proxy.url`."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self.hosts = tuple(hosts)
