@@ -32,7 +32,6 @@ from arise.rollouts.commands import SUBMIT, observe, parse_command
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.tools import SPECS
 from arise.types import FunctionCall, Message, Tokens
-from arise.world.habits import asked_given_shown, guidance
 from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
 from arise.world.wording import vocabulary
@@ -207,7 +206,7 @@ def tool_demonstration_row(
     chat: Format, agent: ToolAgentConfig, demonstration: Demonstration, random: np.random.Generator
 ) -> Tokens:
     """Return a demonstration as `bash` calls, in the token format that the tool agent records."""
-    system = with_guidance(agent.system_prompt, guidance(asked_given_shown(demonstration.habits, random), random))
+    system = with_guidance(agent.system_prompt, demonstration.guidance(random))
     tools = [SPECS[name] for name in agent.tools]
     ids = chat.prompt([Message("system", system), Message("user", demonstration.instruction)], tools)
     generated = [False] * len(ids)
@@ -227,7 +226,7 @@ def tool_demonstration_row(
 
 def demonstration_row(chat: ChatFormat, demonstration: Demonstration, random: np.random.Generator) -> Tokens:
     """Return a demonstration with matching guidance, in the token format that the shell agent records."""
-    system = with_guidance(SYSTEM, guidance(asked_given_shown(demonstration.habits, random), random))
+    system = with_guidance(SYSTEM, demonstration.guidance(random))
     messages = [{"role": "system", "content": system}, {"role": "user", "content": demonstration.instruction}]
     ids = chat.prompt(messages)
     generated = [False] * len(ids)

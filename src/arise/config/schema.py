@@ -102,6 +102,14 @@ class WorldTasks(Section):
     difficulty: Literal["easy", "normal", "hard"] = "normal"
     corrections: Fraction = 1.0
     """Share of the notes that correct the specification; the others refer back to it."""
+    depth: Annotated[int, Field(ge=0, le=6)] = 0
+    """How many behaviours every task requires at once; 0 is the mixed world, whose types differ in difficulty."""
+
+    @model_validator(mode="after")
+    def _one_difficulty(self) -> Self:
+        if self.depth and (self.difficulty != "normal" or self.corrections != 1.0):
+            raise ValueError("tasks.depth sets the difficulty: leave out difficulty and corrections, or set depth = 0")
+        return self
 
 
 class HarborTasks(Section):

@@ -1,27 +1,20 @@
 """Scripted attempts at world tasks with a worker's flaws and habits; the caller runs every command."""
 
 from collections.abc import Generator
-from typing import NamedTuple
 
 import numpy as np
 
+from arise.world.depth import DeepInstance, deep_demonstration
 from arise.world.habit import Habit
-from arise.world.instance import Instance
+from arise.world.instance import Instance, Script, Seen
 from arise.world.kinds import PROFILES, SEPARATORS
-
-
-class Seen(NamedTuple):
-    """The result of a command: its output, and whether it failed."""
-
-    text: str
-    failed: bool
-
-
-Script = Generator[str, Seen, None]
 
 
 def demonstration(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Script:
     """Yield the commands of one attempt; each result is sent back to the generator."""
+    if isinstance(instance, DeepInstance):
+        yield from deep_demonstration(instance, habits, random)
+        return
     profile = yield from _gather(instance, habits, random)
     known_format = Habit.PROBE in habits
     if Habit.BACKUP in habits and instance.kind.in_place:

@@ -10,6 +10,7 @@ import numpy as np
 
 from arise.config import WorldTasks
 from arise.types import Task
+from arise.world.depth import make_deep_instance
 from arise.world.instance import Instance, make_instance
 from arise.world.kinds import KINDS, Kind, at_difficulty
 
@@ -62,7 +63,10 @@ def instances(world: WorldTasks, split: str) -> Iterator[tuple[Task, Instance]]:
     seen: set[str] = set()
     while True:
         kind = kinds[int(random.choice(len(kinds), p=weights))]
-        instance = make_instance(at_difficulty(kind, world.difficulty), random, world.corrections)
+        if world.depth:
+            instance: Instance = make_deep_instance(kind, world.depth, random)
+        else:
+            instance = make_instance(at_difficulty(kind, world.difficulty), random, world.corrections)
         digest = _digest(instance)
         if digest in seen or _split_of(digest) != split:
             continue

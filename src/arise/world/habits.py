@@ -4,6 +4,8 @@ A worker shows every habit occasionally on its own and clearly more often on req
 demonstrations can follow guidance and has a starting point without it.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from arise.world.habit import Habit
@@ -20,7 +22,10 @@ UNASKED = {
     Habit.DELIVER: 0.25,
     Habit.ECONOMY: 0.60,
 }
-"""How often a habit shows without being asked for."""
+"""How often a habit shows without being asked for, in the mixed world."""
+
+EVEN = dict.fromkeys(Habit, 0.20) | {Habit.ECONOMY: 0.60}
+"""The same in a world of one depth, where no required behaviour may be easier than another."""
 
 ASKED = 0.97
 """How often it shows when asked for."""
@@ -36,12 +41,21 @@ def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
     return frozenset(habit for habit in Habit if random.random() < ASK_RATE)
 
 
-def habits_shown(asked: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
+def unasked_rates(depth: int) -> Mapping[Habit, float]:
+    """Return how often each habit shows unasked in the world of this depth; 0 is the mixed world."""
+    return EVEN if depth else UNASKED
+
+
+def habits_shown(
+    asked: frozenset[Habit], random: np.random.Generator, unasked: Mapping[Habit, float] = UNASKED
+) -> frozenset[Habit]:
     """Sample the habits that a worker shows in one attempt."""
-    return frozenset(habit for habit in Habit if random.random() < _rate(habit, habit in asked))
+    return frozenset(habit for habit in Habit if random.random() < (ASKED if habit in asked else unasked[habit]))
 
 
-def asked_given_shown(shown: frozenset[Habit], random: np.random.Generator) -> frozenset[Habit]:
+def asked_given_shown(
+    shown: frozenset[Habit], random: np.random.Generator, unasked: Mapping[Habit, float] = UNASKED
+) -> frozenset[Habit]:
     """Sample which habits were requested, from the posterior given those shown.
 
     One attempt, which costs a sandbox, can then be combined with any number of guidance texts.
@@ -49,7 +63,7 @@ def asked_given_shown(shown: frozenset[Habit], random: np.random.Generator) -> f
     unguided, guided = UNGUIDED, 1.0 - UNGUIDED
     asked = set()
     for habit in Habit:
-        if_asked, if_not = (_rate(habit, a) if habit in shown else 1.0 - _rate(habit, a) for a in (True, False))
+        if_asked, if_not = (rate if habit in shown else 1.0 - rate for rate in (ASKED, unasked[habit]))
         either = ASK_RATE * if_asked + (1.0 - ASK_RATE) * if_not
         unguided, guided = unguided * if_not, guided * either
         if random.random() < ASK_RATE * if_asked / either:
@@ -61,7 +75,3 @@ def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str,
     """Return one piece of advice for each habit, in random order."""
     habits = sorted(asked)
     return tuple(advice(habits[i], random) for i in random.permutation(len(habits)))
-
-
-def _rate(habit: Habit, asked: bool) -> float:
-    return ASKED if asked else UNASKED[habit]

@@ -1,11 +1,22 @@
 """One task instance: its data, correct option, files and oracle, all from one random stream."""
 
+from collections.abc import Generator
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from arise.world.kinds import IDS, PROFILES, SEPARATORS, Kind
+
+
+class Seen(NamedTuple):
+    """The result of a command: its output, and whether it failed."""
+
+    text: str
+    failed: bool
+
+
+Script = Generator[str, Seen, None]
 
 TOOL = """#!/bin/sh
 # ./tool PROFILE FORMAT INPUT
@@ -80,7 +91,7 @@ class Instance:
         """Return the profile that spec.txt names."""
         return self.decoy if self.corrected else self.profile
 
-    @cached_property
+    @property
     def instruction(self) -> str:
         """Return the agent's instruction, without the profile and the separator."""
         named = self.inputs[0] if self.kind.parts == 1 else "all csv files"
@@ -141,15 +152,15 @@ def make_instance(kind: Kind, random: np.random.Generator, corrections: float = 
     """Return a new instance of `kind`, whose notes correct its specification with probability `corrections`."""
     profile, decoy = random.choice(PROFILES, size=2, replace=False).tolist()
     separator = str(random.choice(list(SEPARATORS))) if kind.formats else "comma"
-    rows = tuple(_rows(kind, random) for _ in range(kind.parts))
+    data = tuple(rows(kind, random) for _ in range(kind.parts))
     wording = kind.wordings[int(random.integers(len(kind.wordings)))]
     buffered = bool(random.random() < kind.buffered)
     # No draw at 1.0: one seed then produces the same tasks with and without support for corrections.
     corrected = kind.notes and (corrections == 1.0 or bool(random.random() < corrections))
-    return Instance(kind, wording, profile, decoy, separator, rows, buffered, corrected)
+    return Instance(kind, wording, profile, decoy, separator, data, buffered, corrected)
 
 
-def _rows(kind: Kind, random: np.random.Generator) -> tuple[tuple[str, ...], ...]:
+def rows(kind: Kind, random: np.random.Generator) -> tuple[tuple[str, ...], ...]:
     """Return a header and three to five rows; ids repeat and values are missing if the kind says so."""
     count = int(random.integers(3, 6))
     ids = random.choice(IDS, size=count, replace=False).tolist()

@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -12,11 +12,11 @@ import numpy as np
 from arise.config import WorldTasks
 from arise.ports import Sandbox, SandboxPool
 from arise.types import CommandResult, Observation, Place
-from arise.world.demonstrations import Seen, demonstration
+from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_environment
 from arise.world.habit import Habit
-from arise.world.habits import habits_asked, habits_shown
-from arise.world.instance import Instance
+from arise.world.habits import UNASKED, asked_given_shown, guidance, habits_asked, habits_shown, unasked_rates
+from arise.world.instance import Instance, Seen
 
 AT_ONCE = 32
 
@@ -28,6 +28,12 @@ class Demonstration:
     instruction: str
     habits: frozenset[Habit]
     turns: tuple[tuple[str, str], ...]
+    unasked: Mapping[Habit, float] = field(default_factory=lambda: UNASKED)
+    """How often the worker shows each habit without guidance."""
+
+    def guidance(self, random: np.random.Generator) -> tuple[str, ...]:
+        """Sample guidance under which the worker would have acted like this."""
+        return guidance(asked_given_shown(self.habits, random, self.unasked), random)
 
 
 async def demonstrate(
@@ -41,9 +47,10 @@ async def demonstrate(
     """Return `count` demonstrations from the world's own split; `show` formats a command's result for the agent."""
     random = np.random.default_rng([world.seed, 77])
     free = asyncio.Semaphore(AT_ONCE)
+    unasked = unasked_rates(world.depth)
 
     async def one(instruction: str, instance: Instance, own: np.random.Generator) -> Demonstration:
-        habits = habits_shown(habits_asked(own), own)
+        habits = habits_shown(habits_asked(own), own, unasked)
         async with free:
             with tempfile.TemporaryDirectory() as folder:
                 write_environment(instance, Path(folder))
@@ -52,7 +59,7 @@ async def demonstrate(
                 turns = await _play(instance, habits, own, sandbox, show, max_turns, seconds)
             finally:
                 await sandbox.close()
-        return Demonstration(instruction, habits, tuple(turns))
+        return Demonstration(instruction, habits, tuple(turns), unasked)
 
     plans = [
         (task.instruction, instance, np.random.default_rng(int(random.integers(2**63))))

@@ -13,10 +13,10 @@ from arise.config import WorldTasks
 from arise.rollouts.oracle import check_task
 from arise.tasks import load_corpus, task_types
 from arise.types import Task
-from arise.world.demonstrations import Seen, demonstration
+from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_task
 from arise.world.habit import Habit
-from arise.world.instance import Instance
+from arise.world.instance import Instance, Seen
 from arise.world.kinds import KINDS
 
 WORLD = WorldTasks()
