@@ -152,8 +152,9 @@ class RemoteEngine:
         rows = training_rows(examples, self._policy.window)
         tokens = sum(row.generated_tokens for row in rows)
         rate = learning_rate(self._count.updates, optim.learning_rate, optim.warmup_updates)
-        values = {name: value for name, value in asdict(optim).items() if name != "warmup_updates"}
-        job = _Job([_as_row(row) for row in rows], Step(**asdict(loss), **{**values, "learning_rate": rate}, token_count=tokens))
+        values = asdict(loss) | asdict(optim) | {"learning_rate": rate, "token_count": tokens}
+        del values["warmup_updates"]
+        job = _Job([_as_row(row) for row in rows], Step(**values))
         taken = await self._guarded(lambda group: _take(group, job)) if rows else Taken(0.0, 0.0, 0, 0, 0.0)
         skipped = skip_reason(taken.loss, taken.grad_norm)
         if not skipped:
@@ -208,7 +209,8 @@ class RemoteEngine:
         facts = await asyncio.to_thread(read_manifest, Path(uri))
         for name, own in self._owner.items():
             if facts.get(name) != own:
-                raise ValueError(f"{uri} holds the state of another model or trainer ({name} {facts.get(name)}, here {own})")
+                found = f"{name} {facts.get(name)}, here {own}"
+                raise ValueError(f"{uri} holds the state of another model or trainer ({found})")
         self._recovery, self._since = Path(uri), []
         await self._guarded(lambda group: group.call("load", folder=uri))
         self._count = UpdateCount(int(facts["updates"]), int(facts["failures"]))

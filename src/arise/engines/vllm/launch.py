@@ -16,6 +16,8 @@ class VllmSpec:
     window: int
     device: str = "cpu"
     precision: str = "fp32"
+    first_gpu: int = 0
+    """The first GPU of the first server; the trainer has those before."""
     gpus: int = 1
     """GPUs of one server, which splits the model over them."""
     cache_gib: float = 4.0
@@ -54,7 +56,7 @@ class VllmSpec:
                 "VLLM_CPU_OMP_THREADS_BIND": "nobind",
                 "OMP_NUM_THREADS": str(self.threads),
             }
-        first = number * self.gpus
+        first = self.first_gpu + number * self.gpus
         return shared | {"CUDA_VISIBLE_DEVICES": ",".join(str(first + i) for i in range(self.gpus))}
 
     def start(self, number: int, model: str, logs: Path) -> tuple[Process, str]:
