@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from arise.engines.local.pretrained import cache_root
 
@@ -51,10 +52,11 @@ def recipes() -> dict[str, Recipe]:
     """All environments, by name."""
     found = tomllib.loads(RECIPES.read_text())
     lists = ("first", "then", "without_requirements", "remove")
-    return {
-        name: Recipe(name=name, **{key: tuple(value) if key in lists else value for key, value in facts.items()})
+    typed: dict[str, dict[str, Any]] = {
+        name: {key: tuple(value) if key in lists else value for key, value in facts.items()}
         for name, facts in found.items()
     }
+    return {name: Recipe(name=name, **facts) for name, facts in typed.items()}
 
 
 def default_folder(name: str) -> Path:
