@@ -22,7 +22,7 @@ from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.remote.states import model_digest, read_manifest, write_manifest
 from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec
-from arise.engines.remote.workers.loop import Row, UpdateSpec, Taken
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.vllm.fleet import Fleet
 from arise.method.schedule import learning_rate
 from arise.ports import Format

@@ -14,7 +14,7 @@ from areal.engine.fsdp_engine import FSDPEngine
 from areal.engine.fsdp_utils.grad import fsdp2_clip_grad_norm
 from numpy.typing import NDArray
 
-from arise.engines.remote.workers.loop import Row, UpdateSpec, Taken
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from arise.engines.remote.workers.loop import UpdateSpec, Taken
+from arise.engines.remote.workers.loop import Taken, UpdateSpec
 from arise.method.loss import policy_loss
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from verl.plugin.platform import set_platform
 from verl.plugin.platform.platform_base import PlatformBase
 
-from arise.engines.remote.workers.loop import Row, UpdateSpec, Taken
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
 from arise.engines.remote.workers.sharded import export_model, load_sharded, save_sharded
 
