@@ -22,6 +22,12 @@ _NOTHING = Observation("")
 _READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
 _NUMBERED = re.compile(r"^\s*\d+(?:[:|\t\u2192]).*\n\s*\d+[:|\t\u2192]", re.MULTILINE)
 """Two numbered lines of a file."""
+_REPOSITORY = frozenset(
+    (".git", ".gitignore", "setup.py", "setup.cfg", "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "pom.xml",
+     "CMakeLists.txt", "build.gradle", "Gemfile", "composer.json", "tox.ini")
+)  # fmt: skip
+"""Files that only a source repository has."""
+_REPOSITORY_WORDS = re.compile(r"\b(?:repository|codebase|repo|pull request|github)\b", re.IGNORECASE)
 _GLOB_REACH = 256  # number of known files matched against a pattern: keeps hostile traces linear
 
 
@@ -102,6 +108,13 @@ class Trace:
     def checks(self) -> dict[str, int]:
         """Return the runnable checks with the sequence number at which they became visible."""
         return {path: seq for path, seq in self.seen.items() if runnable_check(path)}
+
+    @cached_property
+    def repository(self) -> bool:
+        """Return whether the work is on a source repository: git is used, or its usual files are seen."""
+        names = {path.rsplit("/", 1)[-1] for path in self.seen}
+        told = _REPOSITORY_WORDS.search(self.brief.text[:20_000]) is not None
+        return told or not _REPOSITORY.isdisjoint(names) or any(event.program == "git" for event in self.events)
 
     @property
     def last_turn(self) -> int:

@@ -23,7 +23,9 @@ class OpenHandsReader:
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix not in (".json", ".jsonl"):
             return False
-        older = mentions(path, '"source"', '"action"', '"args"', '"timestamp"')
+        older = mentions(path, '"source"', '"action"', '"args"') and (
+            mentions(path, '"observation"') or mentions(path, '"timestamp"')
+        )
         return older or mentions(path, '"ActionEvent"') or mentions(path, '"kind"', '"MessageEvent"')
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
