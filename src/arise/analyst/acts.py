@@ -62,4 +62,4 @@ def path_like(word: str) -> bool:
     """Return whether a word could name a file: it has a dot or slash and is no number, option, address or sentence."""
     if not word or len(word) > 300 or word[0] == "-" or "://" in word or NUMBER.match(word) or _HOST.match(word):
         return False
-    return ("." in word.strip(".") or "/" in word or "*" in word) and not any(c in word for c in " \n\t$(){};,")
+    return ("." in word.strip(".") or "/" in word or "*" in word) and not any(c in word for c in " \n\t$(){};,<>")

@@ -102,7 +102,8 @@ class Trace:
     @cached_property
     def guides(self) -> dict[str, int]:
         """Return the guidance files with the sequence number at which they became visible."""
-        return {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
+        found = {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
+        return {path: seq for path, seq in found.items() if path in self.brief.guides or not _plain_word(path)}
 
     @cached_property
     def checks(self) -> dict[str, int]:
@@ -132,6 +133,11 @@ class Trace:
 def read_trace(task: Task, trajectory: Trajectory) -> Trace:
     """Parse a trajectory in one pass."""
     return _Reader(read_brief(task.instruction)).read(task, trajectory)
+
+
+def _plain_word(path: str) -> bool:
+    """Return whether a listed name is a plain word, such as `standard`, which may be anything."""
+    return path.islower() and path.isalpha()
 
 
 def _own_words(turn: Turn) -> str:

@@ -15,7 +15,9 @@ MOST_SEARCHED = 200_000
 _NAME = re.compile(r"[\w-]*[./_][\w./-]*\w")
 """Names of files, programs and similar in the text of a finding."""
 _MARKED = re.compile(r"'([^'\n]{4,60})'")
-_SUBMITS = re.compile(r"\s*(?:submit|finish|done|exit|echo \S*(?:COMPLETE_TASK|SUBMIT)\S*)\b[\s{}\w:\"]{0,40}$", re.IGNORECASE)
+_SUBMITS = re.compile(
+    r"\s*(?:submit|finish|done|exit|echo \S*(?:COMPLETE_TASK|SUBMIT)\S*)\b[\s{}\w:\"]{0,40}$", re.IGNORECASE
+)
 """A call that only ends the attempt: the agent's words say more."""
 _CLAIM = re.compile(r"\b(?:done|complete|verif|check|test|success|finish|fixed|written|saved|created)", re.IGNORECASE)
 _DULL = re.compile(r"\s*(?:#|//|import |from \w+ import )")

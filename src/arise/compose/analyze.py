@@ -19,7 +19,7 @@ from arise.errors import AriseError, Exit
 
 FIELDS = ("messages", "outcome", "task", "instruction", "model", "error", "checksum", "group", "attempt", "stop")
 ABOUT_DATA = frozenset(("P01", "P06", "P07", "P08", "P13", "P14", "P16", "P18", "P19", "P20"))
-"""Patterns about input files and guides. A source repository is neither: it has a README nobody needs, and its own history."""
+"""Patterns about input files and guides, left out in source repositories: there a README is no instruction."""
 
 
 def detect(found: Found) -> Sequence[Sighting]:

@@ -87,7 +87,9 @@ def _asked_back(scene: Scene) -> HabitFinding | None:
     if turn < len(scene.trajectory.turns) or not (match := _ASKS.search(last)):
         return absent()
     line = last[last.rfind("\n", 0, match.start()) + 1 :].strip()
-    return HabitFinding(True, "asked", f"turn {turn} ends with a question that nobody is there to answer", (turn,), line)
+    return HabitFinding(
+        True, "asked", f"turn {turn} ends with a question that nobody is there to answer", (turn,), line
+    )
 
 
 def _records(scene: Scene) -> Iterator[tuple[int, str, Mapping[str, object]]]:

@@ -10,7 +10,7 @@ from arise.analyze.files import Unreadable, load, load_optional, mentions, text_
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage, verdict
 from arise.analyze.messages import add_message
 from arise.analyze.readers.inner import inner_attempt
-from arise.types import Trajectory
+from arise.types import StopReason, Trajectory
 
 LONGEST_LOG = 2_000_000
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])|[\x00-\x08\x0b-\x1f]")
@@ -18,6 +18,7 @@ _PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:[^\n#$]{0,200}[#$] ?(.*)$", re.MULTILINE
 _HARNESS = ("asciinema", "clear", "tmux", "source /installed-agent")
 _SPEAKER = re.compile(r"^(System|User|(mini-swe-agent) \(step \d+, \$[\d.]+\)):[ ]*$", re.MULTILINE)
 """The headings of what mini-swe-agent prints."""
+_SPINNER = re.compile(r"^\s*(?:[\u2800-\u28ff] .*|\u2500+)$\n?", re.MULTILINE)
 _ABSENT = re.compile(r"^(?:/bin/)?(?:ba)?sh: (?:line \d+: )?([\w./-]+): (?:command )?not found", re.MULTILINE)
 TAIL = 4000
 _UNVERIFIED = {"test_timeout", "parse_error", "unknown_harness_error"}
@@ -53,8 +54,9 @@ class TerminalBenchReader:
         if inner is None:
             _terminal(into, path)
         trajectory = inner.trajectory if inner else into.trajectory(name, task_id)
+        stop = StopReason.TIME_LIMIT if result.get("failure_mode") == "agent_timeout" else trajectory.stop
         yield Found(
-            Trajectory(name, task_id, trajectory.turns, trajectory.stop, trajectory.system_prompt),
+            Trajectory(name, task_id, trajectory.turns, stop, trajectory.system_prompt),
             into.task(task_id, options.instructions), _unless_absent(triage(result), path, trajectory), str(path),
             self.name,
             model=inner.model if inner else "", attempt=name, notes=inner.notes if inner else into.notes,
@@ -135,7 +137,7 @@ def _console(into: Conversation, log: str) -> bool:
         return False
     for place, head in enumerate(heads):
         end = heads[place + 1].start() if place + 1 < len(heads) else len(log)
-        text = log[head.end() : end].strip("\n")
+        text = _SPINNER.sub("", log[head.end() : end]).strip()
         if head.group(2):
             add_message(into, {"role": "assistant", "content": text}, fenced=True)
         elif head.group(1) == "User" and into.drafts:
