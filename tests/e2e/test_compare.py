@@ -132,7 +132,7 @@ def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Pa
         process.kill()
         process.wait()
     assert process.returncode == 130
-    assert "give the same command again" in errors
+    assert "run the same command again" in errors
     assert processes_with(str(tmp_path / "out")) == []
 
 
