@@ -1,6 +1,6 @@
 """A discrete-event simulation of the fleet: servers, tools, judge and trainer, as `train.py` drives them.
 
-A server shares its speed among its conversations, so its state is one number: the tokens that each has generated so far.
+A server shares its speed among its conversations, so its state is one number: how many tokens each has generated.
 Must never look at a real run.
 """
 
