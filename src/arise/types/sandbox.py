@@ -55,7 +55,7 @@ class Place:
     setup: tuple[str, ...] = ()
     """Commands to run once before the agent starts."""
     mounts: tuple[tuple[str, str], ...] = ()
-    """Host paths and where each is seen inside, read-only, such as the installation of an agent. No task asks for it."""
+    """Host paths and where each is seen inside, read-only, such as an agent's installation. No task asks for it."""
 
 
 BARE = Place()
