@@ -27,7 +27,7 @@ NEWEST = 64
 FEW, MANY, PROBE_TOKENS = 1, 16, 64
 WORLD = Assumptions(
     turns=6, generated=60, observed=160, prompt=240, spread=0.3, tool_seconds=0.05, start_seconds=0.05,
-    verify_seconds=0.1, judge_seconds=0.01, reflect_seconds=0.5, step_overhead=0.002, update_overhead=0.0,
+    verify_seconds=0.1, judge_seconds=0.01, reflect_seconds=0.5, decode_overhead=0.002, update_overhead=0.0,
 )  # fmt: skip
 """Rollouts of the embedded world with the offline analyst."""
 

@@ -34,7 +34,7 @@ def speeds(shape: ModelShape, work: Workload, layout: Layout, assumed: Assumptio
     bandwidth = gpu.bandwidth * assumed.bandwidth_efficiency * tensor
     mean_context = work.prompt + (work.generated + work.observed) / 2
     arithmetic = 2 * shape.active / (gpu.flops * assumed.prefill_efficiency * tensor)
-    step = assumed.step_overhead + 2 * shape.parameters / bandwidth
+    step = assumed.decode_overhead + 2 * shape.parameters / bandwidth
     each = shape.cache_bytes * mean_context / bandwidth + arithmetic * (1 + work.read_per_generated)
     return Speeds(
         step=step,

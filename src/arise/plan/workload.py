@@ -50,7 +50,7 @@ class Assumptions:
     """Share of the peak operations reached in training."""
     bandwidth_efficiency: float = 0.6
     """Share of the peak memory bandwidth reached in decoding."""
-    step_overhead: float = 0.004
+    decode_overhead: float = 0.004
     """Seconds per decoding step besides memory and arithmetic."""
     update_overhead: float = 20.0
     """Seconds per update besides arithmetic: loading rows, optimizer, gathering."""
