@@ -40,7 +40,8 @@ _HINT = re.compile(
     r"\b(?:expect(?:s|ed)|must be|choose from|allowed values|one of|did you mean|should be|usage)\b", re.IGNORECASE
 )
 _PARTIAL = re.compile(
-    r"(?<![\w-])warn(?:ing)?(?=:)|\btruncated\b|\bpartial(?:ly)?\b|\bskipp(?:ed|ing)\b|\bincomplete\b|\bomitted\b|\btest[- ]mode\b"
+    r"(?<![\w-])warn(?:ing)?(?=:)|\btruncated\b|\bpartial(?:ly)?\b|\bskipp(?:ed|ing)\b|\bincomplete\b"
+    r"|\bomitted\b|\btest[- ]mode\b"
     r"|\bno (?:rows|records|results|data|matches|output|content)\b|\b0 (?:rows|records|results|lines|files)\b"
     r"|\bplaceholder\b|\bempty (?:result|response|output|file)\b",
     re.IGNORECASE,

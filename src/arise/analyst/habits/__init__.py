@@ -1,4 +1,4 @@
-"""Habits: behaviours of agents in the field, counted by `arise analyze` beside the catalogue; never used in training."""
+"""Habits: behaviours that `arise analyze` counts beside the catalogue; training never uses them."""
 
 from collections.abc import Mapping
 

@@ -9,32 +9,39 @@ from arise.analyst.tool_kinds import RECORD, kind_of, verb_of
 from arise.types import StopReason
 
 _ASSUMES = re.compile(
-    r"\b(?:let'?s|let us|we(?:'ll| will| can| could| may| might)?|i(?:'ll| will| can| would|'m going to)?|assistant should)"
-    r" (?:just |simply |also |now )?(?:assume|suppose|pretend|imagine|simulate|guess|estimate|approximate|hypothesi[sz]e)\b"
+    r"\b(?:let'?s|let us|we(?:'ll| will| can| could| may| might)?|i(?:'ll| will| can| would|'m going to)?"
+    r"|assistant should)"
+    r" (?:just |simply |also |now )?(?:assume|suppose|pretend|imagine|simulate|guess|estimate|approximate"
+    r"|hypothesi[sz]e)\b"
     r"|\b(?:assuming|supposing|presumably)\b[^.\n]{0,80}"
     r"|\bhypothetical(?:ly)?\b|\b(?:simulated?|dummy|fictional|made[- ]up|fabricated|placeholder|sample|mock) "
     r"(?:data|values?|results?|responses?|numbers?|prices?|list|dataset|information|output)\b"
     r"|\bfor (?:demonstration|illustration|illustrative|the sake of)\b|\b(?:best|educated|rough) guess\b"
-    r"|\b(?:based on|from|using) (?:my|general|common|prior|existing|internal) (?:knowledge|memory|understanding|training)\b"
-    r"|\b(?:as|to the best) of my (?:last |latest )?(?:knowledge|update|training)\b|\bI (?:recall|remember|believe) (?:that )?",
+    r"|\b(?:based on|from|using) (?:my|general|common|prior|existing|internal) (?:knowledge|memory"
+    r"|understanding|training)\b"
+    r"|\b(?:as|to the best) of my (?:last |latest )?(?:knowledge|update|training)\b|\bI (?:recall|remember"
+    r"|believe) (?:that )?",
     re.IGNORECASE,
 )
 _GIVES_UP = re.compile(
     r"\b(?:i(?:'m| am)|we(?:'re| are)|it (?:is|was)|being) (?:currently )?(?:unable|not able|impossible) to\b"
     r"|\b(?:i|we) (?:cannot|can'?t|could not|couldn'?t|was not able to|were not able to)\b"
     r"|\b(?:unable|impossible) to (?:determine|find|access|retrieve|complete|verify|locate|proceed|answer)\b"
-    r"|\btransfer(?:ring|red)? (?:you|the (?:user|customer)|this)? ?(?:to|over to) (?:a |another )?(?:human|live|agent|representative)"
+    r"|\btransfer(?:ring|red)? (?:you|the (?:user|customer)|this)? ?(?:to|over to) (?:a |another )?(?:human"
+    r"|live|agent|representative)"
     r"|\bcannot be (?:determined|found|answered)\b|\bno (?:answer|solution) (?:could be |was )?found\b",
     re.IGNORECASE,
 )
 _HANDS_OVER = re.compile(r"transfer.*human|escalat|give_?up|hand_?off|handover", re.IGNORECASE)
 _ASKS = re.compile(
-    r"\?\s*(?:\*+|\)|\"|'|_)*\s*$|\b(?:let me know (?:if|how|what|which|whether)|would you like(?: me)? to|please (?:provide|specify|clarify|"
+    r"\?\s*(?:\*+|\)|\"|'|_)*\s*$|\b(?:let me know (?:if|how|what|which|whether)|would you like(?: me)? to"
+    r"|please (?:provide|specify|clarify|"
     r"confirm|share)|could you (?:please )?(?:provide|clarify|confirm|share)|shall i)\b",
     re.IGNORECASE,
 )
 _ASSENT = re.compile(
-    r"\b(?:yes|yeah|yep|sure|ok(?:ay)?|confirm(?:ed)?|correct|proceed|go ahead|please do|do it|agreed?|sounds good|that works|"
+    r"\b(?:yes|yeah|yep|sure|ok(?:ay)?|confirm(?:ed)?|correct|proceed|go ahead|please do|do it|agreed?"
+    r"|sounds good|that works|"
     r"that'?s (?:right|fine|correct)|perfect|absolutely|definitely)\b",
     re.IGNORECASE,
 )
@@ -109,12 +116,12 @@ def _ids(arguments: Mapping[str, object]) -> Iterator[str]:
 
 def _ungrounded(scene: Scene) -> HabitFinding | None:
     """Find identifiers in calls to records that nothing before them had mentioned."""
-    wanted = [(turn, name, list(_ids(given))) for turn, name, given in _records(scene)]
-    if not any(ids for _, _, ids in wanted):
+    wanted = [(turn, list(_ids(given))) for turn, _, given in _records(scene)]
+    if not any(ids for _, ids in wanted):
         return None
     known = [scene.task.instruction, scene.given]
     heard = 0
-    for turn, name, ids in wanted:
+    for turn, ids in wanted:
         for earlier in scene.trajectory.turns[heard : turn - 1]:
             known += [seen.text for seen in earlier.observations]
         heard = max(heard, turn - 1)

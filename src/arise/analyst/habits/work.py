@@ -16,18 +16,24 @@ _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?")
 _REJECTED = re.compile(
     r"(?:error|mistake|failure) (?:in|while|when) (?:code )?pars|(?:could not|cannot|failed to|unable to) (?:be )?parse"
     r"|(?:invalid|malformed|not valid) (?:json|tool call|function call|action|format|response)"
-    r"|(?:was|is) not (?:properly )?formatted|format error|wrong format|exactly (?:one|ONE) (?:action|command|tool call)"
-    r"|no (?:tool|function) calls? (?:was |were )?(?:found|made|provided)|(?:unknown|no such|unrecognized) (?:tool|function)"
-    r"|(?:tool|function) [\w.'\"-]+ (?:not found|does not exist|is not available)|regex pattern .{0,80}was not found in it"
+    r"|(?:was|is) not (?:properly )?formatted|format error|wrong format|exactly (?:one|ONE) (?:action|command"
+    r"|tool call)"
+    r"|no (?:tool|function) calls? (?:was |were )?(?:found|made|provided)|(?:unknown|no such"
+    r"|unrecognized) (?:tool|function)"
+    r"|(?:tool|function) [\w.'\"-]+ (?:not found|does not exist|is not available)"
+    r"|regex pattern .{0,80}was not found in it"
     r"|missing required (?:argument|parameter|field|property)|input validation error|unexpected keyword argument",
     re.IGNORECASE,
 )
 _MAY_REJECT = re.compile(r"pars|ormat|tool|unction|JSON|json|alid|equired|egex|keyword|xactly")
 """Words that every rejection has one of: a cheap test first."""
 _NOT_APPLIED = re.compile(
-    r"did not appear verbatim|no replacement was (?:made|performed)|not (?:found|unique) in (?:the )?file|string (?:to replace )?not found"
-    r"|multiple (?:occurrences|matches)|no (?:match|changes?) (?:was |were )?(?:found|made|applied)|patch (?:failed|does not apply)"
-    r"|hunk #?\d+ failed|your (?:proposed )?edit (?:was not|has introduced)|edit (?:failed|was not applied)|has not been read yet"
+    r"did not appear verbatim|no replacement was (?:made|performed)|not (?:found|unique) in (?:the )?file"
+    r"|string (?:to replace )?not found"
+    r"|multiple (?:occurrences|matches)|no (?:match|changes?) (?:was |were )?(?:found|made|applied)"
+    r"|patch (?:failed|does not apply)"
+    r"|hunk #?\d+ failed|your (?:proposed )?edit (?:was not|has introduced)|edit (?:failed|was not applied)"
+    r"|has not been read yet"
     r"|old_string and new_string",
     re.IGNORECASE,
 )
@@ -76,7 +82,7 @@ def _loop(scene: Scene) -> HabitFinding | None:
 
 
 def _ended_on_failure(scene: Scene) -> HabitFinding | None:
-    """Look at the last call that was no submission: did it fail, and did the agent stop there without a word of it?"""
+    """Look at the last call before the submission: it failed, and the agent stopped there without a word of it."""
     working = [call for call in scene.trace.calls if Op.FINISH not in call.ops]
     if not working or scene.trajectory.stop is not StopReason.FINISHED:
         return None
