@@ -115,12 +115,12 @@ class RemoteEngine:
         return self._policy.chat_format or GenericFormat(self._policy.tokenizer)
 
     def capabilities(self) -> Capabilities:
-        """What this engine can do."""
+        """Return what this engine can do."""
         window = self._policy.window
         return Capabilities(full_parameter=True, lora=False, endpoint=False, exact_loss=True, context_length=window)
 
     def facts(self) -> Mapping[str, str]:
-        """Facts that two runs must share to be comparable; bit-equality is not promised."""
+        """Return facts that two runs must share to be comparable; bit-equality is not promised."""
         trained = self._trained_by
         return {**trained, "sampler": f"vllm {self._fleet.release}", "processes": str(self._trainer.processes)}
 
@@ -141,7 +141,7 @@ class RemoteEngine:
         return str(self._policy.tokenizer.decode(kept, skip_special_tokens=False))
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
-        """The row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
+        """Return the row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
         given = [_as_row(TrainingRow(row, 0.0))]
         answers = await self._guarded(lambda group: group.call_with_rows("score", given, temperature=temperature))
         found = next(answer.arrays["logprob"] for numbers, answer in answers if numbers)

@@ -166,7 +166,7 @@ class Fleet:
             seat.load -= 1
 
     def _seat_of(self, conversation: str) -> _Seat | None:
-        """The server that holds this conversation's cache if it is up, else the one with the least work."""
+        """Return the server that holds this conversation's cache if it is up, else the one with the least work."""
         ready = [seat for seat in self._seats if seat.version == self.version]
         if not ready:
             return None
@@ -252,7 +252,7 @@ class Fleet:
         return Server(seat.address, self._here().client, self._spec.key)
 
     def _here(self) -> "_Session":
-        """The client and the gate of the running event loop."""
+        """Return the client and the gate of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             self._session = _Session(loop, self._spec.request_seconds)
@@ -277,7 +277,7 @@ class _Session:
 
 
 def seed_of(params: SamplingParams, number: int, position: int) -> int:
-    """The seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
+    """Return the seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
     facts = f"{params.seed}\0{params.conversation}\0{number}\0{position}".encode()
     return int.from_bytes(blake2b(facts, digest_size=8).digest(), "big") >> 2
 

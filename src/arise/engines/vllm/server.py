@@ -42,7 +42,7 @@ class Request:
     stop: Sequence[str] = ()
 
     def body(self) -> dict[str, object]:
-        """The request as vLLM reads it.
+        """Return the request as vLLM reads it.
 
         Cached keys and values depend on the weights that made them, but vLLM finds them by token ids alone. The salt
         keeps those of other versions apart.
@@ -84,7 +84,7 @@ class Server:
         return True
 
     async def version(self) -> str:
-        """The release of vLLM."""
+        """Return the release of vLLM."""
         return str((await self._call("GET", "/version", timeout=10.0))["version"])
 
     async def load(self, folder: str, weights: str) -> None:

@@ -66,12 +66,12 @@ class ArealBackend:
         self._engine.train()
 
     def facts(self) -> dict[str, Any]:
-        """What the driver records of this trainer."""
+        """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.model.parameters())
         return {"library": f"areal {areal.__version__}", "torch": torch.__version__, "parameters": count}
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
-        """One update through `train_batch`: its loss weight is the number of generated tokens, over all processes."""
+        """Take one update through `train_batch`; its loss weight is the number of generated tokens."""
         engine = self._engine
         engine.spec, engine.totals, engine.config.temperature = spec, Totals(spec), spec.temperature
         done = engine.train_batch(
@@ -80,7 +80,7 @@ class ArealBackend:
         return engine.totals.taken(done["grad_norm"])
 
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]:
-        """Log-probs of the generated tokens of each row."""
+        """Return log-probs of the generated tokens of each row."""
         self._engine.config.temperature = temperature
         found = self._engine.forward_batch(_padded(rows), aggregate_fn=lambda parts: torch.cat(parts, dim=-1))
         return [
@@ -125,7 +125,7 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
 
 
 def _padded(rows: Sequence[Row]) -> dict[str, torch.Tensor]:
-    """Rows as AReaL's padded batch; the targets stand where the logits are that predict them."""
+    """Return rows as AReaL's padded batch; the targets stand where the logits are that predict them."""
     width = max(len(row.ids_U) for row in rows)
 
     def table(values: Sequence[NDArray[Any]], shift: int) -> torch.Tensor:

@@ -116,7 +116,7 @@ def answer(backend: Backend, request: Packet) -> Packet:
 
 
 def packed(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
-    """The rows of one process as arrays of a message."""
+    """Return the rows of one process as arrays of a message."""
     return {
         "length": np.array([len(row.ids_U) for row in rows], dtype=np.int64),
         "advantage": np.array([row.advantage for row in rows], dtype=np.float64),
@@ -127,7 +127,7 @@ def packed(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
 
 
 def unpacked(packet: Packet) -> list[Row]:
-    """The rows of a message."""
+    """Return the rows of a message."""
     arrays, rows, start = packet.arrays, list[Row](), 0
     for length, advantage in zip(arrays["length"].tolist(), arrays["advantage"].tolist(), strict=True):
         part = slice(start, start + length)

@@ -48,7 +48,7 @@ class Totals:
         return (chosen * torch.from_numpy(found.gradient_U).to(chosen)).sum()
 
     def summed(self, group: Any, device: Any) -> "Totals":
-        """The sums of all processes of the group."""
+        """Return the sums of all processes of the group."""
         sums = torch.tensor([self.loss, self.kept, self.clipped], dtype=torch.float64, device=device)
         worst = torch.tensor([self.worst], dtype=torch.float64, device=device)
         dist.all_reduce(sums, group=group)
@@ -59,5 +59,5 @@ class Totals:
         return whole
 
     def taken(self, grad_norm: float) -> Taken:
-        """What the update did."""
+        """Return what the update did."""
         return Taken(self.loss, grad_norm, self.kept, self.clipped, self.worst)

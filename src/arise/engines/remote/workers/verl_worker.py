@@ -94,13 +94,13 @@ class VerlBackend:
         self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
 
     def facts(self) -> dict[str, Any]:
-        """What the driver records of this trainer."""
+        """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.module.parameters())
         library = f"verl {importlib.metadata.version('verl')}"
         return {"library": library, "torch": torch.__version__, "parameters": count}
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
-        """One update: verl runs the micro-batches, the loss and the decision to step are ours."""
+        """Take one update: verl runs the micro-batches, the loss and the decision to step are ours."""
         engine, totals = self._engine, Totals(spec)
 
         def loss(model_output: Any, data: Any, dp_group: Any) -> tuple[torch.Tensor, dict[str, Any]]:  # noqa: ARG001
@@ -137,7 +137,7 @@ class VerlBackend:
         return math.nan
 
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]:
-        """Log-probs of the generated tokens of each row."""
+        """Return log-probs of the generated tokens of each row."""
         found: dict[int, NDArray[np.float64]] = {}
 
         def collect(model_output: Any, data: Any, dp_group: Any) -> tuple[torch.Tensor, dict[str, Any]]:  # noqa: ARG001
@@ -152,7 +152,7 @@ class VerlBackend:
         return [found[number] for number in range(len(rows))]
 
     def _batch(self, rows: Sequence[Row], temperature: float) -> Any:
-        """Rows as verl's batch without padding; the targets stand where the logits are that predict them."""
+        """Return rows as verl's batch without padding; the targets stand where the logits are that predict them."""
 
         def nested(values: Sequence[NDArray[Any]]) -> torch.Tensor:
             return torch.nested.as_nested_tensor([torch.from_numpy(v.copy()) for v in values], layout=torch.jagged)
@@ -196,7 +196,7 @@ def open_backend(options: dict[str, Any]) -> VerlBackend:
 
 
 def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
-    """The engine and verl's batch functions; imported late, as verl asks for its platform when it is imported."""
+    """Return the engine and verl's batch functions, imported late: verl asks for its platform when imported."""
     from verl.trainer.config import CheckpointConfig
     from verl.utils import tensordict_utils
     from verl.workers.config import FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
