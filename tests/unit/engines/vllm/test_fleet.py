@@ -67,7 +67,7 @@ def test_a_turn_under_way_goes_on_under_the_new_weights(servers: list[FakeVllm])
         turn = asyncio.create_task(fleet.turn(PROMPT, SamplingParams(5), 0))
         while not server.requests:
             await asyncio.sleep(0.01)
-        server.hold, _ = False, await asyncio.sleep(0)
+        server.hold = False
         await fleet.load("next", 1)
         done = await turn
         assert done.versions == (0, 0, 1, 1, 1)
