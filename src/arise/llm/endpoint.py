@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from arise.config.llm import EndpointConfig
 from arise.llm.completion import NotACompletion, read_completion
+from arise.llm.constraint import constraint
 from arise.llm.prompt import to_json
+from arise.llm.shapes import Shape
 from arise.llm.spend import own_host
 from arise.llm.usage import Size, size_of
 from arise.run.calls import Recorded, Usage
@@ -47,9 +49,15 @@ def tools_of(prompt: Request) -> tuple[dict[str, Any], ...]:
     return getattr(prompt, "tools", ())
 
 
+def shape_of(prompt: Request) -> Shape | None:
+    """The form that a reply should have; requests of an agent have none."""
+    return getattr(prompt, "shape", None)
+
+
 def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
-    """The size of a request, tools included."""
-    return size_of((*prompt.messages, *tools_of(prompt)), endpoint)
+    """The size of a request, tools and a schema that a provider may count as input included."""
+    asked = constraint(shape_of(prompt), endpoint.structured)
+    return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
 
 
 class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
@@ -182,7 +190,8 @@ class Connection:
         }
         if tools := tools_of(prompt):
             body["tools"] = list(tools)
-        return to_json(body | endpoint.extra_body).encode()
+        body |= constraint(shape_of(prompt), endpoint.structured) | endpoint.extra_body
+        return to_json({name: value for name, value in body.items() if value is not None}).encode()
 
     def _of_status(self, response: "Response", start: str) -> CallFailed:
         status = response.status_code

@@ -12,6 +12,7 @@ from arise.config.llm import ModelJudge
 from arise.llm.client import Client, Observe, Reply, Unanswered
 from arise.llm.evaluation import Question, caught, digest, question, settled
 from arise.llm.prompt import Prompt, Template, render, template_hash, to_json
+from arise.llm.shapes import diagnostics_object
 from arise.llm.stops import RunStop
 from arise.llm.trace import Trace, render_trace
 from arise.llm.wire import VerdictReply, parse_diagnostics, parse_verdicts
@@ -103,7 +104,9 @@ class LanguageModelJudge:
         part = _Part()
         for attempt in range(self._settings.calls.format_attempts):
             call = digest(to_json([self._salt, attempt, trace.sample]))
-            prompt = render(Template.INITIAL_ANALYSIS, {"call": call, "sample_result": trace.sample})
+            prompt = render(
+                Template.INITIAL_ANALYSIS, {"call": call, "sample_result": trace.sample}, shape=diagnostics_object()
+            )
             reply = await self._client.ask(prompt, window=pool.version)
             if isinstance(reply, Unanswered):
                 part.diagnostic_absent = str(reply)
