@@ -79,7 +79,7 @@ def _array(schema: Mapping[str, Any]) -> str:
 
 
 def _portable(schema: Any) -> Any:
-    """Return a schema that strict servers accept: no limits of length, which the parser checks anyway, and no `const`."""
+    """Return a schema that strict servers accept: no `const` and no limits of length, which the parser checks."""
     if isinstance(schema, list):
         return [_portable(value) for value in schema]
     if not isinstance(schema, Mapping):

@@ -171,4 +171,3 @@ def _fill(text: str, values: Mapping[str, str], template: Template) -> str:
 
 def _names(text: str) -> set[str]:
     return set(_PLACEHOLDER.findall(text))
-

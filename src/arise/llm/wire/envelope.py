@@ -12,7 +12,7 @@ from arise.llm.wire.strict_json import Unreadable, read_object, too_long
 
 LINES = "lines"
 """The field that holds JSON Lines where a server can only send one object."""
-_FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*(?:json|jsonl|json5|ndjson)?[ \t]*\r?\n(.*?)\r?\n[ \t]*\1\s*", re.DOTALL | re.I)
+_FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*(?:json|jsonl|ndjson)?[ \t]*\r?\n(.*?)\r?\n[ \t]*\1\s*", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -48,7 +48,8 @@ def _spread(text: str) -> str:
         return ""
     if not isinstance(value[LINES], list):
         return ""
-    lines, last = [], []
+    lines: list[str] = []
+    last: list[str] = []
     at = _skip(text, text.index("{") + 1)
     for _ in value:
         name, at = _DECODER.raw_decode(text, at)
