@@ -35,7 +35,7 @@ def check(
     base_url: BaseUrl = OPENAI,
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
-    votes: Annotated[int, typer.Option(min=1, help="Measure what a majority of so many votes gains.")] = 2,
+    votes: Annotated[int, typer.Option(min=1, help="Measure what a majority of so many votes gains.")] = 1,
     limit: Annotated[int, typer.Option(min=1, help="At most so many cases; of a run, the newest.")] = 100,
     max_usd: MaxUsd = 0.0,
     price: PriceOption = "",

@@ -97,7 +97,7 @@ async def session(
     store = Store(record)
     try:
         budget = Budget(store, BudgetConfig(max_usd=max_usd))
-        served = await first_call(endpoint, store, budget, purpose, needs, again=True)
+        served = await first_call(endpoint, store, budget, purpose, needs)
         tell(served.line(endpoint, needs, price_text(endpoint, budget.price(endpoint, served.tokens))))
         client = Client(served.applied(endpoint), calls, store, budget, purpose=purpose)
         try:
