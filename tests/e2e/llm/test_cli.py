@@ -223,7 +223,7 @@ def test_tasks_are_tagged_and_loaded_with_their_tags(tmp_path: Path) -> None:
     code, text, again = run_tag(folder, Expert(Silent(), Silent()), "--json")  # type: ignore[arg-type]
     assert code == 0
     assert asked(again) == [], "a second run is answered from the recorded replies"
-    assert json.loads(text)["types"] == [["unit-harmonization", 2], ["information-extraction", 1]]
+    assert json.loads(text[text.index("{") :])["types"] == [["unit-harmonization", 2], ["information-extraction", 1]]
 
 
 def test_a_provider_that_goes_down_ends_the_command_and_the_next_goes_on(tmp_path: Path) -> None:
