@@ -35,7 +35,7 @@ def train(out: Path, name: str) -> None:
     words = [sys.executable, "-m", "arise", "train", CONFIG, "--run-dir", str(out / name), "--json"]
     for change in (*SETTINGS, *POINTS[name]):
         words += ["--set", change]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603 - our own command
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     (out / f"{name}.json").write_text(done.stdout.splitlines()[-1] + "\n")
 
 
@@ -55,7 +55,6 @@ def table(rates: dict[str, tuple[int, int]]) -> str:
     from arise.method.intervals import wilson_interval
     from arise.text import numbers
 
-
     lines = ["| judge | held out | 95 % |", "|---|---|---|"]
     for name in POINTS:
         if name not in rates:
@@ -63,7 +62,9 @@ def table(rates: dict[str, tuple[int, int]]) -> str:
             continue
         passes, attempts = rates[name]
         low, high = wilson_interval(passes, attempts)
-        lines.append(f"| {name} | {passes}/{attempts} = {numbers.percent(passes / attempts)} | {numbers.interval(low, high)} |")
+        lines.append(
+            f"| {name} | {passes}/{attempts} = {numbers.percent(passes / attempts)} | {numbers.interval(low, high)} |"
+        )
     return "\n".join(lines) + "\n"
 
 

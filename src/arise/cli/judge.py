@@ -36,7 +36,7 @@ def check(
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
     votes: Annotated[int, typer.Option(min=1, help="Measure what a majority of so many votes gains.")] = 1,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many cases; of a run, the newest.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of cases; the newest ones of a run.")] = 100,
     max_usd: MaxUsd = 0.0,
     price: PriceOption = "",
     structured: Annotated[

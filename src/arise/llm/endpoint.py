@@ -47,22 +47,22 @@ class Request(Protocol):
 
 
 def tools_of(prompt: Request) -> tuple[dict[str, Any], ...]:
-    """The tools that a request offers; most requests offer none and have no such attribute."""
+    """Return the tools that a request offers; most requests offer none and have no such attribute."""
     return getattr(prompt, "tools", ())
 
 
 def shape_of(prompt: Request) -> Shape | None:
-    """The form that a reply should have; requests of an agent have none."""
+    """Return the form that a reply should have; requests of an agent have none."""
     return getattr(prompt, "shape", None)
 
 
 def extra_of(prompt: Request) -> dict[str, Any]:
-    """The fields of the body that only this request has; none for most."""
+    """Return the fields of the body that only this request has; none for most."""
     return dict(getattr(prompt, "extra", {}))
 
 
 def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
-    """The size of a request, tools and a schema that a provider may count as input included."""
+    """Return the size of a request, tools and a schema that a provider may count as input included."""
     asked = constraint(shape_of(prompt), endpoint.structured) | extra_of(prompt)
     return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
 

@@ -151,7 +151,7 @@ def _parts(template: Template) -> tuple[str, str]:
 
 
 def _switch(text: str, switches: Mapping[str, bool]) -> str:
-    """Keeps `{{#name}}` blocks if the switch is on and `{{^name}}` blocks if it is off."""
+    """Keep `{{#name}}` blocks if the switch is on and `{{^name}}` blocks if it is off."""
 
     def keep(match: re.Match[str]) -> str:
         sign, name, body = match.groups()
