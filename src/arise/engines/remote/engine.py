@@ -82,8 +82,11 @@ class RemoteEngine:
     async def open(self) -> "RemoteEngine":
         """Start trainer and servers together; on failure nothing is left running."""
         try:
-            started = self._run(self._start_trainer)
-            await asyncio.gather(started, self._fleet.open(self._policy.folder, 0))
+            if self._fleet.given:  # servers that do not answer are known before a trainer is started
+                await self._fleet.open(self._policy.folder, 0)
+                await self._run(self._start_trainer)
+            else:
+                await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._policy.folder, 0))
         except BaseException:
             self._troubled = True
             self.close()
