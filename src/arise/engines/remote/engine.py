@@ -20,7 +20,7 @@ from arise.engines.chat import ChatFormat
 from arise.engines.checks import TrainingRow, UpdateCount, check_request, skip_reason, training_rows
 from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
-from arise.engines.remote.states import model_digest, read_manifest, write_manifest
+from arise.engines.manifest import model_digest, read_manifest, write_manifest
 from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.vllm.fleet import Fleet
