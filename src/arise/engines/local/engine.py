@@ -58,6 +58,7 @@ class LocalEngine:
         chat_format: Format | None = None,
         gradient_checkpointing: bool = False,
         fast: bool = True,
+        native: bool = True,
         device: str = "cpu",
         threads: int | None = None,
         seed: int = 0,
@@ -69,7 +70,7 @@ class LocalEngine:
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         decoder: Decoder
         fast = fast and llama.supports(config)
-        library = kernel() if dtype == torch.float32 and self._device.type == "cpu" else None
+        library = kernel() if native and dtype == torch.float32 and self._device.type == "cpu" else None
         self._threads = threads or torch.get_num_threads()
         rotary = model.model.rotary_emb if fast else None
         if fast and library is not None:
@@ -120,9 +121,9 @@ class LocalEngine:
         )
 
     def facts(self) -> dict[str, str]:
-        """Facts that two runs must share to be bit-equal: weight digest, torch version, threads."""
-        weights = _digest(self._model.state_dict())
-        return {"weights": weights, "threads": str(self._threads), "torch": torch.__version__}
+        """Facts that two runs must share to be bit-equal: weight digest, torch version, threads, decoder."""
+        weights, decoder = _digest(self._model.state_dict()), self._generator.decoder_name
+        return {"weights": weights, "threads": str(self._threads), "torch": torch.__version__, "decoder": decoder}
 
     @cached_property
     def _foundation(self) -> dict[str, str]:

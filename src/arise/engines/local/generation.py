@@ -52,6 +52,11 @@ class Generator:
         self.version = 0
 
     @property
+    def decoder_name(self) -> str:
+        """Return which implementation computes the samples."""
+        return type(self._decoder).__name__
+
+    @property
     def busy(self) -> bool:
         """Return whether any row is waiting or running."""
         return bool(self._waiting or self._active)

@@ -36,7 +36,13 @@ class Pages:
         return len(self._uses) - len(self._free)
 
     def take(self) -> int:
-        """Return a page for one user; the lowest free ones first, so that neighbours lie side by side."""
+        """Return an empty page for one user; the lowest free ones first, so that neighbours lie side by side."""
+        page = self._next()
+        # Even a weight of zero keeps what is not a number, so nothing of the previous user may stay.
+        self._arenas[page // ARENA][:, page % ARENA] = 0.0
+        return page
+
+    def _next(self) -> int:
         if not self._free:
             self._grow()
         page = heapq.heappop(self._free)
@@ -59,7 +65,7 @@ class Pages:
         """Return the page itself for its only user, or a copy for one of several."""
         if self._uses[page] == 1:
             return page
-        copy = self.take()
+        copy = self._next()
         self._arenas[copy // ARENA][:, copy % ARENA] = self._arenas[page // ARENA][:, page % ARENA]
         self._uses[page] -= 1
         return copy

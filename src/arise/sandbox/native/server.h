@@ -110,4 +110,8 @@ void report_guard(Bytes *into);
 void end_guard(void);
 int become(const char *user);
 
+/* tools.c: what the program does outside of a sandbox */
+int print_role(int count, char **words);
+int set_limits(int count, char **words);
+
 #endif

@@ -33,8 +33,6 @@ void place_token(const Model *model, const Layer *layer, int index, const Token 
     for (int at = 0; at < kv_heads; at++) {
         float *keys = keys_of(model, index, at, page), *values = values_of(model, index, at, page);
         const float *key = qkv + (heads + at) * head, *value = qkv + (heads + kv_heads + at) * head;
-        /* What a page held before must not reach a sum, where even a weight of zero keeps what is not a number. */
-        if (place == 0) memset(values, 0, sizeof *values * (size_t)(PAGE * width));
         for (int dim = 0; dim < head; dim++) keys[dim * PAGE + place] = key[dim];
         memcpy(values + place * width, value, (size_t)head * sizeof *value);
     }
