@@ -96,7 +96,7 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
 
 
 def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:
-    gain = f" · mending it could bring up to {gap['gain_points']:+.1f} points" if gap["gain_points"] >= 0.05 else ""
+    gain = f" · fixing it could bring up to {gap['gain_points']:+.1f} points" if gap["gain_points"] >= 0.05 else ""
     lines = [f"{number:>3} {gap['habit']}", f"    {gap['name']} · {gap['capability']} · {gap['tasks']:,} tasks{gain}"]
     if kind is Kind.NO_CONTRAST:
         lines.append(f"    in {percent(gap['overall'])} attempts that gave the opportunity")
