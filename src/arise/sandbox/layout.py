@@ -150,7 +150,7 @@ class Layout:
         """Return the arguments that mount `mounts`."""
         return [word for path, inner in self.mounts for word in ("--ro-bind", path, inner)]
 
-    @property
+    @cached_property
     def guard_settings(self) -> dict[str, object]:
         """Return the settings of the server's guard; empty if there is no guard."""
         settings = guard_settings(platform.machine()) if self.guard else None
