@@ -31,7 +31,7 @@ class VllmSampler(Section):
     """Servers to start on this machine; each takes the next `gpus` GPUs after those of the trainer."""
     gpus: Count = 1
     """GPUs of one server, which splits the model over them."""
-    addresses: tuple[str, ...] = ()
+    addresses: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Servers that already run, such as `http://node1:8000`; they must see `policy.weights_dir` under the same path."""
     key_env: str = ""
     """The environment variable that holds their API key, if they require one."""
@@ -43,7 +43,7 @@ class VllmSampler(Section):
     """CPU threads of a server."""
     environment: str = ""
     """The folder of vLLM's environment; empty: where `arise engines install vllm` puts it."""
-    arguments: tuple[str, ...] = ()
+    arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Further arguments of the server's command line."""
     start_seconds: Positive = 900.0
     """How long a server may take to start."""
