@@ -16,6 +16,7 @@ from arise.cli import (
     endpoint,
     eval,
     figures,
+    harbor,
     harness,
     init,
     judge,
@@ -69,6 +70,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
         "tasks": tasks.app,
         "models": models.app,
         "harness": harness.app,
+        "harbor": harbor.app,
         "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
     },
 }
