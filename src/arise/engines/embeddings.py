@@ -47,12 +47,8 @@ def embed(texts: Sequence[str], folder: Path | None = None) -> NDArray[np.float3
 
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
     # Tokenised here, because a tokenizer must not be used by several threads.
-    given = [
-        tokenizer(
-            [texts[at] for at in chosen], truncation=True, max_length=MAX_TOKENS, padding=True, return_tensors="pt"
-        )
-        for chosen in batches
-    ]
+    settings = {"truncation": True, "max_length": MAX_TOKENS, "padding": True, "return_tensors": "pt"}
+    given = [tokenizer([texts[at] for at in chosen], **settings) for chosen in batches]
 
     def fill(chosen: list[int], batch: Any) -> None:
         with torch.inference_mode():
