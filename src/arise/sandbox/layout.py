@@ -44,7 +44,7 @@ class SandboxUnavailable(SandboxLost):
 
     def __init__(self, what: str, remedy: str) -> None:
         self.what, self.remedy = what, remedy
-        super().__init__(f"{what}. To mend it: {remedy}")
+        super().__init__(f"{what}. To fix it: {remedy}")
 
 
 def find_bubblewrap() -> str:
