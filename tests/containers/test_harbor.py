@@ -1,6 +1,7 @@
 """Harbor in a process of its own: trials, sandboxes in its environments, cancelling, and what is left of them."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from arise.cli.app import app
 from arise.harbor import install
 from arise.harbor.client import HarborWorker
 from arise.harbor.pool import HarborPool
@@ -21,8 +24,11 @@ from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.programs import Program
 from arise.tasks import read_task
+from arise.testing import FakeLLM, always
+from arise.testing.fake_llm import in_thread
 from arise.types import TaskSpec
 from tests.containers.tasks import write
+from tests.stored_runs import write_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 PODMAN = HarborEnvironment("podman")
@@ -164,3 +170,34 @@ def test_what_a_trial_means() -> None:
         "kwargs": {"a": 1},
         "import_path": "my.module:Env",
     }
+
+
+def test_terminus_2_solves_a_task_behind_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through `arise eval --suite --agent terminus-2`, with a scripted model; called again it has nothing left."""
+    task = write("env", tmp_path / "suite")
+    with (task / "environment" / "Dockerfile").open("a") as file:
+        file.write("RUN apt-get update && apt-get install -y --no-install-recommends tmux\n")
+    write_run(tmp_path / "run", 2)
+    reply = {
+        "analysis": "The variables are set.",
+        "plan": "Write them.",
+        "commands": [{"keystrokes": 'echo "$COLOUR $SHAPE" > a\n', "duration": 1.0}],
+        "task_complete": True,
+    }
+    monkeypatch.setenv("FAKE_KEY", "k")
+    with in_thread(FakeLLM(always(json.dumps(reply)))) as fake:
+        model = ["--model", "m", "--base-url", fake.base_url, "--api-key-env", "FAKE_KEY"]
+        words = ["eval", str(tmp_path / "run"), *model]
+        words += ["--suite", str(tmp_path / "suite"), "--agent", "terminus-2", "--environment", "podman"]
+        done = CliRunner().invoke(app, [*words, "--attempts", "1", "--label", "t"])
+        asked = len(fake.asks)
+        again = CliRunner().invoke(app, [*words, "--attempts", "1", "--label", "t"])
+    assert "100.0 % of 1 attempts" in done.stdout, (done.output, done.exception)
+    assert "infrastructure faults: 0" in done.stdout
+    assert asked >= 2
+    assert (again.stdout, len(fake.asks)) == (done.stdout, asked)
+    trial = tmp_path / "run" / "jobs" / "t" / "env__0000000"
+    result = json.loads((trial / "result.json").read_text())
+    assert result["agent_info"]["name"] == "terminus-2"
+    assert (trial / "agent" / "trajectory.json").is_file()
+    assert (trial / "verifier" / "reward.txt").read_text().strip() == "1"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arise.errors import AriseError, Exit
-from arise.sandbox.programs import cache_folder
+from arise.native.build import cache_folder
 
 LEAST = (3, 12)
 PACKAGES = ("harbor>=0.24,<0.26", "podman-compose>=1.3")
