@@ -152,7 +152,7 @@ def _require_memory(chosen: Chosen, folder: Path | None) -> None:
 
 
 def _work_folder(chosen: Chosen) -> Path:
-    """A folder of this run for weights and logs; those whose run has died are removed."""
+    """Make a folder of this run for weights and logs; those whose run has died are removed."""
     root = Path(chosen.weights_dir).expanduser() if chosen.weights_dir else cache_root() / "engines" / "runs"
     root.mkdir(parents=True, exist_ok=True)
     for left in root.glob("run-*-*"):

@@ -46,6 +46,7 @@ class VllmSampler(Section):
     arguments: tuple[str, ...] = ()
     """Further arguments of the server's command line."""
     start_seconds: Positive = 900.0
+    """How long a server may take to start."""
 
 
 class TrainerSettings(Section):
@@ -57,7 +58,6 @@ class TrainerSettings(Section):
     threads: Count = 1
     """CPU threads of a process."""
     token_budget: Count = 16_384
-    """Tokens per micro-batch of one process."""
     gradient_checkpointing: bool = True
     environment: str = ""
     """The folder of the library's environment; empty: where `arise engines install` puts it."""
@@ -66,14 +66,17 @@ class TrainerSettings(Section):
     recover_every: Count = 1
     """Updates between recovery points. A trainer that dies is started from the last one and repeats those since."""
     start_seconds: Positive = 900.0
+    """How long the trainer may take to start."""
     sampler: VllmSampler = VllmSampler()
+    """The servers that sample."""
 
 
 class ArealConfig(TrainerSettings):
-    """AReaL trains, with FSDP2; `backend` is its own notation, such as `fsdp:d4t2`, by default all data-parallel."""
+    """AReaL trains, with FSDP2."""
 
     kind: Literal["areal"] = "areal"
     backend: Annotated[str, Field(pattern=r"^(fsdp:\w+)?$")] = ""
+    """AReaL's notation of how processes share the model, such as `fsdp:d4t2`; empty: all data-parallel."""
 
 
 class VerlConfig(TrainerSettings):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from arise.engines.local.pretrained import cache_root
 
@@ -33,7 +34,7 @@ class Recipe:
     gib: int = 3
 
     def digest(self, device: str) -> str:
-        """Identifies what is installed; an environment of another recipe is made anew."""
+        """Identify what is installed; an environment of another recipe is made anew."""
         return blake2b(json.dumps([device, vars(self)], sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -48,22 +49,23 @@ class Installed:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All environments, by name."""
+    """Return all environments, by name."""
     found = tomllib.loads(RECIPES.read_text())
     lists = ("first", "then", "without_requirements", "remove")
-    return {
-        name: Recipe(name=name, **{key: tuple(value) if key in lists else value for key, value in facts.items()})
+    typed: dict[str, dict[str, Any]] = {
+        name: {key: tuple(value) if key in lists else value for key, value in facts.items()}
         for name, facts in found.items()
     }
+    return {name: Recipe(name=name, **facts) for name, facts in typed.items()}
 
 
 def default_folder(name: str) -> Path:
-    """Where `install` puts an environment unless told otherwise."""
+    """Return where `install` puts an environment unless told otherwise."""
     return cache_root() / "engines" / name
 
 
 def listed() -> list[Installed]:
-    """Every environment and whether it can be used from its default place."""
+    """Return every environment and whether it can be used from its default place."""
     return [
         Installed(name, recipe.about, default_folder(name), problem_of(name, default_folder(name)))
         for name, recipe in recipes().items()

@@ -22,7 +22,7 @@ from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.remote.states import model_digest, read_manifest, write_manifest
 from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec
-from arise.engines.remote.workers.loop import Row, Step, Taken
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.vllm.fleet import Fleet
 from arise.method.schedule import learning_rate
 from arise.ports import Format
@@ -59,7 +59,7 @@ class _Job:
     """One update as the trainer gets it, kept until the next recovery point."""
 
     rows: list[Row]
-    step: Step
+    spec: UpdateSpec
 
 
 class RemoteEngine:
@@ -75,6 +75,7 @@ class RemoteEngine:
         self._since: list[_Job] = []
         self._recovery: Path | None = None
         self.recoveries = 0
+        self._troubled = False
         self._calls = ThreadPoolExecutor(1, thread_name_prefix="trainer-calls")
         self._group: TrainerGroup | None = None
 
@@ -84,6 +85,7 @@ class RemoteEngine:
             started = self._run(self._start_trainer)
             await asyncio.gather(started, self._fleet.open(self._policy.folder, 0))
         except BaseException:
+            self._troubled = True
             self.close()
             raise
         return self
@@ -113,12 +115,12 @@ class RemoteEngine:
         return self._policy.chat_format or GenericFormat(self._policy.tokenizer)
 
     def capabilities(self) -> Capabilities:
-        """What this engine can do."""
+        """Return what this engine can do."""
         window = self._policy.window
         return Capabilities(full_parameter=True, lora=False, endpoint=False, exact_loss=True, context_length=window)
 
     def facts(self) -> Mapping[str, str]:
-        """Facts that two runs must share to be comparable; bit-equality is not promised."""
+        """Return facts that two runs must share to be comparable; bit-equality is not promised."""
         trained = self._trained_by
         return {**trained, "sampler": f"vllm {self._fleet.release}", "processes": str(self._trainer.processes)}
 
@@ -139,7 +141,7 @@ class RemoteEngine:
         return str(self._policy.tokenizer.decode(kept, skip_special_tokens=False))
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
-        """The row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
+        """Return the row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
         given = [_as_row(TrainingRow(row, 0.0))]
         answers = await self._guarded(lambda group: group.call_with_rows("score", given, temperature=temperature))
         found = next(answer.arrays["logprob"] for numbers, answer in answers if numbers)
@@ -154,7 +156,7 @@ class RemoteEngine:
         rate = learning_rate(self._count.updates, optim.learning_rate, optim.warmup_updates)
         values = asdict(loss) | asdict(optim) | {"learning_rate": rate, "token_count": tokens}
         del values["warmup_updates"]
-        job = _Job([_as_row(row) for row in rows], Step(**values))
+        job = _Job([_as_row(row) for row in rows], UpdateSpec(**values))
         taken = await self._guarded(lambda group: _take(group, job)) if rows else Taken(0.0, 0.0, 0, 0, 0.0)
         skipped = skip_reason(taken.loss, taken.grad_norm)
         if not skipped:
@@ -257,13 +259,15 @@ class RemoteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._calls, work)
 
     def close(self) -> None:
-        """End trainer and servers, and remove the weights that passed between them."""
+        """End trainer and servers and remove what passed between them; the logs stay if something was lost."""
         if self._group is not None:
             self._group.close()
         self._fleet.close()
         self._calls.shutdown()
         for folder in (*self._work.glob("weights-*"), *self._work.glob("recovery-*")):
             shutil.rmtree(folder, ignore_errors=True)
+        if not self._troubled and not self.recoveries and not self._fleet.restarts:
+            shutil.rmtree(self._work, ignore_errors=True)
 
 
 def _as_row(row: TrainingRow) -> Row:
@@ -274,5 +278,5 @@ def _as_row(row: TrainingRow) -> Row:
 
 
 def _take(group: TrainerGroup, job: _Job) -> Taken:
-    answers = group.call_with_rows("update", job.rows, step=asdict(job.step))
+    answers = group.call_with_rows("update", job.rows, spec=asdict(job.spec))
     return Taken(**answers[0][1].facts)

@@ -60,7 +60,7 @@ def end_descendants() -> None:
 
 
 def descendants() -> list[int]:
-    """Every process below this one, children first; zombies are not counted."""
+    """Return every process below this one, children first; zombies are not counted."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

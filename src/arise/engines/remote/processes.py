@@ -38,7 +38,7 @@ class Process:
         self._guard.wait()
 
     def said(self) -> str:
-        """The last lines of its output, for a message."""
+        """Return the last lines of its output, for a message."""
         try:
             with self.log.open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))

@@ -35,7 +35,7 @@ def read_manifest(folder: Path) -> dict[str, int | str]:
 
 
 def model_digest(folder: str) -> str:
-    """A digest of a model folder: its small files whole, of its weights the sizes and both ends of every file."""
+    """Return a digest of a model: its configuration, and of its weight files the sizes and both ends."""
     digest = hashlib.sha256()
     files = sorted(Path(folder).glob("*.safetensors")) + sorted(Path(folder).glob("config.json"))
     for file in files:

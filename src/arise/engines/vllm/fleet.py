@@ -6,6 +6,7 @@ turns go on under the new version, with a cache of their own, so that every toke
 
 import asyncio
 import logging
+import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -42,6 +43,8 @@ class FleetSpec:
     request_seconds: float = 3600.0
     lost_seconds: float = 300.0
     """How long a server that is not ours may be away before its requests are lost."""
+    first_seconds: float = 10.0
+    """The same for the first time that it is asked."""
     key: str = ""
 
 
@@ -77,6 +80,8 @@ class Fleet:
         self._homes: OrderedDict[str, int] = OrderedDict()
         self._folder, self.version = "", -1
         self._session: _Session | None = None
+        # Servers may outlive a run and serve the next: its versions must not be mistaken for ours.
+        self._name = secrets.token_hex(4)
         self.restarts = 0
         self.release = ""
 
@@ -119,11 +124,11 @@ class Fleet:
                 params.temperature,
                 params.top_p,
                 seed_of(params, number, len(prompt) + len(ids)),
-                version,
+                self._label(version),
                 tuple(self._spec.end_ids),
                 params.stop,
             )
-            part = await self._ask(request, params.conversation or f"/{number}")
+            part = await self._ask(request, params.conversation or f"/{number}", version)
             if part is None:
                 continue
             ids += part.ids
@@ -134,7 +139,7 @@ class Fleet:
         finish = "length" if len(ids) >= params.max_tokens else "context"
         return Turn(tuple(ids), tuple(logprobs), tuple(versions), finish)
 
-    async def _ask(self, request: Request, conversation: str) -> Generation | None:
+    async def _ask(self, request: Request, conversation: str, version: int) -> Generation | None:
         """Send one request to its conversation's server; None where it must be asked again."""
         seat = self._seat_of(conversation)
         if seat is None:
@@ -146,7 +151,7 @@ class Fleet:
             seat.restarts = 0
             return found
         except WrongWeights as fault:
-            if request.version == self.version:
+            if version == self.version:
                 log.warning("server %d answered with %s; its weights are loaded again", seat.number, fault)
                 seat.version = -1
                 self._mend(seat)
@@ -161,7 +166,7 @@ class Fleet:
             seat.load -= 1
 
     def _seat_of(self, conversation: str) -> _Seat | None:
-        """The server that holds this conversation's cache if it is up, else the one with the least work."""
+        """Return the server that holds this conversation's cache if it is up, else the one with the least work."""
         ready = [seat for seat in self._seats if seat.version == self.version]
         if not ready:
             return None
@@ -199,7 +204,7 @@ class Fleet:
         """Start a server of ours, or wait for one that was given, until it holds the current weights."""
         if self._spec.start is None:
             seat.address = self._spec.addresses[seat.number]
-            await self._await_health(seat, self._spec.lost_seconds if self.release else 10.0)
+            await self._await_health(seat, self._spec.lost_seconds if self.release else self._spec.first_seconds)
         elif seat.process is None or not seat.process.running or not await self._server(seat).healthy():
             await self._start(seat)
         await self._move(seat)
@@ -231,7 +236,7 @@ class Fleet:
         while seat.version != self.version:
             version = self.version
             try:
-                await self._server(seat).load(self._folder, version)
+                await self._server(seat).load(self._folder, self._label(version))
             except ServerDown:
                 if seat.version < 0:
                     raise
@@ -240,11 +245,14 @@ class Fleet:
                 return
             seat.version = version
 
+    def _label(self, version: int) -> str:
+        return f"{self._name}-{version}"
+
     def _server(self, seat: _Seat) -> Server:
         return Server(seat.address, self._here().client, self._spec.key)
 
     def _here(self) -> "_Session":
-        """The client and the gate of the running event loop."""
+        """Return the client and the gate of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             self._session = _Session(loop, self._spec.request_seconds)
@@ -269,7 +277,7 @@ class _Session:
 
 
 def seed_of(params: SamplingParams, number: int, position: int) -> int:
-    """The seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
+    """Return the seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
     facts = f"{params.seed}\0{params.conversation}\0{number}\0{position}".encode()
     return int.from_bytes(blake2b(facts, digest_size=8).digest(), "big") >> 2
 

@@ -27,7 +27,7 @@ class VllmSpec:
     arguments: Sequence[str] = ()
 
     def command(self, model: str, port: int) -> list[str]:
-        """The command line; log-probs are of the distribution sampled from, after temperature and top-p."""
+        """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
         own = ["--enforce-eager", "--distributed-executor-backend", "uni"] if self.device == "cpu" else []
         return [
             *(str(self.python), "-m", "vllm.entrypoints.openai.api_server"),
@@ -40,7 +40,7 @@ class VllmSpec:
         ]
 
     def environment(self, number: int) -> dict[str, str]:
-        """Variables of server `number`; on GPUs each server takes the next ones."""
+        """Return the variables of server `number`; on GPUs each server takes the next ones."""
         shared = {
             "VLLM_SERVER_DEV_MODE": "1",
             "VLLM_NO_USAGE_STATS": "1",

@@ -16,7 +16,7 @@ class ServerDown(ConnectionError):  # noqa: N818 - what happened, not which clas
 
 
 class WrongWeights(RuntimeError):  # noqa: N818 - what happened, not which class of error it is
-    """The server answered with other weights than those of the current version: its answer must not be used."""
+    """The server answered with other weights than the request names: its answer must not be used."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Generation:
 
 @dataclass(frozen=True)
 class Request:
-    """One continuation to sample; `version` must be that of the server's weights, and salts its prefix cache."""
+    """One continuation to sample; `weights` names those that the server must hold, and salts its prefix cache."""
 
     ids: Sequence[int]
     max_tokens: int
     temperature: float
     top_p: float
     seed: int
-    version: int
+    weights: str
     end_ids: Sequence[int]
     stop: Sequence[str] = ()
 
     def body(self) -> dict[str, object]:
-        """The request as vLLM reads it.
+        """Return the request as vLLM reads it.
 
         Cached keys and values depend on the weights that made them, but vLLM finds them by token ids alone. The salt
         keeps those of other versions apart.
@@ -60,7 +60,7 @@ class Request:
         }
         if self.stop:
             sampling |= {"stop": list(self.stop), "include_stop_str_in_output": True}
-        return {"token_ids": list(self.ids), "sampling_params": sampling, "cache_salt": f"policy-{self.version}"}
+        return {"token_ids": list(self.ids), "sampling_params": sampling, "cache_salt": self.weights}
 
 
 class Server:
@@ -71,7 +71,7 @@ class Server:
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
 
     async def generate(self, request: Request) -> Generation:
-        """Sample one continuation; raises WrongWeights where a token came from another version."""
+        """Sample one continuation; raises WrongWeights where a token came from others."""
         answer = await self._call("POST", "/inference/v1/generate", request.body())
         return read_generation(answer, request)
 
@@ -84,19 +84,15 @@ class Server:
         return True
 
     async def version(self) -> str:
-        """The release of vLLM."""
+        """Return the release of vLLM."""
         return str((await self._call("GET", "/version", timeout=10.0))["version"])
 
-    async def load(self, folder: str, version: int) -> None:
-        """Load the weights of a folder in place: requests under way end early, with what they have."""
+    async def load(self, folder: str, weights: str) -> None:
+        """Load a folder in place under the name that stamps every token; requests under way end with what they have."""
         await self._call("POST", "/pause?mode=abort&clear_cache=false")
         await self._call("POST", "/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": folder}})
-        await self.name_weights(version)
+        await self._call("POST", "/update_weight_version", {"new_version": weights})
         await self._call("POST", "/resume")
-
-    async def name_weights(self, version: int) -> None:
-        """Tell the server the version of its weights; it stamps every token with it."""
-        await self._call("POST", "/update_weight_version", {"new_version": str(version)})
 
     async def _call(
         self, method: str, path: str, body: Mapping[str, object] | None = None, timeout: float | None = None
@@ -131,6 +127,6 @@ def read_generation(answer: Mapping[str, Any], request: Request) -> Generation:
         raise ServerDown(f"the log-prob {bad[0]} is not that of a sampled token")
     spans = choice.get("weight_versions") or ()
     versions = {str(span["version"]) for span in spans}
-    if ids and versions != {str(request.version)}:
-        raise WrongWeights(f"tokens of version {', '.join(sorted(versions)) or 'unknown'}, wanted {request.version}")
+    if ids and versions != {request.weights}:
+        raise WrongWeights(f"tokens of the weights {', '.join(sorted(versions)) or 'unknown'}, not {request.weights}")
     return Generation(ids, tuple(min(value, 0.0) for value in logprobs), str(choice["finish_reason"]))

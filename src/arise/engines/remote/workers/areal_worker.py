@@ -8,22 +8,21 @@ from typing import Any
 import areal
 import numpy as np
 import torch
-import torch.distributed as dist
 from areal.api import FinetuneSpec, SaveLoadMeta
 from areal.api.cli_args import FSDPEngineConfig, MicroBatchSpec, OptimizerConfig, TrainEngineConfig
 from areal.engine.fsdp_engine import FSDPEngine
 from areal.engine.fsdp_utils.grad import fsdp2_clip_grad_norm
 from numpy.typing import NDArray
 
-from arise.engines.remote.workers.loop import Row, Step, Taken
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
 
 
-class Actor(FSDPEngine):
+class Actor(FSDPEngine):  # type: ignore[misc]
     """AReaL's engine; only masks, the decision to step and the values of the optimizer differ."""
 
     totals: Totals
-    step: Step
+    spec: UpdateSpec
 
     def _prepare_mb_list(self, input_: dict[str, Any]) -> Any:
         prepared = super()._prepare_mb_list(input_)
@@ -35,14 +34,14 @@ class Actor(FSDPEngine):
         return prepared
 
     def optimizer_step(self) -> dict[str, float]:
-        """Step only where the loss is finite and the gradient finite and not zero."""
+        """UpdateSpec only where the loss is finite and the gradient finite and not zero."""
         self.totals = self.totals.summed(self.dp_group, self.device)
         norm = math.nan
         if math.isfinite(self.totals.loss):
             norm = float(
                 fsdp2_clip_grad_norm(
                     list(self.model.parameters()),
-                    max_norm=self.step.max_grad_norm,
+                    max_norm=self.spec.max_grad_norm,
                     fsdp_group=self.world_mesh["dp_sp"].get_group(),
                     tp_group=self.world_mesh["tp"].get_group(),
                     offload_params=self.config.fsdp.offload_params,
@@ -50,7 +49,7 @@ class Actor(FSDPEngine):
             )
         if math.isfinite(norm) and norm > 0.0:
             for group in self.optimizer.param_groups:
-                group.update(lr=self.step.learning_rate, betas=self.step.betas, weight_decay=self.step.weight_decay)
+                group.update(lr=self.spec.learning_rate, betas=self.spec.betas, weight_decay=self.spec.weight_decay)
             self.optimizer.step()
         self.optimizer_zero_grad()
         return {"grad_norm": norm}
@@ -65,24 +64,23 @@ class ArealBackend:
         self._engine.create_process_group()
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))
         self._engine.train()
-        self._compute = getattr(torch, self._engine.config.dtype)
 
     def facts(self) -> dict[str, Any]:
-        """What the driver records of this trainer."""
+        """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.model.parameters())
         return {"library": f"areal {areal.__version__}", "torch": torch.__version__, "parameters": count}
 
-    def update(self, rows: Sequence[Row], step: Step) -> Taken:
-        """One update through `train_batch`: its loss weight is the number of generated tokens, over all processes."""
+    def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
+        """Take one update through `train_batch`; its loss weight is the number of generated tokens."""
         engine = self._engine
-        engine.step, engine.totals, engine.config.temperature = step, Totals(step), step.temperature
+        engine.spec, engine.totals, engine.config.temperature = spec, Totals(spec), spec.temperature
         done = engine.train_batch(
             _padded(rows), lambda *given, **_: engine.totals.add(given[0], *_targets(given[2])), _generated_tokens
         )
         return engine.totals.taken(done["grad_norm"])
 
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]:
-        """Log-probs of the generated tokens of each row."""
+        """Return log-probs of the generated tokens of each row."""
         self._engine.config.temperature = temperature
         found = self._engine.forward_batch(_padded(rows), aggregate_fn=lambda parts: torch.cat(parts, dim=-1))
         return [
@@ -99,11 +97,7 @@ class ArealBackend:
 
     def load(self, folder: str) -> None:
         """Read what `save` wrote, on any number of processes."""
-        if os.path.exists(os.path.join(folder, "config.json")):
-            self._engine.load(_meta(folder, "hf"))
-            self._engine.optimizer.state.clear()
-        else:
-            self._engine.load(_meta(folder, "dcp"))
+        self._engine.load(_meta(folder, "dcp"))
 
 
 def open_backend(options: dict[str, Any]) -> ArealBackend:
@@ -131,7 +125,7 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
 
 
 def _padded(rows: Sequence[Row]) -> dict[str, torch.Tensor]:
-    """Rows as AReaL's padded batch; the targets stand where the logits are that predict them."""
+    """Return rows as AReaL's padded batch; the targets stand where the logits are that predict them."""
     width = max(len(row.ids_U) for row in rows)
 
     def table(values: Sequence[NDArray[Any]], shift: int) -> torch.Tensor:
@@ -153,12 +147,9 @@ def _targets(batch: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor, torch.T
     return batch["loss_mask"], batch["behaviour"], batch["advantage"]
 
 
-def _generated_tokens(batch: dict[str, Any]) -> torch.Tensor:
+def _generated_tokens(batch: dict[str, torch.Tensor]) -> torch.Tensor:
     return batch["loss_mask"].count_nonzero()
 
 
 def _meta(folder: str, kind: str, tokenizer: Any = None) -> SaveLoadMeta:
     return SaveLoadMeta(folder, kind, with_optim=kind == "dcp", tokenizer=tokenizer, processor=None)
-
-
-assert dist.is_available(), "AReaL needs torch.distributed"

@@ -31,7 +31,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Step:
+class UpdateSpec:
     """One update: the constants of Eq. 19, the optimizer's values for this update, and what the whole batch holds."""
 
     min_ratio: float
@@ -60,7 +60,7 @@ class Backend(Protocol):
     """The part of a worker that knows its library; every process of the group calls each method at the same time."""
 
     def facts(self) -> dict[str, Any]: ...
-    def update(self, rows: Sequence[Row], step: Step) -> Taken: ...
+    def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken: ...
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]: ...
     def export(self, folder: str) -> None: ...
     def save(self, folder: str) -> None: ...
@@ -98,9 +98,9 @@ def answer(backend: Backend, request: Packet) -> Packet:
     """Carry out one request."""
     facts, kind = dict(request.facts), request.facts["do"]
     if kind == "update":
-        given = facts["step"]
-        step = Step(**{**given, "betas": tuple(given["betas"])})
-        return Packet(vars(backend.update(unpacked(request), step)))
+        given = facts["spec"]
+        spec = UpdateSpec(**{**given, "betas": tuple(given["betas"])})
+        return Packet(vars(backend.update(unpacked(request), spec)))
     if kind == "score":
         found = backend.score(unpacked(request), float(facts["temperature"]))
         return Packet({}, {"logprob": np.concatenate([*found, np.zeros(0)])})
@@ -116,7 +116,7 @@ def answer(backend: Backend, request: Packet) -> Packet:
 
 
 def packed(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
-    """The rows of one process as arrays of a message."""
+    """Return the rows of one process as arrays of a message."""
     return {
         "length": np.array([len(row.ids_U) for row in rows], dtype=np.int64),
         "advantage": np.array([row.advantage for row in rows], dtype=np.float64),
@@ -127,7 +127,7 @@ def packed(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
 
 
 def unpacked(packet: Packet) -> list[Row]:
-    """The rows of a message."""
+    """Return the rows of a message."""
     arrays, rows, start = packet.arrays, list[Row](), 0
     for length, advantage in zip(arrays["length"].tolist(), arrays["advantage"].tolist(), strict=True):
         part = slice(start, start + length)

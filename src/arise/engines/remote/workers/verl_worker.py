@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from verl.plugin.platform import set_platform
 from verl.plugin.platform.platform_base import PlatformBase
 
-from arise.engines.remote.workers.loop import Row, Step, Taken
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
 from arise.engines.remote.workers.sharded import export_model, load_sharded, save_sharded
 
 
-class Cpu(PlatformBase):
+class Cpu(PlatformBase):  # type: ignore[misc]
     """A CPU as verl sees a device."""
 
     device_name = "cpu"
@@ -47,7 +47,7 @@ class Cpu(PlatformBase):
     def set_allocator_settings(self, settings: str) -> None: ...
     def empty_cache(self) -> None: ...
 
-    def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
+    def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:  # noqa: ARG002 - verl's signature
         return None, None
 
     def communication_backend_name(self) -> str:
@@ -57,7 +57,7 @@ class Cpu(PlatformBase):
         return "CUDA_VISIBLE_DEVICES"
 
     @contextmanager
-    def nvtx_range(self, msg: str) -> Iterator[None]:
+    def nvtx_range(self, msg: str) -> Iterator[None]:  # noqa: ARG002 - verl's signature
         yield
 
     def profiler_start(self) -> None: ...
@@ -94,14 +94,14 @@ class VerlBackend:
         self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
 
     def facts(self) -> dict[str, Any]:
-        """What the driver records of this trainer."""
+        """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.module.parameters())
         library = f"verl {importlib.metadata.version('verl')}"
         return {"library": library, "torch": torch.__version__, "parameters": count}
 
-    def update(self, rows: Sequence[Row], step: Step) -> Taken:
-        """One update: verl runs the micro-batches, the loss and the decision to step are ours."""
-        engine, totals = self._engine, Totals(step)
+    def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
+        """Take one update: verl runs the micro-batches, the loss and the decision to step are ours."""
+        engine, totals = self._engine, Totals(spec)
 
         def loss(model_output: Any, data: Any, dp_group: Any) -> tuple[torch.Tensor, dict[str, Any]]:  # noqa: ARG001
             mask = data["loss_mask"].values()
@@ -109,25 +109,25 @@ class VerlBackend:
                 model_output["log_probs"].values(), mask, data["behaviour"].values(), data["advantage"].values()
             )
             # FSDP averages gradients over the processes; the loss is a sum over all of them.
-            share = int(mask.sum()) / max(step.token_count, 1) * engine.get_data_parallel_size()
+            share = int(mask.sum()) / max(spec.token_count, 1) * engine.get_data_parallel_size()
             return part * share, {}
 
         engine.module.train()
         engine.optimizer_zero_grad()
-        engine.forward_backward_batch(self._batch(rows, step.temperature), loss, forward_only=False)
+        engine.forward_backward_batch(self._batch(rows, spec.temperature), loss, forward_only=False)
         totals = totals.summed(engine.get_data_parallel_group(), self._device)
-        return totals.taken(self._step(step) if math.isfinite(totals.loss) else self._drop())
+        return totals.taken(self._take(spec) if math.isfinite(totals.loss) else self._drop())
 
-    def _step(self, step: Step) -> float:
+    def _take(self, spec: UpdateSpec) -> float:
         """Clip, and step where the gradient is finite and not zero; verl's own method would step on zero."""
         from verl.utils.fsdp_utils import fsdp2_clip_grad_norm_
 
         engine = self._engine
-        norm = fsdp2_clip_grad_norm_(engine.module.parameters(), max_norm=step.max_grad_norm)
+        norm = fsdp2_clip_grad_norm_(engine.module.parameters(), max_norm=spec.max_grad_norm)
         value = float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
         if math.isfinite(value) and value > 0.0:
             for group in engine.optimizer.param_groups:
-                group.update(lr=step.learning_rate, betas=step.betas, weight_decay=step.weight_decay)
+                group.update(lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
             engine.optimizer.step()
         engine.optimizer_zero_grad()
         return value
@@ -137,7 +137,7 @@ class VerlBackend:
         return math.nan
 
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]:
-        """Log-probs of the generated tokens of each row."""
+        """Return log-probs of the generated tokens of each row."""
         found: dict[int, NDArray[np.float64]] = {}
 
         def collect(model_output: Any, data: Any, dp_group: Any) -> tuple[torch.Tensor, dict[str, Any]]:  # noqa: ARG001
@@ -152,7 +152,7 @@ class VerlBackend:
         return [found[number] for number in range(len(rows))]
 
     def _batch(self, rows: Sequence[Row], temperature: float) -> Any:
-        """Rows as verl's batch without padding; the targets stand where the logits are that predict them."""
+        """Return rows as verl's batch without padding; the targets stand where the logits are that predict them."""
 
         def nested(values: Sequence[NDArray[Any]]) -> torch.Tensor:
             return torch.nested.as_nested_tensor([torch.from_numpy(v.copy()) for v in values], layout=torch.jagged)
@@ -196,9 +196,10 @@ def open_backend(options: dict[str, Any]) -> VerlBackend:
 
 
 def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
-    """The engine and verl's batch functions; imported late, as verl asks for its platform when it is imported."""
+    """Return the engine and verl's batch functions, imported late: verl asks for its platform when imported."""
+    from verl.trainer.config import CheckpointConfig
     from verl.utils import tensordict_utils
-    from verl.workers.config import CheckpointConfig, FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
+    from verl.workers.config import FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
     from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
 
     cpu = options["device"] == "cpu"
