@@ -14,6 +14,7 @@ import psutil
 from arise.config import ArealConfig, Config, VerlConfig
 from arise.engines.chat import ChatFormat
 from arise.engines.environments import python_of
+from arise.engines.faults import EngineFault
 from arise.engines.local.models import model_folder, tokenizer_and_config
 from arise.engines.local.pretrained import cache_root, parameters_in
 from arise.engines.remote.engine import Policy, RemoteEngine
@@ -41,7 +42,16 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
         trainer, fleet_spec, policy = _checked(chosen, config, model, make_format)
     work = _work_folder(chosen)
     engine = RemoteEngine(policy, trainer, Fleet(fleet_spec(work)), work, recover_every=chosen.recover_every)
-    return await engine.open()
+    try:
+        return await engine.open()
+    except EngineFault as fault:
+        what, _, said = str(fault).partition("\n")
+        remedy = (
+            f"read the log; its last lines:\n{said}"
+            if said
+            else "start the servers that policy.sampler.addresses names"
+        )
+        raise AriseError("engine", Exit.ENGINE, what, "nothing was trained", remedy) from None
 
 
 def require_environments(chosen: Chosen) -> None:
@@ -56,6 +66,7 @@ def _as_a_message() -> Iterator[None]:
         yield
     except ValueError as error:
         what, _, remedy = str(error).rpartition(": ")
+        what, remedy = (what, remedy) if what else (remedy, "mend [policy] or [model] in the configuration")
         raise AriseError("engine", Exit.ENGINE, what, "nothing was started", remedy) from None
 
 
@@ -79,6 +90,8 @@ def _checked(
     if chosen.device == "cpu":
         _require_head_size(facts)
         _require_memory(chosen, folder)
+    else:
+        _require_gpus(chosen)
     chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
     end_ids = ChatFormat(tokenizer).end_ids if chat is None else chat.stop_ids
     window = min(config.sampling.context_length, facts.max_position_embeddings)
@@ -146,6 +159,18 @@ def server_command(config: Config, host: str, port: int, number: int) -> tuple[l
         window = min(config.sampling.context_length, facts.max_position_embeddings)
         server = _server_spec(chosen, config, window, first_gpu=0)
     return server.command(folder, port, host), server.environment(number)
+
+
+def _require_gpus(chosen: Chosen) -> None:
+    found = len([device for device in Path("/dev").glob("nvidia*") if device.name.removeprefix("nvidia").isdigit()])
+    servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
+    trainers = 0 if chosen.launch else chosen.processes
+    needed = trainers + servers * chosen.sampler.gpus
+    if found < needed:
+        parts = f"{trainers} trainer processes and {servers} servers of {chosen.sampler.gpus}"
+        raise ValueError(
+            f"{parts} need {needed} GPUs, this machine has {found}: use fewer, or set policy.device = 'cpu'"
+        )
 
 
 def _require_head_size(facts: Any) -> None:

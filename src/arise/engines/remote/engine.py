@@ -20,7 +20,7 @@ from arise.engines.chat import ChatFormat
 from arise.engines.checks import TrainingRow, UpdateCount, check_request, skip_reason, training_rows
 from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
-from arise.engines.remote.states import model_digest, read_manifest, write_manifest
+from arise.engines.manifest import model_digest, read_manifest, write_manifest
 from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.vllm.fleet import Fleet
@@ -82,8 +82,11 @@ class RemoteEngine:
     async def open(self) -> "RemoteEngine":
         """Start trainer and servers together; on failure nothing is left running."""
         try:
-            started = self._run(self._start_trainer)
-            await asyncio.gather(started, self._fleet.open(self._policy.folder, 0))
+            if self._fleet.given:  # servers that do not answer are known before a trainer is started
+                await self._fleet.open(self._policy.folder, 0)
+                await self._run(self._start_trainer)
+            else:
+                await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._policy.folder, 0))
         except BaseException:
             self._troubled = True
             self.close()

@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,8 @@ class TrainerGroup:
             except ChannelClosed as error:
                 # A process that died leaves the others waiting for it: end them, so that every call returns.
                 for other in self._connections:
-                    other.close()
+                    with suppress(OSError):
+                        other.shutdown(socket.SHUT_RDWR)
                 raise self._lost(str(error)) from None
 
         futures = [self._pool.submit(one, *pair) for pair in zip(self._connections, packets, strict=True)]

@@ -86,6 +86,11 @@ class Fleet:
         self.release = ""
 
     @property
+    def given(self) -> bool:
+        """Whether the servers were given by address."""
+        return self._spec.start is None
+
+    @property
     def processes(self) -> list[Process]:
         """The server processes that were started here."""
         return [seat.process for seat in self._seats if seat.process is not None]
@@ -107,7 +112,10 @@ class Fleet:
             session.open.clear()
             try:
                 self._folder, self.version = folder, version
-                await asyncio.gather(*(self._move(seat) for seat in self._seats))
+                await asyncio.gather(*(self._move(seat) for seat in self._seats if seat.version >= 0))
+                for seat in self._seats:
+                    if seat.version < 0:
+                        self._mend(seat)  # it takes the current weights when it is back
             finally:
                 session.open.set()
 

@@ -78,7 +78,7 @@ class Server:
     async def healthy(self) -> bool:
         """Return whether the server answers."""
         try:
-            await self._call("GET", "/health", timeout=10.0)
+            await self._call("GET", "/health", timeout=30.0)
         except ServerDown:
             return False
         return True

@@ -67,7 +67,7 @@ def test_a_turn_under_way_goes_on_under_the_new_weights(servers: list[FakeVllm])
         turn = asyncio.create_task(fleet.turn(PROMPT, SamplingParams(5), 0))
         while not server.requests:
             await asyncio.sleep(0.01)
-        server.hold, _ = False, await asyncio.sleep(0)
+        server.hold = False
         await fleet.load("next", 1)
         done = await turn
         assert done.versions == (0, 0, 1, 1, 1)
@@ -126,6 +126,25 @@ def test_the_turns_of_a_dead_server_move_to_another(servers: list[FakeVllm]) -> 
         servers[1].__exit__(None, None, None)
         with pytest.raises(PolicyLost, match="no vLLM server answers"):
             await fleet.turn([9], SamplingParams(2), 0)
+
+    asyncio.run(run())
+
+
+def test_weights_are_published_while_a_server_is_down_and_it_takes_them_when_it_is_back(
+    servers: list[FakeVllm],
+) -> None:
+    async def run() -> None:
+        fleet = fleet_of(servers)
+        await fleet.open("start", 0)
+        servers[0].closed = True
+        for n in range(2):
+            await fleet.turn([n], SamplingParams(2, conversation=f"c{n}"), 0)
+        await fleet.load("next", 1)
+        assert (await fleet.turn([3], SamplingParams(2), 0)).versions == (1, 1)
+        assert servers[0].loads == ["start"]
+        servers[0].closed = False
+        while servers[0].loads[-1] != "next" or servers[0].weights != servers[1].weights:
+            await asyncio.sleep(0.05)
 
     asyncio.run(run())
 

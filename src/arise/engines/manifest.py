@@ -1,4 +1,4 @@
-"""Saved states of a trainer: a folder of its files with a manifest of their digests; and a digest of a model."""
+"""Saved states of an engine: a folder of files with a manifest of their digests; and a digest of a model."""
 
 import hashlib
 import json
