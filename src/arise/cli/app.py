@@ -14,6 +14,7 @@ from arise.cli import (
     config,
     doctor,
     endpoint,
+    engines,
     eval,
     figures,
     harbor,
@@ -71,6 +72,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
     "Prepare": {
         "tasks": tasks.app,
         "models": models.app,
+        "engines": engines.app,
         "harness": harness.app,
         "harbor": harbor.app,
         "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
