@@ -8,6 +8,8 @@ import pytest
 from arise.errors import Exit
 from arise.run.reader import RunReader
 from tests.e2e.runs import call, settings
+from tests.task_folders import write_task
+from tests.tool_models import write_tool_model
 
 
 @pytest.fixture
@@ -34,6 +36,26 @@ def test_the_sample_tasks_of_a_new_project_are_sound(project: Path, cache: Path)
         assert done.returncode == 0, done.stdout + done.stderr
     done = call(cache, "config", "arise.toml", "own-tasks.toml", "--json", folder=project)
     assert json.loads(done.stdout)["tasks"]["train"] == "tasks/train"
+
+
+def test_a_model_and_a_task_of_ones_own_are_trained(project: Path, cache: Path) -> None:
+    """The README's way: put a model folder and a task folder into the project, change one line, train."""
+    write_tool_model(project / "models" / "mine", epochs=0, window=2048)
+    write_task(project / "tasks" / "train" / "answer")
+    config = project / "own-tasks.toml"
+    config.write_text(config.read_text().replace('name = "smollm2-135m"', 'name = "models/mine"'))
+    short = ["train.iterations=1", "train.group_size=2", "agent.max_turns=2", "agent.max_tokens=32"]
+    words = [word for change in short for word in ("--set", change)]
+    done = call(cache, "train", "arise.toml", "own-tasks.toml", "--run-dir", "runs/own", *words, folder=project)
+    assert done.returncode == 0, done.stderr
+    with RunReader.open(project / "runs" / "own") as run:
+        assert run.config()["agent"]["kind"] == "tools"
+        assert run.config()["model"]["name"] == "models/mine"
+        assert {row.task_id for row in run.rollouts(limit=-1)} <= {"sums/sum-small", "tests/answer", "answer"}
+    out = project / "trained"
+    exported = call(cache, "export", "runs/own", "--format", "hf", "--out", str(out), folder=project)
+    assert exported.returncode == 0, exported.stderr
+    assert (out / "model.safetensors").is_file()
 
 
 def test_init_leaves_a_folder_that_is_not_empty_alone(tmp_path: Path, cache: Path) -> None:

@@ -85,7 +85,11 @@ def check(
     else:
         for problem in problems:
             say(str(problem))
-        say(f"{len(sound)} of {len(found)} tasks are sound" + (" and withstood every cheat" if cheat else ""))
+        unread = {problem.path for problem in read.problems}
+        say(
+            f"{len(sound)} of {len(found) + len(unread)} tasks are sound"
+            + (" and withstood every cheat" if cheat else "")
+        )
     if problems:
         raise typer.Exit(Exit.TASKS)
 
