@@ -7,7 +7,6 @@ import subprocess
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -122,10 +121,9 @@ def test_another_budget_in_the_same_folder_is_refused(compared: Comparison, cach
 
 
 def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Path) -> None:
-    # A process in the background of a script inherits that Ctrl-C is ignored.
-    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    words = arise(*command(tmp_path / "out", 1))
-    process = subprocess.Popen(words, env=environment(cache), stderr=subprocess.PIPE, text=True, preexec_fn=heeding)
+    process = subprocess.Popen(
+        arise(*command(tmp_path / "out", 1)), env=environment(cache), stderr=subprocess.PIPE, text=True
+    )
     try:
         until("a run", 200, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
         process.send_signal(signal.SIGINT)
