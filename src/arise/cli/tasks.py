@@ -86,11 +86,8 @@ def check(
     else:
         for problem in problems:
             say(str(problem))
-        unread = {problem.path for problem in read.problems}
-        say(
-            f"{len(sound)} of {len(found) + len(unread)} tasks are sound"
-            + (" and withstood every cheat" if cheat else "")
-        )
+        total = len(found) + len({problem.path for problem in read.problems})
+        say(f"{len(sound)} of {total} tasks are sound" + " and withstood every cheat" * cheat)
     if problems:
         raise typer.Exit(Exit.TASKS)
 
