@@ -86,8 +86,8 @@ def check(
     else:
         for problem in problems:
             say(str(problem))
-        total = len(found) + len({problem.path for problem in read.problems})
-        say(f"{len(sound)} of {total} tasks are sound" + " and withstood every cheat" * cheat)
+        read_ones = "readable tasks" if read.problems else "tasks"
+        say(f"{len(sound)} of {len(found)} {read_ones} are sound" + " and withstood every cheat" * cheat)
     if problems:
         raise typer.Exit(Exit.TASKS)
 
