@@ -12,7 +12,7 @@ from arise.compose.sandboxes import capabilities_of
 from arise.config import Config
 from arise.errors import AriseError, Exit
 from arise.evaluation.suite import SuiteScore, score_trials
-from arise.observe.messages import shown_by
+from arise.observe.waits import bars
 from arise.report.exports.harbor_job import Job, now
 from arise.rollouts.collect import Collector
 from arise.run.configuration import run_config
@@ -85,7 +85,7 @@ def evaluate_suite(
         job.end(score.facts())
         return score
 
-    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+    with bars(write), closing(RunStore.open(folder, lock)) as store:
         config = run_config(folder, store)[0]
         tasks = suite_tasks(wanted.suite, config, wanted.ignore, write)[: wanted.tasks]
         return asyncio.run(whole(config, store, tasks))
