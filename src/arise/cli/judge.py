@@ -35,7 +35,7 @@ def check(
     base_url: BaseUrl = OPENAI,
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many cases; of a run, the newest.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of cases; the newest ones of a run.")] = 100,
     max_usd: MaxUsd = 0.0,
     price: PriceOption = "",
     as_json: AsJson = False,

@@ -20,7 +20,12 @@ BaseUrl = Annotated[str, typer.Option("--base-url", help="Any server with OpenAI
 KeyEnv = Annotated[str, typer.Option("--api-key-env", help="Environment variable that holds the key.")]
 MaxUsd = Annotated[float, typer.Option("--max-usd", min=0.0, help="Stop when calls have cost this much; 0: never.")]
 PriceOption = Annotated[
-    str, typer.Option("--price", metavar="IN,OUT", help="Dollars per million tokens: 0.3,1.2; 0 if nobody is billed.")
+    str,
+    typer.Option(
+        "--price",
+        metavar="IN,OUT",
+        help="Dollars per million tokens, input and output: 0.3,1.2; 0 for a free endpoint.",
+    ),
 ]
 OPENAI = "https://api.openai.com/v1"
 

@@ -47,11 +47,12 @@ def check(
     oracle: Annotated[bool, typer.Option("--oracle", help="Run the solution only: it must earn 1.")] = False,
     null: Annotated[bool, typer.Option("--null", help="Run an agent that does nothing only: it must earn 0.")] = False,
     cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="Verify so often, to find verifiers that waver.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="Verify this many times, to find inconsistent verifiers.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 4,
     kind: Annotated[str, typer.Option(help="auto, bubblewrap, overlay, podman or docker, as sandbox.kind.")] = "auto",
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="What tasks may ask for in vain, as in tasks.ignore.")
+        list[str] | None,
+        typer.Option("--ignore", help="Requirements to ignore if unmet, as in tasks.ignore."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,7 +98,7 @@ def _known_needs(names: list[str]) -> list[str]:
 
     known = get_args(TaskNeed)
     if unknown := [name for name in names if name not in known]:
-        what = f"--ignore {unknown[0]!r} is nothing that a task can ask for"
+        what = f"--ignore {unknown[0]!r} is not something a task can require"
         raise AriseError("config", Exit.CONFIG, what, "nothing was checked", f"use one of: {', '.join(known)}")
     return names
 

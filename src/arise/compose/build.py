@@ -148,7 +148,7 @@ def _note_the_start(store: RunStore, facts: Mapping[str, str]) -> None:
     for name in sorted(facts.keys() - {"weights"}):
         if known.get(name, facts[name]) != facts[name]:
             change = f"{name} {known[name]} before, {facts[name]} now"
-            log.warning("%s: the run goes on, but not bit for bit as if it had never stopped", change)
+            log.warning("%s: the run continues, but not bit for bit as if it had never stopped", change)
     store.note(facts)
 
 

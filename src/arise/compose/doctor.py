@@ -128,7 +128,7 @@ def _disk(runs: Path) -> Finding:
     if usage.free < LEAST_FREE * usage.total or usage.free < NEEDED_DISK / 4:
         return Finding("disk", "failure", said, "free disk space, or give another --run-dir", Exit.STORAGE)
     if usage.free < NEEDED_DISK:
-        return Finding("disk", "warning", said, f"a long run wants {NEEDED_DISK / GIB:.0f} GiB")
+        return Finding("disk", "warning", said, f"a long run needs {NEEDED_DISK / GIB:.0f} GiB")
     return Finding("disk", "ok", said)
 
 
@@ -146,7 +146,7 @@ def _memory() -> Finding:
     said = f"{free / GIB:.1f} GiB available"
     if free < NEEDED_MEMORY:
         return Finding(
-            "memory", "warning", said, f"a run wants up to {NEEDED_MEMORY / GIB:.0f} GiB: end other programs"
+            "memory", "warning", said, f"a run needs up to {NEEDED_MEMORY / GIB:.0f} GiB: end other programs"
         )
     return Finding("memory", "ok", said)
 

@@ -134,7 +134,7 @@ def _as_a_message() -> Iterator[None]:
             Exit.CONFIG,
             str(error),
             "nothing was trained",
-            "mend model.name in the configuration, or the model",
+            "fix model.name in the configuration, or the model",
         ) from None
 
 
@@ -184,7 +184,7 @@ def _clone_into(
 
     def report(done: int, updates: int, loss: float) -> None:
         if stop.is_set():
-            raise InterruptedError("nobody waits for this start any more")
+            raise InterruptedError("this start is no longer needed")
         if done == 1:
             wait.expect(updates)
         wait.add()

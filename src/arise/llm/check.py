@@ -58,11 +58,11 @@ class JudgeCheck:
         """List the concerns about this judge; the offline analyst is a limited reference and decides nothing."""
         found = []
         if self.valid_rate < VALID:
-            found.append(f"{percent(self.valid_rate)} of verdicts are valid, {percent(VALID)} are wanted")
+            found.append(f"{percent(self.valid_rate)} of verdicts are valid, {percent(VALID)} are needed")
         if self.flip_rate is not None and self.flip_rate > FLIPS:
-            found.append(f"{percent(self.flip_rate)} of verdicts flip, at most {percent(FLIPS)} are wanted")
+            found.append(f"{percent(self.flip_rate)} of verdicts flip, at most {percent(FLIPS)} are needed")
         if self.with_labels is not None and self.with_labels < AGREES:
-            found.append(f"{percent(self.with_labels)} agree with the labels, {percent(AGREES)} are wanted")
+            found.append(f"{percent(self.with_labels)} agree with the labels, {percent(AGREES)} are needed")
         return found
 
 

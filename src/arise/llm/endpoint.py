@@ -43,12 +43,12 @@ class Request(Protocol):
 
 
 def tools_of(prompt: Request) -> tuple[dict[str, Any], ...]:
-    """The tools that a request offers; most requests offer none and have no such attribute."""
+    """Return the tools that a request offers; most requests offer none and have no such attribute."""
     return getattr(prompt, "tools", ())
 
 
 def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
-    """The size of a request, tools included."""
+    """Return the size of a request, tools included."""
     return size_of((*prompt.messages, *tools_of(prompt)), endpoint)
 
 

@@ -99,7 +99,7 @@ def to_json(value: object) -> str:
 
 @cache
 def schema(name: str) -> object:
-    """A schema or specification that ships with the prompts, e.g. `diagnostics`."""
+    """Read a schema or specification that ships with the prompts, e.g. `diagnostics`."""
     return json.loads(_read(f"schemas/{name}.json"))
 
 
@@ -146,7 +146,7 @@ def _parts(template: Template) -> tuple[str, str]:
 
 
 def _switch(text: str, switches: Mapping[str, bool]) -> str:
-    """Keeps `{{#name}}` blocks if the switch is on and `{{^name}}` blocks if it is off."""
+    """Keep `{{#name}}` blocks if the switch is on and `{{^name}}` blocks if it is off."""
 
     def keep(match: re.Match[str]) -> str:
         sign, name, body = match.groups()

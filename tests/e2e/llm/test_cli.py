@@ -151,7 +151,7 @@ def test_f6_a_judge_that_flips_is_measured_on_a_hundred_stored_rollouts(tmp_path
     report = json.loads(text)
     assert report["cases"] == 100
     assert report["flip_rate"] == pytest.approx(0.08, abs=0.03)
-    assert report["doubts"] == [f"{percent(report['flip_rate'])} of verdicts flip, at most 5.0 % are wanted"]
+    assert report["doubts"] == [f"{percent(report['flip_rate'])} of verdicts flip, at most 5.0 % are needed"]
     code, text = run_check(honest(passes), str(run), "--repeat", "1", "--limit", "4")
     assert code == 0
     assert "4 trajectories, 3 rubrics, 1 repeats" in text

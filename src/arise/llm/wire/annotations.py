@@ -57,7 +57,7 @@ class AnnotationReply:
 
 
 def parse_annotations(text: str, task_keys: Sequence[str], tag_ids: Collection[str]) -> AnnotationReply:
-    """A reply to task-type annotation; a task judged twice, with unknown ids or against a rule has no annotation."""
+    """Parse a reply to task-type annotation; a task named twice, unknown or against a rule has no annotation."""
     value = read_object(text)
     if isinstance(value, Unreadable):
         return AnnotationReply({}, dict.fromkeys(task_keys, value.reason))

@@ -69,7 +69,7 @@ def _answer(lines: Sequence[Line]) -> tuple[int, int]:
 
 
 def _marks(text: str) -> list[bool]:
-    """The marks of reasoning in a line, in their order: True ends it, False begins it."""
+    """Return the marks of reasoning in a line, in their order: True ends it, False begins it."""
     found = [(match.start(), bool(match["end"] or match["end2"])) for match in _TAG.finditer(text)]
     for match in _CHANNEL.finditer(text):
         ends = match["name"].lower() == "final" if match["name"] else match["mark"].lower() == "end"

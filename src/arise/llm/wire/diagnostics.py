@@ -45,7 +45,7 @@ class DiagnosticReply:
 
 
 def parse_diagnostics(text: str, known_ids: Collection[str] = ()) -> DiagnosticReply:
-    """A reply to the initial analysis: `{"diagnostics": {...}}` and nothing else."""
+    """Parse a reply to the initial analysis: `{"diagnostics": {...}}` and nothing else."""
     value = read_object(text)
     if isinstance(value, Unreadable):
         return DiagnosticReply(None, value.reason)
@@ -55,7 +55,7 @@ def parse_diagnostics(text: str, known_ids: Collection[str] = ()) -> DiagnosticR
 
 
 def diagnostic_of(value: object, known_ids: Collection[str]) -> DiagnosticReply:
-    """The validated diagnostics object; with no known rubric (bootstrap) nothing can be covered."""
+    """Validate a diagnostics object; with no known rubric (bootstrap) nothing can be covered."""
     try:
         body = _Body.model_validate(value)
     except ValidationError as error:

@@ -69,7 +69,7 @@ class PairReply:
 
 
 def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> PairReply:
-    """A reply to pair generation: `{"items": [...]}`, each item valid by itself or dropped."""
+    """Parse a reply to pair generation: `{"items": [...]}`, each item valid by itself or dropped."""
     value = read_object(text)
     if isinstance(value, Unreadable):
         return PairReply(unreadable=value.reason)
@@ -95,7 +95,7 @@ def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> Pai
 
 
 def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str | None, str]:
-    """A reply to skill refinement: the new text, or None with the reason."""
+    """Parse a reply to skill refinement: the new text, or None with the reason."""
     value = read_object(text)
     if isinstance(value, Unreadable):
         return None, value.reason
