@@ -10,7 +10,7 @@ from typing import TextIO
 
 from arise.observe.messages import SHOWN
 from arise.text.escape import visible
-from arise.text.progress import STEP
+from arise.text.progress import REACHED
 from arise.text.secrets import redact
 
 
@@ -29,7 +29,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
     def __init__(self) -> None:
         super().__init__(sys.stderr)
         self.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-        self.addFilter(lambda record: not getattr(record, SHOWN, False) and not hasattr(record, STEP))
+        self.addFilter(lambda record: not getattr(record, SHOWN, False) and not hasattr(record, REACHED))
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr

@@ -64,10 +64,13 @@ def export(
 ) -> None:
     """Export a run for other tools, or its trained model; keys in its text are redacted."""
     with one_message():
+        from arise.observe.waits import bars
         from arise.text.numbers import size as size_text
 
         folder = out or run / "export" / form.value
-        written = _model(run, form, folder, at) if form in (Format.HF, Format.PEFT) else _record(run, form, folder, at)
+        write = _model if form in (Format.HF, Format.PEFT) else _record
+        with bars():
+            written = write(run, form, folder, at)
         size = sum(path.stat().st_size for path in written)
         if as_json:
             say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})

@@ -20,7 +20,7 @@ from arise.run.record import IterationRecord
 from arise.run.summaries import weakest_cell
 from arise.text import numbers
 from arise.text.escape import visible
-from arise.text.progress import Step
+from arise.text.progress import Reached
 from arise.types import PoolEvent, Rollout
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -50,7 +50,7 @@ def _bar(wait: Wait) -> Table:
     """Draw a wait: a bar, the counts and the estimate."""
     grid = Table.grid(padding=(0, 1))
     grid.add_row(
-        ProgressBar(total=max(1, wait.step.total), completed=wait.step.done, width=24), Text(visible(str(wait)))
+        ProgressBar(total=max(1, wait.reached.total), completed=wait.reached.done, width=24), Text(visible(str(wait)))
     )
     return grid
 
@@ -96,11 +96,11 @@ class LiveDisplay(Display):
         ]
         self._live.refresh()
 
-    def step(self, step: Step) -> None:
+    def reached(self, reached: Reached) -> None:
         """Draw a long wait as a bar as soon as it begins."""
-        known = {wait.step.what for wait in self._waits.under_way()}
-        self._waits.take(step)
-        if not step.over and step.what not in known:
+        known = {wait.reached.what for wait in self._waits.under_way()}
+        self._waits.take(reached)
+        if not reached.over and reached.what not in known:
             self._live.refresh()
 
     def warn(self, alarm: str) -> None:

@@ -15,7 +15,7 @@ from arise.run.numbering import iteration_of
 from arise.run.record import IterationRecord
 from arise.state import State
 from arise.text import numbers
-from arise.text.progress import Step
+from arise.text.progress import Reached
 from arise.types import Group, PoolEvent, StepStats
 from arise.types.codec import to_json
 
@@ -38,9 +38,9 @@ class Display:
         """Write a message that is not about an iteration."""
         self._write(message)
 
-    def step(self, step: Step) -> None:
+    def reached(self, reached: Reached) -> None:
         """Write now and then how far a long wait is."""
-        if wait := self._waits.due(step):
+        if wait := self._waits.due(reached):
             self.wait(wait)
 
     def wait(self, wait: Wait) -> None:
@@ -150,8 +150,8 @@ class JsonDisplay(Display):
 
     def wait(self, wait: Wait) -> None:
         """Write how far a wait is."""
-        step = wait.step
-        facts = {"what": step.what, "done": step.done, "total": step.total, "seconds_left": wait.left}
+        reached = wait.reached
+        facts = {"what": reached.what, "done": reached.done, "total": reached.total, "seconds_left": wait.left}
         self._write(json.dumps({"progress": facts}))
 
     def show(self, record: IterationRecord, spent: float) -> None:

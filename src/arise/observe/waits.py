@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from arise.observe.messages import shown_by
 from arise.text import numbers
-from arise.text.progress import Step
+from arise.text.progress import Reached
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -22,20 +22,20 @@ LINE_EVERY = 10.0
 class Wait:
     """A wait under way, with the seconds since it began."""
 
-    step: Step
+    reached: Reached
     elapsed: float
 
     @property
     def left(self) -> float | None:
         """Return the seconds it will still take at its mean pace; None before the first part is done."""
-        done, total = self.step.done, self.step.total
+        done, total = self.reached.done, self.reached.total
         return self.elapsed / done * (total - done) if done else None
 
     def __str__(self) -> str:
         left = f"{numbers.duration(self.elapsed)} so far"
         if self.left is not None:
             left = f"about {numbers.duration(self.left)} left"
-        return f"{self.step.what}: {self.step.done} of {self.step.total}, {left}"
+        return f"{self.reached.what}: {self.reached.done} of {self.reached.total}, {left}"
 
 
 class Waits:
@@ -44,31 +44,31 @@ class Waits:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began: dict[str, float] = {}
-        self._steps: dict[str, Step] = {}
+        self._reached: dict[str, Reached] = {}
         self._told: dict[str, float] = {}
 
-    def take(self, step: Step) -> None:
+    def take(self, reached: Reached) -> None:
         """Note how far a wait is."""
-        if step.over:
-            for known in (self._began, self._steps, self._told):
-                known.pop(step.what, None)
+        if reached.over:
+            for known in (self._began, self._reached, self._told):
+                known.pop(reached.what, None)
         else:
-            self._began.setdefault(step.what, self._clock())
-            self._steps[step.what] = step
+            self._began.setdefault(reached.what, self._clock())
+            self._reached[reached.what] = reached
 
     def under_way(self) -> list[Wait]:
         """Return the waits, the oldest first."""
         now = self._clock()
-        return [Wait(step, now - self._began[name]) for name, step in list(self._steps.items())]
+        return [Wait(reached, now - self._began[name]) for name, reached in list(self._reached.items())]
 
-    def due(self, step: Step) -> Wait | None:
-        """Return the wait of a step if a line about it is due: at most one every `LINE_EVERY` seconds."""
-        self.take(step)
-        began = self._began.get(step.what)
-        if began is None or self._clock() - self._told.get(step.what, began) < LINE_EVERY:
+    def due(self, reached: Reached) -> Wait | None:
+        """Note how far a wait is, and return it if a line about it is due: at most one every `LINE_EVERY` seconds."""
+        self.take(reached)
+        began = self._began.get(reached.what)
+        if began is None or self._clock() - self._told.get(reached.what, began) < LINE_EVERY:
             return None
-        self._told[step.what] = self._clock()
-        return Wait(step, self._clock() - began)
+        self._told[reached.what] = self._clock()
+        return Wait(reached, self._clock() - began)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def bars(show: Callable[[str], None] | None = None) -> Iterator[None]:
     with Drawn(*columns, console=console, transient=True, redirect_stdout=both) as drawn:
         tasks: dict[str, TaskID] = {}
 
-        def step(found: Step) -> None:
+        def reached(found: Reached) -> None:
             if found.over:
                 if found.what in tasks:
                     drawn.remove_task(tasks.pop(found.what))
@@ -98,5 +98,5 @@ def bars(show: Callable[[str], None] | None = None) -> Iterator[None]:
                 tasks[found.what] = drawn.add_task(found.what, total=found.total)
             drawn.update(tasks[found.what], completed=found.done, total=found.total)
 
-        with shown_by(show, step):
+        with shown_by(show, reached):
             yield

@@ -3,13 +3,13 @@
 import logging
 from dataclasses import dataclass
 
-STEP = "step_of_a_wait"
+REACHED = "reached_by_a_wait"
 """Attribute of a record that reports progress; it has no text worth a line of its own."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """How far a wait is — `Step("warm start: demonstrations", 320, 900)`; `over` ends it, complete or not."""
+class Reached:
+    """How far a wait is — `Reached("warm start: demonstrations", 320, 900)`; `over` ends it, complete or not."""
 
     what: str
     done: int
@@ -46,5 +46,5 @@ class Progress:
         self._report()
 
     def _report(self, over: bool = False) -> None:
-        step = Step(self._what, self._done, self._total, over)
-        self._log.info("%s: %d of %d", self._what, self._done, self._total, extra={STEP: step})
+        reached = Reached(self._what, self._done, self._total, over)
+        self._log.info("%s: %d of %d", self._what, self._done, self._total, extra={REACHED: reached})

@@ -1,5 +1,7 @@
 """Rollouts: find an attempt by iteration, task, outcome, stop reason or rubric."""
 
+from collections.abc import Sequence
+
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.bars import share_rows
 from arise.report.dashboard.charts.figure import Cell
@@ -57,17 +59,6 @@ def build(
     )
     more, found = len(found) > ROLLOUTS_ON_PAGE, found[:ROLLOUTS_ON_PAGE]
     stops = run.stops()
-    total = sum(count for _, count in stops)
-    figure = Figure(
-        "stops",
-        "How attempts ended",
-        share_rows(
-            "how attempts ended", [(name.replace("_", " "), count, total) for name, count in stops], GREY, 1140.0
-        ),
-        Table(("ended by", "rollouts"), stops),
-        "Everything here is the agent's doing; attempts that infrastructure ended carry a fault and no reward.",
-        wide=True,
-    )
     chosen: dict[str, str | int | None] = {"outcome": outcome, "iteration": iteration, "task": task, "stop": stop}
     chosen |= {"rubric": rubric, "verdict": verdict, "order": "" if order == "newest" else order}
     content = {
@@ -83,7 +74,21 @@ def build(
         **chosen,
         "order": order,
     }
-    return Page("rollouts.html", "Rollouts", "rollouts", [Fact(amount(total), "rollouts")], [figure], content)
+    facts = [Fact(amount(sum(count for _, count in stops)), "rollouts")]
+    return Page("rollouts.html", "Rollouts", "rollouts", facts, [_stops(stops)], content)
+
+
+def _stops(stops: Sequence[tuple[str, int]]) -> Figure:
+    total = sum(count for _, count in stops)
+    shares = [(name.replace("_", " "), count, total) for name, count in stops]
+    return Figure(
+        "stops",
+        "How attempts ended",
+        share_rows("how attempts ended", shares, GREY, 1140.0),
+        Table(("ended by", "rollouts"), stops),
+        "Everything here is the agent's doing; attempts that infrastructure ended carry a fault and no reward.",
+        wide=True,
+    )
 
 
 def _row(links: Links, row: RolloutRow) -> tuple[Cell, ...]:
