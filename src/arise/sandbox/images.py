@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from arise.sandbox.programs import EngineFailed, Program, cache_folder
+from arise.native.build import cache_folder
+from arise.sandbox.programs import EngineFailed, Program
 from arise.text.progress import Progress
 from arise.types import Place
 
