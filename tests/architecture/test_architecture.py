@@ -50,7 +50,8 @@ METHOD_MAY_IMPORT = PURE | {
     "arise.method",
 }
 STEPS_OF_OTHERS = {"train_step", "StepStats", "step", "steps", "StepSpec", "StepSection", "multi_step_reward_strategy"}
-"""The engine port follows the engines behind it; `steps` are those of the Harbor task format."""
+STEPS_OF_OTHERS |= {"optimizer_step"}
+"""The engine port follows the engines behind it; `optimizer_step` is AReaL's, `steps` are those of Harbor tasks."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

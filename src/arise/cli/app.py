@@ -14,6 +14,7 @@ from arise.cli import (
     config,
     doctor,
     endpoint,
+    engines,
     eval,
     figures,
     harness,
@@ -70,6 +71,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
     "Prepare": {
         "tasks": tasks.app,
         "models": models.app,
+        "engines": engines.app,
         "harness": harness.app,
         "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
     },
