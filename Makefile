@@ -67,7 +67,9 @@ containers:
 	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
 
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.
 test: lint browser containers
@@ -106,7 +108,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python benchmarks/iteration.py
-	$(BIN)/python -m benchmarks.engine sampling update growth memory
+	$(BIN)/python -m benchmarks.engine update
+	$(BIN)/python -m benchmarks.table
 	$(BIN)/python -m benchmarks.dashboard
 
 mutation: $(STAMP)

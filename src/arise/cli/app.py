@@ -17,6 +17,7 @@ from arise.cli import (
     engines,
     eval,
     figures,
+    harbor,
     harness,
     init,
     judge,
@@ -73,6 +74,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
         "models": models.app,
         "engines": engines.app,
         "harness": harness.app,
+        "harbor": harbor.app,
         "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
     },
 }

@@ -1,4 +1,4 @@
-"""`arise engines install|list`."""
+"""`arise engines install|list|serve`."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from arise.cli.output import AsJson, one_message, say, say_json
+from arise.cli.output import AsJson, ConfigPaths, Overrides, config_files, one_message, say, say_json
 
 app = typer.Typer(help="Libraries that sample and train outside this process.", no_args_is_help=True)
 
@@ -59,3 +59,25 @@ def show(as_json: AsJson = False) -> None:
         return
     for each in found:
         say(f"{each.name:6} {each.about}\n       {each.problem or f'ready in {each.folder}'}")
+
+
+@app.command(epilog="Example: arise engines serve configs/paper.toml --host 0.0.0.0 --port 8000")
+def serve(
+    paths: ConfigPaths = None,
+    overrides: Overrides = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8000,
+    number: Annotated[int, typer.Option(min=0, help="Which server of its machine this is; picks its GPUs.")] = 0,
+) -> None:
+    """Run one sampling server in the foreground, for a run on another machine (`policy.sampler.addresses`).
+
+    Whoever reaches the port can change the weights: let only the driver reach it.
+    """
+    import os
+
+    with one_message():
+        from arise.compose.remote import server_command
+        from arise.config.file import load_config
+
+        command, environment = server_command(load_config(config_files(paths), overrides or []), host, port, number)
+    os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606 - the server replaces this process

@@ -107,6 +107,8 @@ def _checked(
         gradient_checkpointing=chosen.gradient_checkpointing,
         backend=getattr(chosen, "backend", ""),
         threads=chosen.threads,
+        launch=chosen.launch,
+        host=chosen.host or "127.0.0.1",
         start_seconds=chosen.start_seconds,
     )
     return trainer, partial(_fleet_spec, chosen, config, policy), policy
@@ -114,21 +116,9 @@ def _checked(
 
 def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> FleetSpec:
     sampler = chosen.sampler
-    if sampler.addresses:
-        start = None
-    else:
-        server = VllmSpec(
-            python_of("vllm", sampler.environment),
-            policy.window,
-            device=chosen.device,
-            precision=config.optimizer.precision,
-            gpus=sampler.gpus,
-            first_gpu=chosen.processes,
-            cache_gib=sampler.cache_gib,
-            rows=sampler.rows,
-            threads=sampler.threads,
-            arguments=sampler.arguments,
-        )
+    start = None
+    if not sampler.addresses:
+        server = _server_spec(chosen, config, policy.window, first_gpu=0 if chosen.launch else chosen.processes)
         start = partial(server.start, logs=work / "logs")
     return FleetSpec(
         start,
@@ -141,12 +131,43 @@ def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> F
     )
 
 
+def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) -> VllmSpec:
+    sampler = chosen.sampler
+    return VllmSpec(
+        python_of("vllm", sampler.environment),
+        window,
+        device=chosen.device,
+        precision=config.optimizer.precision,
+        gpus=sampler.gpus,
+        first_gpu=first_gpu,
+        cache_gib=sampler.cache_gib,
+        rows=sampler.rows,
+        threads=sampler.threads,
+        arguments=sampler.arguments,
+    )
+
+
+def server_command(config: Config, host: str, port: int, number: int) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the variables of one sampling server, to be listed in `policy.sampler.addresses`."""
+    chosen = config.policy
+    if not isinstance(chosen, ArealConfig | VerlConfig) or config.model.kind != "pretrained":
+        remedy = "name a configuration with policy.kind = 'areal' or 'verl' and model.kind = 'pretrained'"
+        raise AriseError("engine", Exit.CONFIG, "no sampling server is configured", "nothing was started", remedy)
+    with _as_a_message():
+        folder = str(model_folder(config.model.name) or config.model.name)
+        _, facts = tokenizer_and_config(folder)
+        window = min(config.sampling.context_length, facts.max_position_embeddings)
+        server = _server_spec(chosen, config, window, first_gpu=0)
+    return server.command(folder, port, host), server.environment(number)
+
+
 def _require_gpus(chosen: Chosen) -> None:
     found = len([device for device in Path("/dev").glob("nvidia*") if device.name.removeprefix("nvidia").isdigit()])
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
-    needed = chosen.processes + servers * chosen.sampler.gpus
+    trainers = 0 if chosen.launch else chosen.processes
+    needed = trainers + servers * chosen.sampler.gpus
     if found < needed:
-        parts = f"policy.processes = {chosen.processes} and {servers} servers of {chosen.sampler.gpus}"
+        parts = f"{trainers} trainer processes and {servers} servers of {chosen.sampler.gpus}"
         raise ValueError(
             f"{parts} need {needed} GPUs, this machine has {found}: use fewer, or set policy.device = 'cpu'"
         )

@@ -1,8 +1,8 @@
 """Settings of the engine, section `[policy]`. A new kind is one class here and one line in `compose/policies.py`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from arise.config.base import Count, Positive, Section
 from arise.config.imported import Imported
@@ -23,6 +23,9 @@ class PolicyConfig(Section):
     gradient_checkpointing: bool = False
 
 
+Words = Annotated[tuple[str, ...], Field(strict=False)]
+
+
 class VllmSampler(Section):
     """vLLM servers that sample the policy: started here, or given by address."""
 
@@ -31,7 +34,7 @@ class VllmSampler(Section):
     """Servers to start on this machine; each takes the next `gpus` GPUs after those of the trainer."""
     gpus: Count = 1
     """GPUs of one server, which splits the model over them."""
-    addresses: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    addresses: Words = ()
     """Servers that already run, such as `http://node1:8000`; they must see `policy.weights_dir` under the same path."""
     key_env: str = ""
     """The environment variable that holds their API key, if they require one."""
@@ -43,7 +46,7 @@ class VllmSampler(Section):
     """CPU threads of a server."""
     environment: str = ""
     """The folder of vLLM's environment; empty: where `arise engines install vllm` puts it."""
-    arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    arguments: Words = ()
     """Further arguments of the server's command line."""
     start_seconds: Positive = 900.0
     """How long a server may take to start."""
@@ -54,7 +57,12 @@ class TrainerSettings(Section):
 
     device: Literal["cpu", "cuda"] = "cuda"
     processes: Count = 1
-    """Trainer processes on this machine, one for each GPU."""
+    """Trainer processes, one for each GPU."""
+    launch: Words = ()
+    """A command that starts all processes on other machines, such as `["srun", "--nodes=2", "--ntasks=16"]`; the
+    worker's command is appended. It numbers them by RANK and LOCAL_RANK, or as SLURM does. Empty: on this machine."""
+    host: str = ""
+    """The name of this machine under which processes of `launch` reach it; rank 0 must run here."""
     threads: Count = 1
     """CPU threads of a process."""
     token_budget: Count = 16_384
@@ -69,6 +77,12 @@ class TrainerSettings(Section):
     """How long the trainer may take to start."""
     sampler: VllmSampler = VllmSampler()
     """The servers that sample."""
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if bool(self.launch) != bool(self.host):
+            raise ValueError("launch and host go together: processes elsewhere must reach this machine")
+        return self
 
 
 class ArealConfig(TrainerSettings):

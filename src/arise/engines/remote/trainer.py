@@ -40,6 +40,9 @@ class TrainerSpec:
     gradient_checkpointing: bool = False
     backend: str = ""
     threads: int = 1
+    launch: tuple[str, ...] = ()
+    """A command that starts all processes elsewhere; they reach the driver at `host`."""
+    host: str = "127.0.0.1"
     start_seconds: float = 600.0
     answer_seconds: float = 7200.0
 
@@ -61,25 +64,25 @@ class TrainerGroup:
             raise
 
     def _start(self, logs: Path) -> None:
-        spec, secret, port = self._spec, secrets.token_hex(16), str(_free_port())
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            address = "{}:{}".format(*listener.getsockname())
-            for rank in range(spec.processes):
-                environment = {
-                    "ARISE_DRIVER": address,
-                    "ARISE_SECRET": secret,
-                    "RANK": str(rank),
-                    "LOCAL_RANK": str(rank),
-                    "WORLD_SIZE": str(spec.processes),
-                    "LOCAL_WORLD_SIZE": str(spec.processes),
-                    "MASTER_ADDR": "127.0.0.1",
-                    "MASTER_PORT": port,
-                    "OMP_NUM_THREADS": str(spec.threads),
-                    "TOKENIZERS_PARALLELISM": "false",
-                    **QUICK_START.get(spec.device, {}),
-                }
-                command = [str(spec.python), "-P", str(BOOT), spec.library]
-                self._processes.append(Process(command, logs / f"trainer-{rank}.log", environment))
+        spec, secret = self._spec, secrets.token_hex(16)
+        command = [*spec.launch, str(spec.python), "-P", str(BOOT), spec.library]
+        with socket.create_server((spec.host, 0)) as listener:
+            shared = {
+                "ARISE_DRIVER": "{}:{}".format(*listener.getsockname()),
+                "ARISE_SECRET": secret,
+                "WORLD_SIZE": str(spec.processes),
+                "MASTER_ADDR": spec.host,
+                "MASTER_PORT": str(_free_port(spec.host)),
+                "OMP_NUM_THREADS": str(spec.threads),
+                "TOKENIZERS_PARALLELISM": "false",
+                **QUICK_START.get(spec.device, {}),
+            }
+            if spec.launch:
+                self._processes.append(Process(command, logs / "trainer.log", shared))
+            else:
+                for rank in range(spec.processes):
+                    numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(spec.processes)}
+                    self._processes.append(Process(command, logs / f"trainer-{rank}.log", {**shared, **numbers}))
             self._accept(listener, secret)
 
     def _accept(self, listener: socket.socket, secret: str) -> None:
@@ -179,6 +182,6 @@ def deal(lengths: Sequence[int], hands: int) -> list[list[int]]:
     return dealt
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
+def _free_port(host: str) -> int:
+    with socket.create_server((host, 0)) as probe:
         return int(probe.getsockname()[1])

@@ -26,12 +26,12 @@ class VllmSpec:
     threads: int = 1
     arguments: Sequence[str] = ()
 
-    def command(self, model: str, port: int) -> list[str]:
+    def command(self, model: str, port: int, host: str = "127.0.0.1") -> list[str]:
         """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
         own = ["--enforce-eager", "--distributed-executor-backend", "uni"] if self.device == "cpu" else []
         return [
             *(str(self.python), "-m", "vllm.entrypoints.openai.api_server"),
-            *("--model", model, "--host", "127.0.0.1", "--port", str(port)),
+            *("--model", model, "--host", host, "--port", str(port)),
             *("--dtype", {"fp32": "float32", "bf16": "bfloat16"}[self.precision]),
             *("--max-model-len", str(self.window), "--max-num-seqs", str(self.rows)),
             *("--tensor-parallel-size", str(self.gpus), "--generation-config", "vllm"),

@@ -70,7 +70,7 @@ class Backend(Protocol):
 def serve(open_backend: Callable[[dict[str, Any]], Backend]) -> None:
     """Connect, announce this process, then answer requests until the driver closes the connection."""
     host, _, port = os.environ["ARISE_DRIVER"].rpartition(":")
-    rank = int(os.environ["RANK"])
+    rank = take_numbers()
     connection = socket.create_connection((host, int(port)))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     send(connection, Packet({"secret": os.environ.pop("ARISE_SECRET"), "rank": rank, "pid": os.getpid()}))
@@ -92,6 +92,19 @@ def serve(open_backend: Callable[[dict[str, Any]], Backend]) -> None:
             traceback.print_exc()
             text = f"{type(error).__name__}: {error}"
             send(connection, Packet({"error": text, "fatal": not isinstance(error, ValueError)}))
+
+
+SLURM_NAMES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "LOCAL_WORLD_SIZE": "SLURM_NTASKS_PER_NODE"}
+
+
+def take_numbers() -> int:
+    """Return the rank of this process; numbers that SLURM gave get the names that training libraries read."""
+    for name, given in SLURM_NAMES.items():
+        if name not in os.environ and given in os.environ:
+            os.environ[name] = os.environ[given]
+    if "RANK" not in os.environ:
+        sys.exit("policy.launch must number its processes: neither RANK nor SLURM_PROCID is set")
+    return int(os.environ["RANK"])
 
 
 def answer(backend: Backend, request: Packet) -> Packet:
