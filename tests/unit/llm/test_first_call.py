@@ -38,7 +38,7 @@ def server(wrong: str) -> FakeLLM:
     if wrong == "wrong model":
         script = speaking("vllm", JUDGE, model="another")
     if wrong == "no usage":
-        script = lambda ask: Say("ok", usage=False)  # noqa: E731
+        script = lambda _ask: Say("ok", usage=False)  # noqa: E731
     return FakeLLM(script, pages=pages_of("vllm", window))
 
 
@@ -122,9 +122,11 @@ def test_findings_are_recorded_and_not_asked_for_twice() -> None:
 
 
 def test_a_server_that_cuts_long_prompts_without_a_word_is_found_out() -> None:
-    with in_thread(FakeLLM(speaking("ollama", JUDGE, window=2_048), pages={})) as fake:
-        with pytest.raises(AriseError, match="its window has 2,048 tokens"):
-            call(EndpointConfig(model="judge-model", base_url=fake.base_url))
+    with (
+        in_thread(FakeLLM(speaking("ollama", JUDGE, window=2_048), pages={})) as fake,
+        pytest.raises(AriseError, match="its window has 2,048 tokens"),
+    ):
+        call(EndpointConfig(model="judge-model", base_url=fake.base_url))
 
 
 def test_a_reasoning_model_gets_the_fields_it_takes() -> None:
@@ -147,9 +149,11 @@ def test_a_reasoning_model_gets_the_fields_it_takes() -> None:
 
 
 def test_a_reply_that_is_cut_off_while_thinking_says_so() -> None:
-    with in_thread(FakeLLM(lambda _: Say("", finish="length"))) as fake:
-        with pytest.raises(AriseError, match="cut off at max_tokens = 64") as refused:
-            call(EndpointConfig(model="m", base_url=fake.base_url, max_tokens=64))
+    with (
+        in_thread(FakeLLM(lambda _: Say("", finish="length"))) as fake,
+        pytest.raises(AriseError, match="cut off at max_tokens = 64") as refused,
+    ):
+        call(EndpointConfig(model="m", base_url=fake.base_url, max_tokens=64))
     assert "max_tokens = 256" in refused.value.remedy
 
 
