@@ -6,7 +6,7 @@ Initial weights depend on the settings only, not on the seed of the run, so comp
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from arise.compose.imports import imported
-from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, ToolAgentConfig, WorldTasks
+from arise.compose.remote import remote_engine, require_environments
+from arise.config import (
+    ArealConfig,
+    Config,
+    PolicyConfig,
+    PretrainedModel,
+    SmallModel,
+    ToolAgentConfig,
+    VerlConfig,
+    WorldTasks,
+)
 from arise.engines.chat import ChatFormat
 from arise.engines.formats.choose import choose_format
 from arise.engines.local import LocalEngine
@@ -31,6 +41,7 @@ from arise.ports import Engine, Format, SandboxPool
 from arise.rollouts.commands import SUBMIT, observe, parse_command
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.tools import SPECS
+from arise.text.progress import Progress
 from arise.types import FunctionCall, Message, Tokens
 from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
@@ -47,7 +58,10 @@ log = logging.getLogger(__name__)
 
 async def open_engine(config: Config, sandboxes: SandboxPool) -> Engine:
     """Open the configured engine with the initial model of the run."""
-    return ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes))
+    if isinstance(config.policy, ArealConfig | VerlConfig):
+        require_environments(config.policy)  # before minutes are spent on a warm start
+    found = ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes))
+    return await found if isinstance(found, Awaitable) else found
 
 
 async def starting_model(config: Config, sandboxes: SandboxPool) -> str:
@@ -105,8 +119,10 @@ def model_format(config: Config, tokenizer: Any) -> Format:
     return chat
 
 
-ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
+ENGINES: dict[str, Callable[[Any, Config, str], Engine | Awaitable[Engine]]] = {
     "embedded": embedded_engine,
+    "areal": partial(remote_engine, make_format=model_format),
+    "verl": partial(remote_engine, make_format=model_format),
     "import": lambda chosen, config, model: imported("policy", chosen, model=model, config=config),
 }
 """By `policy.kind`; each receives its section, the whole configuration, and the model by folder or name."""
@@ -167,7 +183,8 @@ def _clone_into(
     """Train `base`, or a new small model, on demonstrations by behaviour cloning until `stop` is set."""
     if isinstance(config.model, SmallModel):
         corpus = [SYSTEM, *(text for d in demonstrations for text in _texts(d)), *10 * vocabulary()]
-        loaded = small_model(corpus, hidden=config.model.hidden, layers=config.model.layers)
+        shape = {"hidden": config.model.hidden, "layers": config.model.layers, "heads": config.model.heads}
+        loaded = small_model(corpus, **shape, kv_heads=config.model.heads)
         model, spec = loaded.model, SMALL_CLONING
     else:
         assert base is not None
@@ -180,17 +197,18 @@ def _clone_into(
         return [write(demonstration, random) for demonstration in demonstrations]
 
     spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
-    told = 0
 
     def report(done: int, updates: int, loss: float) -> None:
-        nonlocal told
         if stop.is_set():
             raise InterruptedError("this start is no longer needed")
-        if done * 10 // updates > told:
-            told = done * 10 // updates
-            log.info("warm start: cloning %d %%, loss %.2f", 10 * told, loss)
+        if done == 1:
+            wait.expect(updates)
+        wait.add()
+        if done == updates:
+            log.info("warm start: cloned in %d updates, last loss %.2f", updates, loss)
 
-    clone(model, rows_of, spec, report)
+    with Progress(log, "warm start: cloning") as wait:
+        clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
     save(model, loaded.tokenizer, folder)
 
@@ -259,5 +277,7 @@ def _key(config: Config) -> str:
     tools = isinstance(config.agent, ToolAgentConfig)
     agent = config.agent.model_dump(mode="json", include=shared | own if tools else shared)
     model = config.model.model_dump(exclude=None if tools else {"format", "template_options"})
+    if model.get("heads") == SmallModel().heads:
+        del model["heads"]  # warm starts from before it could be chosen are still good
     facts = {"recipe": RECIPE, "model": model, "world": world, "agent": agent, "system": SYSTEM}
     return blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=8).hexdigest()
