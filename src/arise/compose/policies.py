@@ -41,6 +41,7 @@ from arise.ports import Engine, Format, SandboxPool
 from arise.rollouts.commands import SUBMIT, observe, parse_command
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.tools import SPECS
+from arise.text.progress import Progress
 from arise.types import FunctionCall, Message, Tokens
 from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration, demonstrate
@@ -196,17 +197,18 @@ def _clone_into(
         return [write(demonstration, random) for demonstration in demonstrations]
 
     spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
-    told = 0
 
     def report(done: int, updates: int, loss: float) -> None:
-        nonlocal told
         if stop.is_set():
             raise InterruptedError("this start is no longer needed")
-        if done * 10 // updates > told:
-            told = done * 10 // updates
-            log.info("warm start: cloning %d %%, loss %.2f", 10 * told, loss)
+        if done == 1:
+            wait.expect(updates)
+        wait.add()
+        if done == updates:
+            log.info("warm start: cloned in %d updates, last loss %.2f", updates, loss)
 
-    clone(model, rows_of, spec, report)
+    with Progress(log, "warm start: cloning") as wait:
+        clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
     save(model, loaded.tokenizer, folder)
 
