@@ -78,6 +78,8 @@ class HarnessAgentConfig(HarnessConfig):
     """An unmodified agent harness, run in the sandbox; `arise harness list` shows which are usable."""
 
     kind: Literal["claude-code", "codex", "kilo", "mini-swe-agent", "opencode", "pi"]
+    arguments: list[str] = Field(default_factory=list)
+    """Further arguments of the harness's command line, such as `["--tools", "bash"]` for pi."""
 
 
 class CommandAgentConfig(HarnessConfig):
