@@ -1,5 +1,6 @@
 """Harnesses as agents of a run: the endpoint they call, the paths their sandboxes mount, and the agent."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from arise.endpoint.sessions import CallLimits
 from arise.errors import AriseError, Exit
 from arise.harnesses.agent import HarnessAgent
 from arise.harnesses.install import folder_of, require, seen_paths, status
-from arise.harnesses.launch import Launcher
+from arise.harnesses.launch import Launcher, processes
 from arise.harnesses.spec import Harness
 from arise.ports import Engine, Format
 from arise.sandbox import MIB, Limits
@@ -75,7 +76,8 @@ async def open_harness(config: Config) -> AsyncIterator[HarnessParts | None]:
     paths = tuple(chosen.read_only) if isinstance(chosen, CommandAgentConfig) else map(str, seen_paths(chosen.kind))
     async with on_socket() as endpoint:
         install = None if own else folder_of(chosen.kind)
-        launcher = Launcher(harness_of(chosen), endpoint, install, chosen.attempt_seconds)
+        slots = asyncio.Semaphore(chosen.at_once or processes())
+        launcher = Launcher(harness_of(chosen), endpoint, install, chosen.attempt_seconds, slots)
         yield HarnessParts(launcher, (str(endpoint.socket.parent), *paths))
 
 

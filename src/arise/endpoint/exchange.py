@@ -41,9 +41,11 @@ class Answer:
     model: str
     reply: Message
     finish: Literal["stop", "length"]
-    prompt_ids: tuple[int, ...]
+    prompt_tokens: int
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
+    prompt_ids: tuple[int, ...] = ()
+    """The ids of the prompt, if they were requested: kept for every call, they would grow with its square."""
     pieces: tuple[str, ...] = ()
     """The text of each token, if log-probabilities were requested."""
 

@@ -43,7 +43,7 @@ class Rehearsal:
         reply = self.speak(ask) if ask.tools else ASIDE
         if ask.tools:
             self.calls.append((ask, reply))
-        return Answer(len(self.calls), int(time.time()), self.model, reply, "stop", (), (), ())
+        return Answer(len(self.calls), int(time.time()), self.model, reply, "stop", 0, (), ())
 
     def count(self, ask: Ask) -> int:
         """Return no count: there are no tokens here."""

@@ -132,9 +132,10 @@ class Session:
             self.policy.model,
             reply,
             "stop" if segment.finish == "stop" else "length",
-            plan.ids,
+            len(plan.ids),
             segment.ids,
             segment.logprobs,
+            plan.ids if ask.token_ids else (),
             tuple(self.policy.format.text([i]) for i in segment.ids) if ask.logprobs else (),
         )
 

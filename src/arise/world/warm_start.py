@@ -22,7 +22,7 @@ from arise.world.instance import Instance, Script, Seen
 AT_ONCE = 32
 
 
-Turns = TypeVar("Turns", covariant=True)  # noqa: PLC0105 - the turns of an agent
+Turns = TypeVar("Turns", covariant=True)
 Commands = tuple[tuple[str, str], ...]
 """The answer and the observation of every turn."""
 
