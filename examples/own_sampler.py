@@ -33,7 +33,7 @@ class Frontier:
                 self.counts[group.task.id][1] += group.size
 
     def keep_only(self, pool: Pool) -> None:
-        """Called after a pool update; this sampler does not look at rubrics."""
+        """Accept a pool update; this sampler does not look at rubrics."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"counts": self.counts, "generator": self.random.bit_generator.state}

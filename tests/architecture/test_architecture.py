@@ -6,16 +6,26 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SOURCES = sorted((ROOT / "src" / "arise").rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
-BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
-METHOD = sorted((ROOT / "src" / "arise" / "method").glob("*.py"))
+from tests.architecture.sources import (
+    BENCHMARKS,
+    ROOT,
+    SOURCE,
+    SOURCES,
+    TESTS,
+    imported,
+    nodes,
+    offenders,
+    text,
+    under,
+)
+
+METHOD = sorted((SOURCE / "method").glob("*.py"))
+EVERYTHING = [*SOURCES, *TESTS, *BENCHMARKS]
 
 MODULE_LINES, FUNCTION_LINES, ROOT_MODULES = 300, 50, 8
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "handler", "misc"}
@@ -45,77 +55,61 @@ STEPS_OF_OTHERS = {"train_step", "StepStats", "step", "steps", "StepSpec", "Step
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def shown(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def test_modules_are_short() -> None:
+    assert offenders(EVERYTHING, lambda path: len(text(path).splitlines()) > MODULE_LINES) == {}
 
 
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def long_functions(path: Path) -> list[str]:
+    functions = [node for node in nodes(path) if isinstance(node, Function)]
+    return [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES]
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports, wherever in it."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+def test_functions_are_short() -> None:
+    assert offenders(EVERYTHING, long_functions) == {}
 
 
-def under(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
+def undescribed(path: Path) -> bool:
+    module = nodes(path)[0]
+    assert isinstance(module, ast.Module)
+    return not 1 <= len((ast.get_docstring(module) or "").splitlines()) <= 5
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS, *BENCHMARKS], ids=shown)
-def test_modules_and_functions_are_short(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
-    for node in ast.walk(tree(path)):
-        if isinstance(node, Function):
-            assert (node.end_lineno or 0) - node.lineno < FUNCTION_LINES, node.name
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=shown)
-def test_modules_say_what_they_own_in_at_most_five_lines(path: Path) -> None:
-    if not path.read_text(encoding="utf-8"):
-        return
-    described = ast.get_docstring(tree(path))
-    assert described
-    assert len(described.splitlines()) <= 5
+def test_modules_say_what_they_own_in_at_most_five_lines() -> None:
+    assert offenders(filter(text, SOURCES), undescribed) == {}
 
 
 def test_no_vague_file_names() -> None:
-    named = [path for path in [*SOURCES, *TESTS, *BENCHMARKS] if VAGUE & set(path.stem.split("_"))]
+    named = [path for path in EVERYTHING if VAGUE & set(path.stem.split("_"))]
     assert named == []
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS, *BENCHMARKS], ids=shown)
-def test_no_mocks(path: Path) -> None:
-    assert not [module for module in imported(path) if under(module, "unittest") or under(module, "mock")]
+def imports_of(*packages: str) -> Callable[[Path], list[str]]:
+    """A finder of the imports that lie under one of `packages`."""
+    return lambda path: [module for module in imported(path) if any(under(module, package) for package in packages)]
 
 
-@pytest.mark.parametrize("path", METHOD, ids=shown)
-def test_the_method_imports_only_what_is_pure(path: Path) -> None:
-    impure = [m for m in imported(path) if not any(under(m, allowed) for allowed in METHOD_MAY_IMPORT)]
-    assert impure == []
+def test_no_mocks() -> None:
+    assert offenders(EVERYTHING, imports_of("unittest", "mock")) == {}
 
 
-@pytest.mark.parametrize("path", METHOD, ids=shown)
-def test_the_method_takes_its_randomness_as_an_argument(path: Path) -> None:
-    source = path.read_text(encoding="utf-8")
-    assert "default_rng" not in source
-    assert re.search(r"np\.random\.(?!Generator\b)", source) is None
-    assert not re.search(r"\b(print|open|input)\(", source)
+def test_the_method_imports_only_what_is_pure() -> None:
+    allowed = imports_of(*METHOD_MAY_IMPORT)
+    assert offenders(METHOD, lambda path: set(imported(path)) - set(allowed(path))) == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=shown)
-def test_torch_stays_in_the_engines(path: Path) -> None:
-    if "engines" not in path.parts:
-        assert not [m for m in imported(path) if under(m, "torch") or under(m, "transformers") or under(m, "peft")]
+def test_the_method_takes_its_randomness_as_an_argument() -> None:
+    impure = re.compile(r"default_rng|np\.random\.(?!Generator\b)|\b(?:print|open|input)\(")
+    assert offenders(METHOD, lambda path: impure.findall(text(path))) == {}
+
+
+def test_torch_stays_in_the_engines() -> None:
+    outside = [path for path in SOURCES if "engines" not in path.parts]
+    assert offenders(outside, imports_of("torch", "transformers", "peft")) == {}
 
 
 def defined_names(path: Path) -> Iterator[str]:
     """Every name that a file itself gives: functions, classes, arguments, variables, attributes."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, Function | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.arg):
@@ -130,11 +124,15 @@ def words(name: str) -> list[str]:
     return re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=shown)
-def test_nothing_is_called_a_step(path: Path) -> None:
+def stepped(path: Path) -> set[str]:
+    """The names in a file that hold the word "step" and are not those of others."""
+    named = {name for name in defined_names(path) if {"step", "steps"} & {word.lower() for word in words(name)}}
+    return named - STEPS_OF_OTHERS
+
+
+def test_nothing_is_called_a_step() -> None:
     """The paper's steps are iterations, turns, tokens or updates here: one word for four things misleads."""
-    stepped = {name for name in defined_names(path) if {"step", "steps"} & {word.lower() for word in words(name)}}
-    assert stepped <= STEPS_OF_OTHERS
+    assert offenders(SOURCES, stepped) == {}
 
 
 HELP = "from typer.testing import CliRunner; from arise.cli.app import app; CliRunner().invoke(app, ['--help'])"
@@ -158,7 +156,7 @@ def test_imports_point_down() -> None:
 
 
 def test_the_package_root_holds_at_most_eight_modules() -> None:
-    assert len([path for path in SOURCES if path.parent == ROOT / "src" / "arise"]) <= ROOT_MODULES
+    assert len([path for path in SOURCES if path.parent == SOURCE]) <= ROOT_MODULES
 
 
 def drawn_paths() -> Iterator[str]:
@@ -174,12 +172,11 @@ def drawn_paths() -> Iterator[str]:
 
 
 def test_the_tree_in_the_architecture_page_is_the_tree() -> None:
-    top = ROOT / "src" / "arise"
     drawn = set(drawn_paths())
-    assert sorted(name for name in drawn if not (top / name).exists()) == []
+    assert sorted(name for name in drawn if not (SOURCE / name).exists()) == []
     expected = {f"method/{path.name}" for path in METHOD}
-    expected |= {f"{path.parent.name}/" for path in top.glob("*/__init__.py")}
-    expected |= {path.name for path in top.glob("*.py")}
+    expected |= {f"{path.parent.name}/" for path in SOURCE.glob("*/__init__.py")}
+    expected |= {path.name for path in SOURCE.glob("*.py")}
     assert sorted(name for name in expected - drawn if "__" not in name) == []
 
 

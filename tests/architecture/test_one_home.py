@@ -4,11 +4,8 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.architecture.sources import SOURCE, SOURCES, nodes, offenders, text
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "arise"
-SOURCES = sorted(SOURCE.rglob("*.py"))
 TEMPLATES = sorted((SOURCE / "report" / "dashboard" / "templates").glob("*.html"))
 READ_BY_PEOPLE = ("cli", "compose", "evaluation", "observe", "report", "run")
 SQL = re.compile(
@@ -16,10 +13,6 @@ SQL = re.compile(
 )
 PERCENT = re.compile(r"100(\.0)? \*.*:[+z]*\.\df?\}|:\.\d%\}")
 """A share that is written in percent by hand."""
-
-
-def shown(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 def outside(*homes: str) -> list[Path]:
@@ -30,7 +23,7 @@ def outside(*homes: str) -> list[Path]:
 
 def strings(path: Path) -> list[str]:
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.append(node.value)
         elif isinstance(node, ast.JoinedStr):
@@ -38,25 +31,28 @@ def strings(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", outside("run", "analyze/readers"), ids=shown)
-def test_sql_on_a_run_stands_in_run_only(path: Path) -> None:
+def sql(path: Path) -> list[str]:
+    calls: list[str] = re.findall(r"\.query\(|\bdb\.execute\(", text(path))
+    return calls + [found for found in strings(path) if SQL.search(found)]
+
+
+def test_sql_on_a_run_stands_in_run_only() -> None:
     """Readers of trajectories may read the databases of other tools."""
-    assert not [text for text in strings(path) if SQL.search(text)]
-    assert not re.search(r"\.query\(|\bdb\.execute\(", path.read_text(encoding="utf-8"))
+    assert offenders(outside("run", "analyze/readers"), sql) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p.relative_to(SOURCE).parts[0] in READ_BY_PEOPLE], ids=shown)
-def test_iterations_are_numbered_by_one_function(path: Path) -> None:
-    if path.name != "numbering.py":
-        assert not re.findall(r"\bk \+ 1\b", path.read_text(encoding="utf-8"))
+def test_iterations_are_numbered_by_one_function() -> None:
+    read = [path for path in SOURCES if path.relative_to(SOURCE).parts[0] in READ_BY_PEOPLE]
+    counted = [path for path in read if path.name != "numbering.py"]
+    assert offenders(counted, lambda path: re.findall(r"\bk \+ 1\b", text(path))) == {}
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=shown)
-def test_templates_show_iterations_as_people_number_them(path: Path) -> None:
-    assert not re.findall(r"\{\{[^}]*\.k\b", path.read_text(encoding="utf-8"))
+def test_templates_show_iterations_as_people_number_them() -> None:
+    assert TEMPLATES
+    assert offenders(TEMPLATES, lambda path: re.findall(r"\{\{[^}]*\.k\b", text(path))) == {}
 
 
-@pytest.mark.parametrize("path", outside("text/numbers.py"), ids=shown)
-def test_percentages_are_written_in_one_place(path: Path) -> None:
-    if path.parent.name != "charts":  # ticks of an axis have no decimals
-        assert not [line for line in path.read_text(encoding="utf-8").splitlines() if PERCENT.search(line)]
+def test_percentages_are_written_in_one_place() -> None:
+    """Ticks of an axis have no decimals and are written by the charts."""
+    written = [path for path in outside("text/numbers.py") if path.parent.name != "charts"]
+    assert offenders(written, lambda path: [row for row in text(path).splitlines() if PERCENT.search(row)]) == {}

@@ -11,7 +11,7 @@ import pytest
 
 from arise.rollouts.verifier import Verifier, VerifierResult
 from arise.types import Place, Task, TaskSpec, VerifierSpec
-from tests.containers.conftest import pool_of
+from tests.containers.conftest import KINDS, pool_of
 from tests.task_folders import DIFF_TEST
 from tests.unit.rollouts.test_cheats import COMMAND_TEST, PYTEST_TEST, READING_TEST, TEST_ANSWER, forged
 
@@ -119,18 +119,29 @@ def earn(
     return asyncio.run(body())
 
 
-@pytest.mark.parametrize("name", CHEATS)
+QUICK = {"reward written beforehand", "daemon", "programs replaced", "conftest", "the same by /proc", "tests replaced"}
+"""Attacks of different kinds that `make test` tries on podman too; a container takes a second to start."""
+ATTACKS = [
+    pytest.param(name, kind, marks=() if kind == "overlay" or name in QUICK else pytest.mark.slow)
+    for name in CHEATS
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), ATTACKS)
 def test_cheat_earns_nothing(name: str, kind: str, tmp_path: Path, python_image: Path, preload: Path) -> None:
     result = earn(kind, CHEATS[name], CHEATS[name].commands, python_image, tmp_path, preload)
     assert (result.reward, result.success) == (0.0, False), result
     assert not result.fault
 
 
-@pytest.mark.parametrize("name", CHEATS)
+HONEST_TESTS = {cheat.test: cheat for cheat in CHEATS.values() if cheat.test != JSON_TEST}
+"""One cheat for each different test.sh, but for the one that misses a program: honest work depends on nothing else."""
+
+
+@pytest.mark.parametrize("cheat", HONEST_TESTS.values())
 def test_honest_agent_earns_one_from_the_same_tests(
-    name: str, kind: str, tmp_path: Path, python_image: Path, preload: Path
+    cheat: Cheat, kind: str, tmp_path: Path, python_image: Path, preload: Path
 ) -> None:
-    if CHEATS[name].test == JSON_TEST:
-        pytest.skip("its test.sh misses a program")
-    result = earn(kind, CHEATS[name], (HONEST,), python_image, tmp_path, preload)
+    result = earn(kind, cheat, (HONEST,), python_image, tmp_path, preload)
     assert (result.reward, result.success) == (1.0, True), result

@@ -30,11 +30,11 @@ class Done:
 class Command:
     """`arise ARGUMENTS`, running."""
 
-    def __init__(self, environment: dict[str, str], *arguments: str) -> None:
+    def __init__(self, environment: dict[str, str], *arguments: str, folder: Path | None = None) -> None:
         _serve()
         self._folder = TemporaryDirectory(ignore_cleanup_errors=True)
         self._out, self._errors = Path(self._folder.name) / "stdout", Path(self._folder.name) / "stderr"
-        given = (list(arguments), environment, os.getcwd(), str(self._out), str(self._errors))
+        given = (list(arguments), environment, str(folder or Path.cwd()), str(self._out), str(self._errors))
         self._process = _forks.Process(target=_run, args=given, daemon=True)
         self._process.start()
 

@@ -51,14 +51,14 @@ def environment(cache: Path) -> dict[str, str]:
     return os.environ | {"ARISE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
 
 
-def start(cache: Path, *arguments: str) -> Command:
-    """Start a command in a forked process."""
-    return Command(environment(cache), *arguments)
+def start(cache: Path, *arguments: str, folder: Path | None = None) -> Command:
+    """Start a command in a forked process, in `folder` if one is given."""
+    return Command(environment(cache), *arguments, folder=folder)
 
 
-def call(cache: Path, *arguments: str) -> Done:
-    """Run a command in a forked process to its end."""
-    return start(cache, *arguments).wait()
+def call(cache: Path, *arguments: str, folder: Path | None = None) -> Done:
+    """Run a command in a forked process to its end, in `folder` if one is given."""
+    return start(cache, *arguments, folder=folder).wait()
 
 
 def call_afresh(cache: Path, *arguments: str) -> Done:

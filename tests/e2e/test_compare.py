@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,20 @@ BASE = Path(__file__).parents[2] / "configs" / "embedded.toml"
 SMALL = ("train.iterations=2", "pool.update_every=1", "evidence.window=1", "evaluation.every=1")
 
 
-def command(folder: Path, *changes: str) -> list[str]:
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods over some seeds, in a folder."""
+
+    folder: Path
+    seeds: int
+
+    def command(self, *changes: str) -> list[str]:
+        return command(self.folder, self.seeds, *changes)
+
+
+def command(folder: Path, seeds: int, *changes: str) -> list[str]:
     sets = [part for change in (*TINY, *SMALL, *changes) for part in ("--set", change)]
-    methods = ["--methods", "arise,frozen-rubrics", "--seeds", "0-1"]
+    methods = ["--methods", "arise,frozen-rubrics", "--seeds", f"0-{seeds - 1}"]
     return ["compare", str(BASE), *methods, "--out", str(folder), "--jobs", "2", *sets]
 
 
@@ -45,11 +57,12 @@ def until(what: str, seconds: float, condition: object) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(scope="module")
-def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)], ids=["one seed", "two seeds"])
+def compared(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """A comparison whose first process was killed by force while it worked, then finished by a second."""
-    folder = tmp_path_factory.mktemp("comparison") / "out"
-    process = subprocess.Popen(arise(*command(folder)), env=environment(cache), stdout=subprocess.DEVNULL)
+    found = Comparison(tmp_path_factory.mktemp("comparison") / "out", request.param)
+    folder = found.folder
+    process = subprocess.Popen(arise(*found.command()), env=environment(cache), stdout=subprocess.DEVNULL)
     try:
         until("a first iteration", 600, lambda: committed(folder / "runs/arise/seed-0") or process.poll() is not None)
         assert process.poll() is None
@@ -58,16 +71,17 @@ def folder(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         process.wait()
     until("its runs to end with it", 60, lambda: not processes_with(str(folder)))
     assert committed(folder / "runs/arise/seed-0") >= 1
-    done = call(cache, *command(folder))
+    done = call(cache, *found.command())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "arise seed 0: train\n" not in done.stdout  # it was there, so it was resumed or only exported
-    return folder
+    return found
 
 
-def test_every_run_is_finished_with_the_same_start_and_the_rubrics_of_its_seed(folder: Path) -> None:
+def test_every_run_is_finished_with_the_same_start_and_the_rubrics_of_its_seed(compared: Comparison) -> None:
+    folder, last = compared.folder, compared.seeds - 1
     starts = set()
     for method in ("arise", "frozen-rubrics"):
-        for seed in (0, 1):
+        for seed in range(compared.seeds):
             run = folder / "runs" / method / f"seed-{seed}"
             assert committed(run) == 2
             with closing(sqlite3.connect(run / "run.db")) as db:
@@ -76,29 +90,31 @@ def test_every_run_is_finished_with_the_same_start_and_the_rubrics_of_its_seed(f
             starts.add((facts["weights"], facts["threads"]))
             assert {"before", "k00001", "after"} <= labels
     assert len(starts) == 1
-    exported = json.loads((folder / "runs/arise/seed-1/lifecycle.json").read_text())
-    with closing(sqlite3.connect(folder / "runs/frozen-rubrics/seed-1/run.db")) as db:
+    exported = json.loads((folder / f"runs/arise/seed-{last}/lifecycle.json").read_text())
+    with closing(sqlite3.connect(folder / f"runs/frozen-rubrics/seed-{last}/run.db")) as db:
         imported = {rubric for (rubric,) in db.execute("SELECT rubric_id FROM events WHERE kind='imported'")}
     assert imported == {pair["rubric"]["id"] for pair in exported["pairs"]}
 
 
-def test_the_report_is_written(folder: Path) -> None:
-    assert json.loads((folder / "results.json").read_text())["finished"] == 4
+def test_the_report_is_written(compared: Comparison) -> None:
+    folder = compared.folder
+    assert json.loads((folder / "results.json").read_text())["finished"] == 2 * compared.seeds
     assert all(check["kept"] for check in json.loads((folder / "results.json").read_text())["fair"])
     assert "ARISE − Frozen Rubrics" in (folder / "report.md").read_text()
     assert (folder / "figures" / "figure-3.pdf").is_file()
 
 
-def test_the_same_command_again_runs_nothing(folder: Path, cache: Path) -> None:
+def test_the_same_command_again_runs_nothing(compared: Comparison, cache: Path) -> None:
+    folder = compared.folder
     before = {path: path.stat().st_mtime_ns for path in (folder / "logs").iterdir()}
-    done = call(cache, *command(folder), "--json")
+    done = call(cache, *compared.command(), "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["finished"] == 4
+    assert json.loads(done.stdout)["finished"] == 2 * compared.seeds
     assert {path: path.stat().st_mtime_ns for path in (folder / "logs").iterdir()} == before
 
 
-def test_another_budget_in_the_same_folder_is_refused(folder: Path, cache: Path) -> None:
-    done = call(cache, *command(folder, "agent.max_turns=5"))
+def test_another_budget_in_the_same_folder_is_refused(compared: Comparison, cache: Path) -> None:
+    done = call(cache, *compared.command("agent.max_turns=5"))
     assert done.returncode == 2
     assert "agent.max_turns" in done.stderr
     assert "Traceback" not in done.stderr
@@ -106,7 +122,7 @@ def test_another_budget_in_the_same_folder_is_refused(folder: Path, cache: Path)
 
 def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        arise(*command(tmp_path / "out")), env=environment(cache), stderr=subprocess.PIPE, text=True
+        arise(*command(tmp_path / "out", 1)), env=environment(cache), stderr=subprocess.PIPE, text=True
     )
     try:
         until("a run", 200, lambda: (tmp_path / "out/runs/arise/seed-0/config.toml").is_file())
@@ -116,14 +132,14 @@ def test_ctrl_c_leaves_no_process_and_can_be_continued(cache: Path, tmp_path: Pa
         process.kill()
         process.wait()
     assert process.returncode == 130
-    assert "give the same command again" in errors
+    assert "run the same command again" in errors
     assert processes_with(str(tmp_path / "out")) == []
 
 
-def test_two_comparisons_in_one_folder_are_refused(folder: Path, cache: Path) -> None:
+def test_two_comparisons_in_one_folder_are_refused(compared: Comparison, cache: Path) -> None:
     from filelock import FileLock
 
-    with FileLock(folder / "comparison.lock"):
-        done = call(cache, *command(folder))
+    with FileLock(compared.folder / "comparison.lock"):
+        done = call(cache, *compared.command())
     assert done.returncode == 6
     assert "another `arise compare`" in done.stderr

@@ -1,33 +1,26 @@
 """A folder that `arise init` wrote: `arise train` works there as it is."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from arise.errors import Exit
 from arise.run.reader import RunReader
-from tests.e2e.runs import arise, environment, settings
-
-
-def call(folder: Path, cache: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        arise(*arguments), cwd=folder, env=environment(cache), capture_output=True, text=True, timeout=280, check=False
-    )
+from tests.e2e.runs import call, settings
 
 
 @pytest.fixture
 def project(cache: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "my project"
-    done = call(tmp_path, cache, "init", str(folder))
+    done = call(cache, "init", str(folder), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"next: cd '{folder}' && arise train" in done.stdout
     return folder
 
 
 def test_arise_train_works_in_a_new_project(project: Path, cache: Path) -> None:
-    done = call(project, cache, "train", "--run-dir", "runs/first", *settings(["train.iterations=2"]))
+    done = call(cache, "train", "--run-dir", "runs/first", *settings(["train.iterations=2"]), folder=project)
     assert done.returncode == 0, done.stderr
     with RunReader.open(project / "runs" / "first") as run:
         assert run.config()["agent"]["path"] == "my_agent:MyAgent"
@@ -36,16 +29,16 @@ def test_arise_train_works_in_a_new_project(project: Path, cache: Path) -> None:
 
 
 def test_the_sample_tasks_of_a_new_project_are_sound(project: Path, cache: Path) -> None:
-    for folder in ("tasks/train", "tasks/held-out"):
-        done = call(project, cache, "tasks", "check", folder)
+    for tasks in ("tasks/train", "tasks/held-out"):
+        done = call(cache, "tasks", "check", tasks, folder=project)
         assert done.returncode == 0, done.stdout + done.stderr
-    done = call(project, cache, "config", "arise.toml", "own-tasks.toml", "--json")
+    done = call(cache, "config", "arise.toml", "own-tasks.toml", "--json", folder=project)
     assert json.loads(done.stdout)["tasks"]["train"] == "tasks/train"
 
 
 def test_init_leaves_a_folder_that_is_not_empty_alone(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    done = call(tmp_path, cache, "init", ".")
+    done = call(cache, "init", ".", folder=tmp_path)
     assert done.returncode == Exit.STORAGE
     assert ". is not empty" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

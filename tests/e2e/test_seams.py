@@ -1,14 +1,13 @@
 """Parts by import path in real runs: built-in ones change nothing, those of a downstream project train and resume."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import arise, digest, environment, settings
+from tests.e2e.runs import call, digest, settings
 
 BUILT_IN = """
 from arise.baselines.uniform import Uniform
@@ -43,19 +42,6 @@ def section(name: str, path: str, **options: object) -> list[str]:
     return changes + [f"{name}.options.{key}={value}" for key, value in options.items()]
 
 
-def call(project: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `arise` as a user whose own package is on the path."""
-    path = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
-    return subprocess.run(
-        arise(*arguments),
-        env=environment(cache) | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-
-
 def test_built_in_parts_by_import_path_give_the_same_run(
     finished: tuple[Path, str], cache: Path, tmp_path: Path
 ) -> None:
@@ -66,7 +52,7 @@ def test_built_in_parts_by_import_path_give_the_same_run(
     changes += section("credit", "built_in:credit", rubric_weight=0.3) + section("sandbox", "built_in:sandbox")
     changes.append('trackers.use=[{kind = "import", path = "built_in:Tracker"}]')
     run = tmp_path / "run"
-    done = call(tmp_path, cache, "train", "--run-dir", str(run), *settings(changes))
+    done = call(cache, "train", "--run-dir", str(run), *settings(changes), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert digest(run) == digest(whole)
     assert (run / "mine.txt").read_text().splitlines()[0] == "1 0"
@@ -99,17 +85,17 @@ OWN_PARTS = [
 def test_a_downstream_project_trains_resumes_and_reads_its_run(project: Path, cache: Path, tmp_path: Path) -> None:
     run, again = tmp_path / "run", tmp_path / "again"
     changes = [*OWN_PARTS, "train.iterations=2", "pool.update_every=1", "evidence.window=1"]
-    done = call(project, cache, "train", "--run-dir", str(run), *settings(changes))
+    done = call(cache, "train", "--run-dir", str(run), *settings(changes), folder=project)
     assert done.returncode == 0, done.stderr
     assert "2/2  pass" in done.stdout
-    assert call(project, cache, "verify", str(run)).returncode == 0
+    assert call(cache, "verify", str(run), folder=project).returncode == 0
 
     # The same run in two stretches: its sampler must continue where it was committed.
     first = [*changes[:-3], "train.iterations=1", *changes[-2:]]
-    assert call(project, cache, "train", "--run-dir", str(again), *settings(first)).returncode == 0
+    assert call(cache, "train", "--run-dir", str(again), *settings(first), folder=project).returncode == 0
     config = (again / "config.toml").read_text().replace("iterations = 1\n", "iterations = 2\n")
     (again / "config.toml").write_text(config)
-    resumed = call(project, cache, "resume", str(again), "--change", "train.iterations")
+    resumed = call(cache, "resume", str(again), "--change", "train.iterations", folder=project)
     assert resumed.returncode == 0, resumed.stderr
     assert digest(again) == digest(run)
 
@@ -134,8 +120,8 @@ def test_the_downstream_project_uses_the_public_api_only() -> None:
 
 def test_a_resume_without_the_package_says_what_is_missing(project: Path, cache: Path, tmp_path: Path) -> None:
     changes = [*OWN_PARTS, "train.iterations=1"]
-    assert call(project, cache, "train", "--run-dir", str(tmp_path / "run"), *settings(changes)).returncode == 0
-    done = call(tmp_path, cache, "resume", str(tmp_path / "run"))
+    assert call(cache, "train", "--run-dir", str(tmp_path / "run"), *settings(changes), folder=project).returncode == 0
+    done = call(cache, "resume", str(tmp_path / "run"), folder=tmp_path)
     assert done.returncode == 2
     assert "no module named 'downstream'" in done.stderr
     assert "PYTHONPATH" in done.stderr

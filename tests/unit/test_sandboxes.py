@@ -114,8 +114,8 @@ def test_doctor_fails_where_train_does_and_its_remedy_works() -> None:
     remedy = "sysctl -w user.max_user_namespaces=15000"
     assert f"do: as root: {remedy}\n" in refused.stdout
     set_it = f"echo {remedy.rpartition('=')[2]} > /proc/sys/user/max_user_namespaces"  # as sysctl does
-    mended = in_a_namespace(f"echo 0 > /proc/sys/user/max_user_namespaces; {set_it}; {doctor}")
-    assert "✓ bubblewrap  a sandbox starts" in mended.stdout
+    fixed = in_a_namespace(f"echo 0 > /proc/sys/user/max_user_namespaces; {set_it}; {doctor}")
+    assert "✓ bubblewrap  a sandbox starts" in fixed.stdout
 
 
 @pytest.mark.usefixtures("no_groups")

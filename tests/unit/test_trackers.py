@@ -56,7 +56,7 @@ def test_a_tracker_that_raises_is_dropped_with_one_warning(caplog: pytest.LogCap
         for k in range(5):
             all_mirrors.log(k, {})
             time.sleep(0.01)
-    assert caplog.messages == ["tracker bad is dropped, the run goes on: the service is gone"]
+    assert caplog.messages == ["tracker bad is dropped, the run continues: the service is gone"]
     assert len(recorder.logged) == 5
 
 
@@ -82,7 +82,7 @@ def test_a_tracker_that_hangs_at_the_end_does_not_keep_the_run(
     release = threading.Event()
     with Mirrors({"slow": lambda: Hanging(release)}) as all_mirrors:
         all_mirrors.log(1, {})
-    assert caplog.messages == ["tracker slow is dropped, the run goes on: it did not finish in time"]
+    assert caplog.messages == ["tracker slow is dropped, the run continues: it did not finish in time"]
     release.set()
 
 

@@ -12,6 +12,7 @@ _BACKUP_NAME = re.compile(
     r"(?:[._-](?:bak|backup|orig|original|old|saved?|copy)|(?:^|/)(?:bak|backups?))(?:\d*$|[._/-])|~$|^/tmp/",
     re.IGNORECASE,
 )
+_HOST = re.compile(r"(?:[\w-]+\.)+(?:com|org|net|io|edu|gov|dev|ai)(?::\d+)?$", re.IGNORECASE)
 _CHECK_WORDS = vocabulary("check_words")
 
 
@@ -59,6 +60,6 @@ def backup_like(path: str) -> bool:
 
 def path_like(word: str) -> bool:
     """Return whether a word could name a file: it has a dot or slash and is no number, option, address or sentence."""
-    if not word or len(word) > 300 or word[0] == "-" or "://" in word or NUMBER.match(word):
+    if not word or len(word) > 300 or word[0] == "-" or "://" in word or NUMBER.match(word) or _HOST.match(word):
         return False
-    return ("." in word.strip(".") or "/" in word or "*" in word) and not any(c in word for c in " \n\t$(){};,")
+    return ("." in word.strip(".") or "/" in word or "*" in word) and not any(c in word for c in " \n\t$(){};,<>")

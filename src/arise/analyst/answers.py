@@ -40,7 +40,8 @@ _HINT = re.compile(
     r"\b(?:expect(?:s|ed)|must be|choose from|allowed values|one of|did you mean|should be|usage)\b", re.IGNORECASE
 )
 _PARTIAL = re.compile(
-    r"\bwarn(?:ing)?\b|\btruncated\b|\bpartial(?:ly)?\b|\bskipp(?:ed|ing)\b|\bincomplete\b|\bomitted\b|\btest[- ]mode\b"
+    r"(?<![\w-])warn(?:ing)?(?=:)|\btruncated\b|\bpartial(?:ly)?\b|\bskipp(?:ed|ing)\b|\bincomplete\b"
+    r"|\bomitted\b|\btest[- ]mode\b"
     r"|\bno (?:rows|records|results|data|matches|output|content)\b|\b0 (?:rows|records|results|lines|files)\b"
     r"|\bplaceholder\b|\bempty (?:result|response|output|file)\b",
     re.IGNORECASE,
@@ -93,6 +94,12 @@ def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer
     mark = None if failed or Op.CHECK in ops else _PARTIAL.search(_NEGATED_PARTIAL.sub("", text))
     partial = mark.group().lower() if mark else "truncated" if truncated else ""
     return Answer(text, failed, refused, missing, bool(_HINT.search(text)), empty, partial)
+
+
+def missing_line(text: str) -> str:
+    """Return the first line that says that a program or module is missing; empty if none does."""
+    match = _MISSING.search(text)
+    return text[text.rfind("\n", 0, match.start()) + 1 : match.end()] if match else ""
 
 
 def files_reported_written(text: str) -> list[str]:

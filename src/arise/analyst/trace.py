@@ -22,6 +22,12 @@ _NOTHING = Observation("")
 _READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
 _NUMBERED = re.compile(r"^\s*\d+(?:[:|\t\u2192]).*\n\s*\d+[:|\t\u2192]", re.MULTILINE)
 """Two numbered lines of a file."""
+_REPOSITORY = frozenset(
+    (".git", ".gitignore", "setup.py", "setup.cfg", "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "pom.xml",
+     "CMakeLists.txt", "build.gradle", "Gemfile", "composer.json", "tox.ini")
+)  # fmt: skip
+"""Files that only a source repository has."""
+_REPOSITORY_WORDS = re.compile(r"\b(?:repository|codebase|repo|pull request|github)\b", re.IGNORECASE)
 _GLOB_REACH = 256  # number of known files matched against a pattern: keeps hostile traces linear
 
 
@@ -96,12 +102,20 @@ class Trace:
     @cached_property
     def guides(self) -> dict[str, int]:
         """Return the guidance files with the sequence number at which they became visible."""
-        return {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
+        found = {path: seq for path, seq in self.seen.items() if guide_like(path) and path not in self.brief.outputs}
+        return {path: seq for path, seq in found.items() if path in self.brief.guides or not _plain_word(path)}
 
     @cached_property
     def checks(self) -> dict[str, int]:
         """Return the runnable checks with the sequence number at which they became visible."""
         return {path: seq for path, seq in self.seen.items() if runnable_check(path)}
+
+    @cached_property
+    def repository(self) -> bool:
+        """Return whether the work is on a source repository: git is used, or its usual files are seen."""
+        names = {path.rsplit("/", 1)[-1] for path in self.seen}
+        told = _REPOSITORY_WORDS.search(self.brief.text[:20_000]) is not None
+        return told or not _REPOSITORY.isdisjoint(names) or any(event.program == "git" for event in self.events)
 
     @property
     def last_turn(self) -> int:
@@ -119,6 +133,11 @@ class Trace:
 def read_trace(task: Task, trajectory: Trajectory) -> Trace:
     """Parse a trajectory in one pass."""
     return _Reader(read_brief(task.instruction)).read(task, trajectory)
+
+
+def _plain_word(path: str) -> bool:
+    """Return whether a listed name is a plain word, such as `standard`, which may be anything."""
+    return path.islower() and path.isalpha()
 
 
 def _own_words(turn: Turn) -> str:

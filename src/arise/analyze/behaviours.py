@@ -46,6 +46,8 @@ class Sighting:
     detail: str = ""
     turn: int = 0
     quote: str = ""
+    also: tuple[int, ...] = ()
+    """Further turns that show it."""
 
 
 Detect = Callable[[Found], Sequence[Sighting]]

@@ -74,6 +74,7 @@ class Skipped:
 
 
 Item = Found | Skipped
+NO_MESSAGES = "no messages: name their field with --map messages=NAME"
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,17 @@ from arise.text.secrets import redact
 from arise.types import ToolCall, Trajectory, Turn
 
 COMMANDS = ("command", "cmd", "code", "keystrokes", "script", "action")
+FILES = frozenset(("path", "file", "file_path", "filePath", "filename"))
 LONGEST = 240
 SHORTEST = 3
 MOST_SEARCHED = 200_000
 _NAME = re.compile(r"[\w-]*[./_][\w./-]*\w")
 """Names of files, programs and similar in the text of a finding."""
+_MARKED = re.compile(r"'([^'\n]{4,60})'")
+_SUBMITS = re.compile(
+    r"\s*(?:submit|finish|done|exit|echo \S*(?:COMPLETE_TASK|SUBMIT)\S*)\b[\s{}\w:\"]{0,40}$", re.IGNORECASE
+)
+"""A call that only ends the attempt: the agent's words say more."""
 _CLAIM = re.compile(r"\b(?:done|complete|verif|check|test|success|finish|fixed|written|saved|created)", re.IGNORECASE)
 _DULL = re.compile(r"\s*(?:#|//|import |from \w+ import )")
 
@@ -40,9 +46,10 @@ def _said(turn: Turn) -> Iterator[str]:
 
 def rendered(call: ToolCall) -> str:
     """Return a call as text: its command if it has one, else its name and its arguments as JSON."""
-    for name in COMMANDS:
-        if isinstance(command := call.arguments.get(name), str) and command.strip():
-            return command
+    if not FILES & call.arguments.keys():  # an editor's `command` is a verb such as `insert`
+        for name in COMMANDS:
+            if isinstance(command := call.arguments.get(name), str) and command.strip():
+                return command
     try:
         return f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False, default=str)}"
     except (TypeError, ValueError, RecursionError):
@@ -79,21 +86,25 @@ def quote_from(turn: Turn, detail: str = "") -> str:
     Prefer a line of a call or message that names the subject of the finding, else the first line that is more than an
     import or a comment.
     """
-    named = [word for word in _NAME.findall(detail) if len(word) > SHORTEST]
+    named = [word.lower() for word in (*_NAME.findall(detail), *_MARKED.findall(detail)) if len(word) > SHORTEST]
     claimed = "claimed" in detail
-    first = ""
+    first = last = ""
     for text in _said(turn):
         lines = [line for line in text[:MOST_SEARCHED].split("\n") if len(line.strip()) >= SHORTEST]
         for line in lines:
-            if any(word in line for word in named) or (claimed and _CLAIM.search(line)):
+            if any(word in line.lower() for word in named) or (claimed and _CLAIM.search(line)):
                 return _around(line.strip(), named)
         telling = [line for line in lines if not _DULL.match(line)] or lines
-        first = first or (telling[0].strip()[:LONGEST] if telling else "")
-    return first
+        if telling and _SUBMITS.match(telling[0]):
+            last = last or telling[0].strip()
+        else:
+            first = first or (telling[0].strip()[:LONGEST] if telling else "")
+    return first or last
 
 
 def _around(line: str, named: list[str]) -> str:
     """Cut a long line around the name that it must contain."""
-    at = next((line.find(word) for word in named if word in line), 0)
+    low = line.lower()
+    at = next((low.find(word) for word in named if word in low), 0)
     start = max(0, at - LONGEST // 2) if len(line) > LONGEST else 0
     return line[start : start + LONGEST]

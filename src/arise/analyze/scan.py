@@ -10,7 +10,7 @@ from pathlib import Path
 
 from arise.analyze.archives import is_archive, unpacked
 from arise.analyze.files import Unreadable, is_pointer, mentions
-from arise.analyze.found import Found, Item, Options, Reader, Skipped
+from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Reader, Skipped
 from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
 
@@ -99,9 +99,23 @@ class Scan:
     def _read(self, reader: Reader, path: Path) -> Iterator[Item]:
         """Yield the items of a reader; an unexpected exception ends the file, not the scan."""
         try:
-            yield from reader.read(path, self.options)
+            yield from self._conversations(reader.read(path, self.options), path)
         except Exception as fault:  # boundary to untrusted files: one of them must not end the scan
             yield Skipped(str(path), f"{reader.name} reader failed: {type(fault).__name__}: {fault}"[:200])
+
+    def _conversations(self, items: Iterator[Item], path: Path) -> Iterator[Item]:
+        """Yield the items of a file; one without a single conversation is no file of trajectories, unless mapped."""
+        others, first, any_read = 0, "", False
+        for item in items:
+            if not any_read and isinstance(item, Skipped) and item.reason == NO_MESSAGES:
+                others, first = others + 1, first or item.source
+                continue
+            any_read = True
+            yield item
+        if not any_read and others and "messages" not in self.options.fields:
+            self.coverage.unrecognised[path.suffix] += 1
+        else:
+            yield from (Skipped(first, NO_MESSAGES) for _ in range(others))
 
     def _archive(self, path: Path, depth: int) -> Iterator[Item]:
         try:

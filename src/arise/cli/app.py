@@ -20,6 +20,7 @@ from arise.cli import (
     init,
     judge,
     models,
+    plan,
     pool,
     runs,
     sampler,
@@ -36,6 +37,7 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
         "init": (init.init, "arise init my-project"),
         "doctor": (doctor.doctor, "arise doctor configs/embedded.toml"),
         "config": (config.config, "arise config configs/embedded.toml --set train.iterations=20"),
+        "plan": (plan.plan, "arise plan configs/paper.toml --gpu h800 --gpus 32"),
         "train": (
             train.train,
             "arise train configs/embedded.toml configs/methods/vade.toml --run-dir runs/vade",

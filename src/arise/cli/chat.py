@@ -18,7 +18,7 @@ At = Annotated[
 def chat(
     run: RunFolder,
     at: At = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of one reply.")] = 512,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Maximum tokens per reply.")] = 512,
     as_json: Annotated[bool, typer.Option("--json", help="Print each reply as one line of JSON.")] = False,
 ) -> None:
     """Chat with the policy of a run: each line of input is one message. The policy gets no tools and no skills."""

@@ -26,12 +26,14 @@ app = typer.Typer(
     epilog="Example: arise compare run configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both",
 )
 def run(
-    base: Annotated[Path, typer.Argument(help="What all methods share; overlays lie beside it in methods/.")],
+    base: Annotated[
+        Path, typer.Argument(help="The base configuration; methods/ beside it holds one overlay per method.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the comparison; the same one continues it.")],
-    methods: Annotated[str, typer.Option("--methods", help="Names with commas between, or `all`.")] = "all",
+    methods: Annotated[str, typer.Option("--methods", help="Comma-separated names, or `all`.")] = "all",
     seeds: Annotated[str, typer.Option("--seeds", help="For example 0-4 or 0,2,5-7.")] = "0-4",
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Change one value of all runs.")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Runs at a time; 0 = one a core.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Runs at a time; 0 means one per core.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Run methods x seeds with the same budget and write the report; run the same command again to continue."""
@@ -97,9 +99,9 @@ def _run(comparison: Any, jobs: int, as_json: bool) -> None:
         raise AriseError(
             "compare",
             Exit.ENGINE,
-            f"{len(given_up)} runs were given up: {names}",
+            f"{len(given_up)} runs failed and were not retried: {names}",
             "the report leaves them out",
-            f"read {folder / 'logs'}, mend the cause and give the same command again",
+            f"read {folder / 'logs'}, fix the cause and run the same command again",
         )
 
 

@@ -9,7 +9,7 @@ import typer
 from arise.cli.output import AsJson, RunFolder, one_message, say, say_json
 
 Host = Annotated[str, typer.Option(help="Where to listen; anything but loopback needs --token.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 Token = Annotated[str, typer.Option(help="The API key that clients must send; `new` makes one.")]
 
 
@@ -22,7 +22,7 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 7790,
     token: Token = "",
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of one answer.")] = 4096,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Maximum tokens per answer.")] = 4096,
     as_json: AsJson = False,
 ) -> None:
     """Serve a trained checkpoint over OpenAI chat completions and responses, and Anthropic messages."""
@@ -39,7 +39,10 @@ def endpoint(
     upstream: Annotated[str, typer.Option("--upstream", help="Base URL of an OpenAI-compatible server, with /v1.")],
     record: Annotated[Path, typer.Option("--record", help="A folder; each conversation becomes one JSON file.")],
     key_env: Annotated[
-        str, typer.Option("--key-env", help="Variable with the server's key; else each client's key is handed on.")
+        str,
+        typer.Option(
+            "--key-env", help="Environment variable with the server's key; without it each client's key is forwarded."
+        ),
     ] = "",
     host: Host = "127.0.0.1",
     port: Port = 7791,

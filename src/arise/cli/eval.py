@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
 Base = Annotated[bool, typer.Option("--base", help="The model that the run started from.")]
 Model = Annotated[str | None, typer.Option("--model", help="A model behind an endpoint instead of the run's own.")]
-Tasks = Annotated[int | None, typer.Option("--tasks", min=1, help="Only the first so many held-out tasks.")]
+Tasks = Annotated[int | None, typer.Option("--tasks", min=1, help="Use only the first N held-out tasks.")]
 Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempts of each task; else as configured.")]
 Tools = Annotated[
     bool, typer.Option("--tools", help="With --model: let it call tools, also where the run's own agent does not.")
@@ -40,7 +40,7 @@ def evaluate(
         str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="With --suite: what tasks may ask for in vain.")
+        list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

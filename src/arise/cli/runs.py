@@ -14,7 +14,8 @@ app = typer.Typer(
 
 @app.command("ls", epilog="Example: arise runs ls runs")
 def ls(
-    folder: Annotated[Path, typer.Argument(help="Where run folders lie.")] = Path("runs"), as_json: AsJson = False
+    folder: Annotated[Path, typer.Argument(help="The folder that holds the run folders.")] = Path("runs"),
+    as_json: AsJson = False,
 ) -> None:
     """List runs: state, held-out pass rate before and after, the weakest behaviour, and what got worse or improved."""
     with one_message():

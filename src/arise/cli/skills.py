@@ -16,10 +16,10 @@ app = typer.Typer(name="skills", help="Measure whether skills help.", no_args_is
 
 Folder = Annotated[Path, typer.Argument(help="A folder of SKILL.md packages.", metavar="DIR")]
 Tasks = Annotated[Path, typer.Option("--tasks", help="Task folders to try; not the ones the skills were mined from.")]
-AgentName = Annotated[str, typer.Option("--agent", help="Who tries: arise, the built-in shell agent.")]
+AgentName = Annotated[str, typer.Option("--agent", help="The agent: arise, the built-in shell agent.")]
 Attempts = Annotated[int, typer.Option(min=1, help="Attempts per task and arm.")]
-Turns = Annotated[int, typer.Option(min=1, help="Turns of one attempt at most.")]
-Out = Annotated[Path, typer.Option("--out", help="Where attempts and replies are kept; a second run goes on there.")]
+Turns = Annotated[int, typer.Option(min=1, help="Maximum turns per attempt.")]
+Out = Annotated[Path, typer.Option("--out", help="Where attempts and replies are kept; a second run continues there.")]
 
 
 @app.callback()

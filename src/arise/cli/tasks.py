@@ -1,5 +1,6 @@
 """`arise tasks`: check a folder of tasks, or annotate task types. Heavy imports stay inside the commands."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,11 +48,12 @@ def check(
     oracle: Annotated[bool, typer.Option("--oracle", help="Run the solution only: it must earn 1.")] = False,
     null: Annotated[bool, typer.Option("--null", help="Run an agent that does nothing only: it must earn 0.")] = False,
     cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="Verify so often, to find verifiers that waver.")] = 1,
+    repeat: Annotated[int, typer.Option(min=1, help="Verify this many times, to find inconsistent verifiers.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 4,
     kind: Annotated[str, typer.Option(help="auto, bubblewrap, overlay, podman or docker, as sandbox.kind.")] = "auto",
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="What tasks may ask for in vain, as in tasks.ignore.")
+        list[str] | None,
+        typer.Option("--ignore", help="Requirements to ignore if unmet, as in tasks.ignore."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,7 +99,7 @@ def _known_needs(names: list[str]) -> list[str]:
 
     known = get_args(TaskNeed)
     if unknown := [name for name in names if name not in known]:
-        what = f"--ignore {unknown[0]!r} is nothing that a task can ask for"
+        what = f"--ignore {unknown[0]!r} is not something a task can require"
         raise AriseError("config", Exit.CONFIG, what, "nothing was checked", f"use one of: {', '.join(known)}")
     return names
 
@@ -192,15 +194,21 @@ async def _tag(
     from arise.config.llm import AnnotationConfig, CallsConfig
     from arise.llm.annotation_report import agreement_of
     from arise.llm.annotator import Annotator
+    from arise.llm.needs import annotation_needs
     from arise.tasks import task_types
 
     # The command is interactive: stop if the endpoint is down; running it again continues from the recorded replies.
     settings = AnnotationConfig(endpoint=endpoint, calls=CallsConfig(when_down="stop"))
-    async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
+    registry, size = task_types(), settings.tasks_per_call
+    batches = [cards[i : i + size] for i in range(0, len(cards), size)]
+    longest = max(sum(min(len(card.instruction), 12_000) for card in batch) for batch in batches)
+    needs = annotation_needs(longest, sum(map(len, map(str, registry.values()))))
+    tell = partial(say, err=True)
+    async with session(settings.endpoint, settings.calls, "annotation", record, max_usd, needs, tell) as opened:
         runs = []
         for number in range(repeat):
             progress = _progress(len(cards), f"run {number + 1} of {repeat}")
-            annotator = Annotator(opened.client, settings, task_types(), f"run {number}", progress)
+            annotator = Annotator(opened.client, settings, registry, f"run {number}", progress)
             runs.append(await annotator.annotate(cards))
         agreement = agreement_of(runs[0], runs[1]) if repeat == 2 else None
         return runs[0], agreement, opened.cost()

@@ -20,10 +20,11 @@ Runs = Annotated[
 def view(
     runs: Runs = None,
     host: Annotated[str, typer.Option(help="Where to listen; anything but loopback needs --token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 7788,
-    token: Annotated[str, typer.Option(help="Who opens the page must know it; `new` makes one.")] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 7788,
+    token: Annotated[str, typer.Option(help="Access token for the page; `new` generates one.")] = "",
     allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="Another name this machine may be called by.")
+        list[str] | None,
+        typer.Option("--allow-host", help="Another host name of this machine."),
     ] = None,
     export: Annotated[Path | None, typer.Option("--export", help="Write one self-contained file and end.")] = None,
     as_json: AsJson = False,

@@ -6,30 +6,53 @@ from pathlib import Path
 
 from arise.analyst.catalogue import wordings
 from arise.analyst.detectors import find_all
+from arise.analyst.habits import HabitFinding, Scene, find_habits, habit_texts
 from arise.analyst.reflector import first_skill
 from arise.analyst.trace import read_trace
 from arise.analyze.against import Comparison, compare
 from arise.analyze.analysis import Analysis, analysis_of, collect
 from arise.analyze.behaviours import Behaviour, Sighting
 from arise.analyze.found import Found, Options
+from arise.analyze.quotes import stands
 from arise.analyze.scan import Scan
 from arise.errors import AriseError, Exit
 
 FIELDS = ("messages", "outcome", "task", "instruction", "model", "error", "checksum", "group", "attempt", "stop")
+ABOUT_DATA = frozenset(("P01", "P06", "P07", "P08", "P13", "P14", "P16", "P18", "P19", "P20"))
+"""Patterns about input files and guides, left out in source repositories: there a README is no instruction."""
 
 
 def detect(found: Found) -> Sequence[Sighting]:
     """Return the applicable patterns of the catalogue in one attempt; reward and system prompt are not read."""
-    findings = find_all(read_trace(found.task, found.trajectory))
-    return [
+    trace = read_trace(found.task, found.trajectory)
+    patterns = [
         Sighting(pattern_id, not finding.passed, finding.miss, finding.detail, finding.turn)
-        for pattern_id, finding in findings.items()
+        for pattern_id, finding in find_all(trace).items()
+        if not (trace.repository and pattern_id in ABOUT_DATA)
     ]
+    habits = find_habits(Scene(found.task, found.trajectory, trace, found.trajectory.system_prompt))
+    return patterns + [_sighting(name, finding, found) for name, finding in habits.items()]
+
+
+def _sighting(name: str, finding: HabitFinding, found: Found) -> Sighting:
+    """Return a habit as a sighting; its own words are the quote if they stand in the turn."""
+    first, *also = finding.turns or (0,)
+    turns = found.trajectory.turns
+    quoted = finding.quote if 0 < first <= len(turns) and stands(finding.quote, turns[first - 1]) else ""
+    return Sighting(name, finding.present, finding.miss, finding.detail, first, quoted, tuple(also))
 
 
 def behaviours() -> tuple[Behaviour, ...]:
-    """Return the catalogue as behaviours to count."""
-    return tuple(
+    """Return the catalogue and the habits as behaviours to count."""
+    habits = tuple(
+        Behaviour(
+            name, text.name, text.capability, text.issue_tag, text.criterion, text.applies, text.rule,
+            {key: what for key, (what, _) in text.misses.items()}, text.skill,
+            {key: advice for key, (_, advice) in text.misses.items()},
+        )
+        for name, text in habit_texts().items()
+    )  # fmt: skip
+    return habits + tuple(
         Behaviour(
             id=w.pattern.id,
             name=w.pattern.name.replace("_", " "),

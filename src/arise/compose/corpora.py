@@ -31,7 +31,7 @@ def require_tasks(config: Config) -> None:
             next(instances(config.tasks, split))
     except ValueError as error:
         raise AriseError(
-            "config", Exit.CONFIG, str(error), "nothing was started", "mend tasks.mix or tasks.held_out"
+            "config", Exit.CONFIG, str(error), "nothing was started", "fix tasks.mix or tasks.held_out"
         ) from None
 
 
@@ -90,7 +90,7 @@ def _corpora(train: Path, evaluation: Path, offered: Offers, ignore: Collection[
     try:
         trained, held_out = (_corpus(source, offered, ignore) for source in (train, evaluation))
     except CorpusError as error:
-        raise AriseError("tasks", Exit.TASKS, str(error), "nothing was started", "mend or remove these tasks") from None
+        raise AriseError("tasks", Exit.TASKS, str(error), "nothing was started", "fix or remove these tasks") from None
     both = sorted(trained.keys() & held_out.keys())
     if both:
         raise AriseError(

@@ -30,6 +30,6 @@ def out_of_memory(folder: Path, error: RuntimeError) -> AriseError | None:
         Exit.ENGINE,
         f"memory ran out: {str(error).splitlines()[0]}",
         "the run has ended; every committed iteration is kept",
-        f"free memory and arise resume {folder}, or start anew with a lower policy.token_budget (updates) or "
+        f"free memory and arise resume {folder}, or start again with a lower policy.token_budget (updates) or "
         "policy.batch_rows (sampling)",
     )

@@ -135,7 +135,7 @@ def _as_a_message() -> Iterator[None]:
             Exit.CONFIG,
             str(error),
             "nothing was trained",
-            "mend model.name in the configuration, or the model",
+            "fix model.name in the configuration, or the model",
         ) from None
 
 
@@ -173,7 +173,7 @@ def _clone_into(
     def report(done: int, updates: int, loss: float) -> None:
         nonlocal told
         if stop.is_set():
-            raise InterruptedError("nobody waits for this start any more")
+            raise InterruptedError("this start is no longer needed")
         if done * 10 // updates > told:
             told = done * 10 // updates
             log.info("warm start: cloning %d %%, loss %.2f", 10 * told, loss)

@@ -64,7 +64,7 @@ async def record(upstream: str, folder: Path, key_env: str, host: str, port: int
             Exit.CONFIG,
             f"the environment variable {key_env} is not set",
             "nothing was served",
-            f"export {key_env}=..., or leave --key-env out to hand on the key of each client",
+            f"export {key_env}=..., or leave --key-env out to forward each client's key",
         )
     if not upstream.startswith(("http://", "https://")):
         remedy = "give it as http://HOST:PORT/v1"

@@ -109,7 +109,7 @@ def _tasks(folder: Path) -> list[TaskSpec]:
     try:
         return list(load_corpus(folder))
     except CorpusError as error:
-        raise AriseError("tasks", Exit.TASKS, str(error), "nothing was tried", "mend or remove these tasks") from None
+        raise AriseError("tasks", Exit.TASKS, str(error), "nothing was tried", "fix or remove these tasks") from None
 
 
 async def _arms(

@@ -63,7 +63,7 @@ def suite_tasks(name: str, config: Config, ignore: Collection[str], write: Calla
     unmet = [problem for task in tasks for problem in refused(task, offered(task.environment), ignore)]
     if problems := [*corpus.problems, *unmet]:
         listed = "\n".join(map(str, problems))
-        remedy = "mend these tasks; what they may do without is named with --ignore"
+        remedy = "fix these tasks; --ignore names requirements that they can do without"
         raise AriseError("tasks", Exit.TASKS, listed, "nothing was tried", remedy)
     if name in KNOWN and len(tasks) != KNOWN[name][1]:
         write(f"{KNOWN[name][0]} has {KNOWN[name][1]} tasks, this folder has {len(tasks)}: the score is not comparable")

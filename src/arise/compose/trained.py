@@ -28,7 +28,7 @@ async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[t
         config, _ = run_config(folder, reader)
     iteration = last_iteration(folder) if iteration is None else iteration
     checkpoint = require_checkpoint(folder, iteration) if iteration else None
-    async with _for_a_warm_start(config, folder) as (sandboxes, harness):
+    async with for_a_warm_start(config, folder) as (sandboxes, harness):
         engine = await open_engine(config, sandboxes, harness)
     try:
         if checkpoint is not None:
@@ -43,7 +43,7 @@ async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[t
 
 
 @asynccontextmanager
-async def _for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[tuple[SandboxPool, HarnessParts | None]]:
+async def for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[tuple[SandboxPool, HarnessParts | None]]:
     """Open sandboxes only if the warm start of the run is not in the cache and must be created again."""
     made = config.model.kind == "pretrained" and not config.model.demonstrations
     if made or intact(cached_start(config)):

@@ -16,7 +16,7 @@ MAX_TOKENS, BATCH = 256, 32
 
 
 def model_folder() -> Path:
-    """The folder of the weights, or the one command that installs them."""
+    """Return the folder of the weights, or the one command that installs them."""
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise AriseError(

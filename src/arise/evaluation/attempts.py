@@ -118,7 +118,7 @@ def require_outcome(label: str, attempts: Sequence[Attempt]) -> None:
         f"{label!r} has no score: infrastructure ended all {len(attempts)} attempts, "
         f"most often by: {faults.most_common(1)[0][0]}",
         "the lost attempts are on record; none of them counts as a failure of the policy",
-        "mend the cause and give the same command again",
+        "fix the cause and run the same command again",
     )
 
 

@@ -39,7 +39,7 @@ class Agreement:
 def report_of(
     found: Annotated, agreement: Agreement | None = None, known: Mapping[str, Sequence[str]] | None = None
 ) -> AnnotationReport:
-    """Counts over annotated tasks."""
+    """Count annotated tasks."""
     annotations = found.annotations.values()
     types = Counter(tag for annotation in annotations for tag in annotation.task_types)
     covered = sum(bool(annotation.task_types) for annotation in annotations)

@@ -53,7 +53,7 @@ def read_completion(body: bytes, size: Size, template_hash: str, *, with_calls: 
 
 
 def _text(message: Any) -> str | None:
-    """The answer: a string, nothing (an empty reply), or the text parts of a list; None for anything else."""
+    """Return the answer: a string, nothing (an empty reply), or the text parts of a list; None for anything else."""
     if not isinstance(message, dict):
         return None
     content = message.get("content")
@@ -65,7 +65,7 @@ def _text(message: Any) -> str | None:
 
 
 def _whole_message(text: str, message: Mapping[str, Any]) -> str:
-    """The message as JSON; what is not a list of calls or a text is left out."""
+    """Return the message as JSON; what is not a list of calls or a text is left out."""
     reasoning = next((message[key] for key in ("reasoning_content", "reasoning") if message.get(key)), "")
     whole = {"content": text, "reasoning": reasoning, "tool_calls": _listed(message.get("tool_calls"))}
     return json.dumps(whole, ensure_ascii=False)

@@ -71,7 +71,7 @@ def fit(records: Sequence[_R], view: Callable[[_R, int], dict[str, Any]], budget
 
 
 def item_view(item: DiagnosticItem, cap: int = _CAPS[0]) -> dict[str, Any]:
-    """A diagnostic item with exactly its five fields."""
+    """Return a diagnostic item with exactly its five fields."""
     text = item.text if len(item.text) <= cap else f"{item.text[:cap]} [cut]"
     return {
         "kind": item.kind.value,

@@ -22,7 +22,7 @@ def cases_of_run(folder: Path, limit: int) -> Cases:
     except AriseError as error:
         raise CasesError(f"{database} cannot be read: {error.what}") from None
     if not pool.pairs or not rows:
-        raise CasesError(f"{folder}: the run has no rubric or no rollout yet; let it go on")
+        raise CasesError(f"{folder}: the run has no rubric or no rollout yet; let it continue")
     config = load_config(folder / "config.toml")
     source = Path(config.tasks.train) if isinstance(config.tasks, HarborTasks) else folder / "tasks" / "train"
     try:

@@ -88,7 +88,7 @@ class Budget:
         return self.spent_nano / 1e9
 
     def so_far(self) -> dict[str, float]:
-        """Calls, tokens and dollars of every purpose since the run began: `spent.judge.usd`, ..."""
+        """Sum calls, tokens and dollars by purpose since the run began: `spent.judge.usd`, ..."""
         sums: dict[str, float] = defaultdict(float)
         for total in self._store.totals():
             numbers = {"calls": total.calls, "prompt_tokens": total.prompt_tokens, "cached_tokens": total.cached_tokens}

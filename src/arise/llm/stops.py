@@ -26,7 +26,7 @@ class PriceUnknown(RunStop):
             f"a budget is set (max_usd) but no price is known for {model!r} at {base_url}",
             "nothing was sent",
             "in the section of the endpoint (judge.endpoint, reflector.endpoint) or in budget.prices, say "
-            "price = {input = 0.3, output = 1.2} in dollars per million tokens, or price = 0 if nobody is billed; "
+            "price = {input = 0.3, output = 1.2} in dollars per million tokens, or price = 0 for a free endpoint; "
             "on the command line --price 0.3,1.2 or --price 0",
         )
 
@@ -47,9 +47,20 @@ class JudgeChanged(RunStop):
         super().__init__("judge", Exit.JUDGE, what, "verdicts of two judges would mix in one window", remedy)
 
 
+class AnswersUnusable(RunStop):
+    """Less than half of what the judge was asked in a window of the pool is usable."""
+
+    def __init__(self, what: str) -> None:
+        remedy = (
+            "mend the judge and resume, or set judge.when_unusable = 'task_only' and resume with "
+            "--change judge.when_unusable"
+        )
+        super().__init__("judge", Exit.JUDGE, what, "rubrics would decide on few or biased verdicts", remedy)
+
+
 class ModelUnusable(RunStop):
     """The endpoint is down and the policy is to stop, or a pause has lasted too long."""
 
     def __init__(self, what: str) -> None:
         remedy = "check the endpoint and resume, or set when_down = 'task_only'"
-        super().__init__("judge", Exit.JUDGE, what, "no verdicts can be had", remedy)
+        super().__init__("judge", Exit.JUDGE, what, "the judge can give no verdicts", remedy)

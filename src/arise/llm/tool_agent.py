@@ -76,7 +76,7 @@ class _EndpointSpeaker:
 
 
 def native_reply(text: str) -> Reply:
-    """A recorded message with its calls; a call that is not one makes the reply malformed."""
+    """Read a recorded message with its calls; an invalid call makes the reply malformed."""
     message = json.loads(text)
     calls = list[FunctionCall]()
     try:
@@ -103,7 +103,7 @@ def _function_call(number: int, call: Any) -> FunctionCall:
 
 
 def plain_reply(text: str, tools: Sequence[ToolSpec]) -> Reply:
-    """A reply in the plain protocol: reasoning tags, then text and call blocks."""
+    """Read a reply in the plain protocol: reasoning tags, then text and call blocks."""
     reasoning, found, rest = text.partition("</think>")
     thought = reasoning.strip().removeprefix("<think>").strip() if found else ""
     said = rest if found else text

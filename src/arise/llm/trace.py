@@ -54,7 +54,7 @@ class _Excerpt:
         return clean
 
     def value(self, value: object, depth: int = 0) -> object:
-        """An argument of a call, with every text inside it clipped and cleaned."""
+        """Return an argument of a call, with every text inside it clipped and cleaned."""
         if isinstance(value, str):
             return self.text(value)
         if depth < _MAX_DEPTH and isinstance(value, Mapping):

@@ -38,7 +38,7 @@ class Size:
 
 
 def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> Size:
-    """The size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
+    """Return the size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
     texts = (
         value if isinstance(value, str) else json.dumps(value) for message in messages for value in message.values()
     )
@@ -81,5 +81,5 @@ def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
 
 
 def _count(value: object) -> int | None:
-    """A whole number that is not negative, else None."""
+    """Return a whole number that is not negative, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -21,7 +21,7 @@ def normalized(values: ArrayLike) -> Floats:
 
 
 def rubric_advantages(verdict_IJ: ArrayLike) -> tuple[Floats, Floats]:
-    """The rubric half of Eq. 15: A_ij over applicable members, 0 elsewhere; and 1 for each rubric in I, else 0."""
+    """Compute the rubric half of Eq. 15: A_ij over applicable members, 0 elsewhere; and 1 per rubric in I, else 0."""
     verdict_IJ = verdicts("verdict_IJ", verdict_IJ)
     applicable_IJ = verdict_IJ == verdict_IJ  # false exactly at nan
     pass_IJ = verdict_IJ == 1.0
@@ -43,7 +43,7 @@ def combined_advantages(reward_J: ArrayLike, verdict_IJ: ArrayLike, rubric_weigh
 
 
 def advantage_parts(reward_J: ArrayLike, verdict_IJ: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """The two terms of Eq. 16: A_task, the mean of A_rub over I, and which trajectories have usable feedback."""
+    """Return both terms of Eq. 16, A_task and the mean of A_rub over I, and which trajectories have usable feedback."""
     task_J = normalized(reward_J)
     advantage_IJ, informative_I = rubric_advantages(verdict_IJ)
     if advantage_IJ.shape[1] != task_J.shape[0]:

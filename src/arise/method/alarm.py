@@ -35,7 +35,7 @@ class Divergence:
 
 
 def divergence(history: Sequence[Signal], window: int, sensitivity: float = 2.5) -> Divergence | None:
-    """The last `window` iterations against the `window` before, None while there are too few or nothing to compare."""
+    """Compare the last `window` iterations with the `window` before; None if there is too little to compare."""
     if window < 2:
         raise ValueError(f"window = {window} must be at least 2 iterations")
     if len(history) < 2 * window:
@@ -81,7 +81,7 @@ def _rise(before: Sequence[Tally], after: Sequence[Tally]) -> tuple[float, float
 
 
 def _error(tallies: Sequence[Tally]) -> float:
-    """Standard error of a window's rate; iterations differ in their tasks, so their spread counts if it is larger."""
+    """Return the standard error of a window's rate, at least as large as the spread between iterations says."""
     used = [tally for tally in tallies if tally.evaluations]
     total = _total(used)
     if not total.evaluations:

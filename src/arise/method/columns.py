@@ -19,7 +19,7 @@ class Columns:
         return tuple(self._column_of)
 
     def of(self, rubric_ids: Iterable[str]) -> list[int]:
-        """The columns of `rubric_ids`; an id that is not active is an error."""
+        """Return the columns of `rubric_ids`; an id that is not active is an error."""
         try:
             return [self._column_of[rubric_id] for rubric_id in rubric_ids]
         except KeyError as missing:

@@ -69,7 +69,7 @@ class CoverageMap:
         self.attempts_X = np.zeros(tasks, dtype=np.int64)
 
     def index(self, task_id: str) -> int:
-        """The position of a training task; an id that is not one is an error."""
+        """Return the position of a training task; an id that is not one is an error."""
         try:
             return self._index_of[task_id]
         except KeyError:
@@ -93,7 +93,7 @@ class CoverageMap:
         return rubrics_X > 0
 
     def capabilities_with_evidence(self, x: int) -> list[Capability]:
-        """The capabilities for which the task at position `x` has applicable evidence from an active rubric."""
+        """Return the capabilities for which the task at position `x` has applicable evidence from an active rubric."""
         return [CAPABILITIES[c] for c in np.flatnonzero(self._applicable_rubrics_CX[:, x]).tolist()]
 
     def observe(

@@ -28,7 +28,7 @@ class CreditRule(Protocol):
 
 
 def separate_credit(credit: SeparateCredit) -> CreditRule:
-    """The paper's rule: normalise the outcome and each rubric separately, then combine."""
+    """Follow the paper: normalise the outcome and each rubric separately, then combine."""
 
     def rule(group: Group, pool: Pool) -> Advantages | None:
         return group_advantages(group, [rubric.id for rubric in pool.rubrics], credit)

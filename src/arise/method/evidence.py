@@ -65,7 +65,7 @@ def _diagnosed(rollout: Rollout) -> bool:
 
 
 def within_window(records: Iterable[EvidenceRecord], iteration: int, window: int = 10) -> list[EvidenceRecord]:
-    """The records of the `window` iterations that end with `iteration`."""
+    """Return the records of the `window` iterations that end with `iteration`."""
     if window < 1:
         raise ValueError(f"window = {window} must be at least 1 iteration")
     return [record for record in records if iteration - window < record.view.iteration <= iteration]
@@ -86,7 +86,7 @@ def for_generation(
 def for_refinement(
     records: Sequence[EvidenceRecord], skill: ShownSkill, *, seed: int, update: int, limit: int = 32
 ) -> tuple[RefinementRecord, ...]:
-    """The B_k of Eq. 8: rollouts that failed the rubric although this revision was shown.
+    """Return B_k of Eq. 8: rollouts that failed the rubric although this revision was shown.
 
     Failed tasks come first, and among equals those whose diagnostics say what else went wrong.
     """

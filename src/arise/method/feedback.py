@@ -31,13 +31,13 @@ def skill_use(shown: Sequence[ShownSkill], verdicts: Mapping[str, Verdict]) -> t
 
 
 def opened(trajectory: Trajectory, provided: Sequence[str]) -> tuple[str, ...]:
-    """The skills of the task's environment that the agent opened: those that one of its calls names."""
+    """Return the skills of the task's environment that the agent opened: those that one of its calls names."""
     said = [str(value) for turn in trajectory.turns for call in turn.calls for value in call.arguments.values()]
     return tuple(name for name in provided if any(name in text for text in said))
 
 
 def excerpt(trajectory: Trajectory) -> tuple[ExcerptTurn, ...]:
-    """The last turns, and the last ones in which a call failed: at most 2 x `TURNS`, in order."""
+    """Return the last turns, and the last ones in which a call failed: at most 2 x `TURNS`, in order."""
     turns = trajectory.turns
     failed = [number for number, turn in enumerate(turns) if _failed(turn)]
     chosen = sorted({*failed[-TURNS:], *range(max(0, len(turns) - TURNS), len(turns))})
@@ -57,7 +57,7 @@ def _failed(turn: Turn) -> bool:
 
 
 def _action(turn: Turn) -> str:
-    """What the agent did: its calls, or its words where it made none."""
+    """Return what the agent did: its calls, or its words where it made none."""
     calls = [f"{call.name}: {' '.join(_ends(str(value)) for value in call.arguments.values())}" for call in turn.calls]
     return "; ".join(calls) or turn.text
 
@@ -79,7 +79,7 @@ def _short(text: str, limit: int, task_id: str) -> str:
 
 
 def _anonymous(word: str, task_id: str) -> str:
-    """A word without the task's id; an id of a few letters is taken out only where it stands alone."""
+    """Remove the task's id from a word; an id of a few letters only where it stands alone."""
     if task_id and (len(task_id) > 3 or word.strip(".,:;'\"()[]") == task_id):
         return word.replace(task_id, "[task]")
     return word

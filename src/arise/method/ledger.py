@@ -145,7 +145,7 @@ class Ledger:
         return ledger
 
     def _factor(self, last: NDArray[np.int64], version: int, *, observing: bool) -> Floats:
-        """The decay of entries last updated at `last`: 1 within a version, and for entries never observed."""
+        """Return the decay of entries last updated at `last`: 1 within a version, and for entries never observed."""
         elapsed = np.where(last == _NEVER, 0, version - last)
         if (elapsed < 0).any():
             raise ValueError(

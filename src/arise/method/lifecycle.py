@@ -27,7 +27,7 @@ def fate(active: bool, passes: int, evaluations: int, activate_at: float = 0.3, 
 
 
 def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolConfig = PAPER) -> dict[str, Fate]:
-    """The fate of every pair; one with fewer than `min_evaluations` applicable verdicts is kept as it is."""
+    """Decide the fate of every pair; one with fewer than `min_evaluations` applicable verdicts is kept as it is."""
     unknown = sorted(set(tallies) - {rubric.id for rubric in pool.rubrics})
     if unknown:
         pool.find(unknown[0])
@@ -46,7 +46,7 @@ def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolConfig = PAPER) 
 def deciding(
     tallies: Mapping[str, Tally], unguided: Mapping[str, Tally], limits: PoolConfig = PAPER
 ) -> dict[str, Tally]:
-    """The counts that decide each pair's fate: all of the window's, or with `rate = "unguided"` the unguided ones.
+    """Return the counts that decide each pair's fate: all of the window, or the unguided ones (`rate = "unguided"`).
 
     A window without any unguided verdict is decided by all: where every rollout sees a skill, the two coincide.
     """
@@ -120,7 +120,7 @@ def evolve(
 
 
 def _apply(pair: Pair, kind: Fate, rewrite: Rewrite) -> tuple[Pair, str]:
-    """The pair after its fate, and a note; a refinement without a valid rewrite keeps the old skill active."""
+    """Return the pair after its fate, and a note; a refinement without a valid rewrite keeps the old skill active."""
     if kind is Fate.ACTIVATE:
         return replace(pair, skill=replace(pair.skill, active=True)), ""
     if kind in (Fate.HIDE, Fate.RETIRE):

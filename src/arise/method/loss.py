@@ -75,7 +75,7 @@ def _block_loss(
     kept: NDArray[np.bool_],
     scratch: NDArray[np.floating],
 ) -> tuple[float, int]:
-    """The sum of one block's terms and how many were dual-clipped; fills `kept`, and `term` with minus the gradient."""
+    """Sum one block's terms and count the dual-clipped; fill `kept`, and `term` with minus the gradient."""
     ratio, mask = scratch[:, : len(term)]
     importance_ratio(tokens.logprob_U[block], tokens.behaviour_U[block], out=ratio)
     advantage = tokens.advantage_U[block]

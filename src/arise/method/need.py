@@ -8,7 +8,7 @@ from arise.types import Fate, Need, Pair, Pool, Tally
 
 
 def with_needs(pool: Pool, decided: Mapping[str, Fate], tallies: Mapping[str, Tally], iteration: int) -> Pool:
-    """The pool with a fresh need for every pair whose skill this update activated or had rewritten."""
+    """Return the pool with a new need for every pair whose skill this update activated or had rewritten."""
 
     def noted(pair: Pair) -> Pair:
         if decided.get(pair.rubric.id) not in (Fate.ACTIVATE, Fate.REFINE):
@@ -19,7 +19,7 @@ def with_needs(pool: Pool, decided: Mapping[str, Fate], tallies: Mapping[str, Ta
 
 
 def urgency(pair: Pair) -> tuple[int, float]:
-    """A key that sorts the newest need first, and among needs of one update the lowest pass rate."""
+    """Return a key that sorts the newest need first, and among needs of one update the lowest pass rate."""
     need = pair.skill.need
     if need is None:
         return 0, 1.0

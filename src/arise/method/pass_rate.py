@@ -41,7 +41,7 @@ def verdict_arrays(group: Group, rubric_ids: Sequence[str]) -> tuple[Floats, NDA
 def window_tallies(
     records: Iterable[EvidenceRecord], rubric_ids: Iterable[str], *, unguided: bool = False
 ) -> dict[str, Tally]:
-    """Passes and N_i of Eq. 2 for each rubric over the window's records, from every valid applicable verdict.
+    """Count passes and N_i of Eq. 2 for each rubric, from every valid applicable verdict of the window.
 
     `unguided` counts only the verdicts of rollouts in whose prompt that rubric's own skill did not stand.
     """

@@ -69,7 +69,7 @@ def missing_again(
 
 
 def reopened(evolution: Evolution, relapses: Sequence[Relapse], iteration: int, max_pairs: int) -> Evolution:
-    """The evolution with fallen pairs back in the pool, skills hidden, as many as it can take."""
+    """Put fallen pairs back into the evolved pool, skills hidden, as many as it can take."""
     pool = evolution.pool
     distinct: dict[str, Relapse] = {}
     for relapse in relapses:

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,11 +14,12 @@ from rich.text import Text
 
 from arise.config import Config
 from arise.observe.terminal import Display, no_update, pool_change, unguided
+from arise.run.facts.judging import judge_note
 from arise.run.record import IterationRecord
 from arise.run.summaries import weakest_cell
 from arise.text import numbers
 from arise.text.escape import visible
-from arise.types import PoolEvent, Rollout
+from arise.types import PoolEvent
 
 BARS = "▁▂▃▄▅▆▇█"
 KEPT_MESSAGES, KEPT_EVENTS, KEPT_WRONG = 6, 4, 3
@@ -79,7 +79,7 @@ class LiveDisplay(Display):
             ("tasks", self._tasks()),
             ("rubrics", self._rubrics()),
             ("sampling", self._sampling(record)),
-            ("judge", self._judge([rollout for group in record.groups for rollout in group.rollouts])),
+            ("judge", self._judge()),
             ("update", self._update()),
         ]
         self._live.update(self._screen(), refresh=True)
@@ -130,11 +130,9 @@ class LiveDisplay(Display):
             parts.append(f"weakest {task_type} x {capability} {numbers.percent(mean)} ± {numbers.points(spread)}")
         return ", ".join(parts)
 
-    def _judge(self, rollouts: Sequence[Rollout]) -> str:
-        absences = [reason for rollout in rollouts if rollout.judgment for reason in rollout.judgment.absent.values()]
-        absent = Counter(reason.split(":")[0] for reason in absences)
+    def _judge(self) -> str:
         parts = [self.trust.judge(self._history[-1])] if self.trust else []
-        parts += [f"no verdict: {', '.join(f'{reason} {n}' for reason, n in absent.most_common(3))}"] if absent else []
+        parts += [note.strip()] if (note := judge_note(self._history[-1])) else []
         parts += [money] if self.trust and (money := self.trust.money(self._done)) else []
         return "   ".join(parts)
 

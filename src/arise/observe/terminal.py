@@ -9,6 +9,7 @@ from math import isfinite
 from arise.observe.trust import Trust
 from arise.rollouts.guidance import left_out_ids, left_out_text
 from arise.run.facts.alarms import alarm_text
+from arise.run.facts.judging import judge_note
 from arise.run.facts.metrics import iteration_metrics
 from arise.run.numbering import iteration_of
 from arise.run.record import IterationRecord
@@ -81,6 +82,7 @@ class Display:
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  "
             f"coverage {numbers.percent(m.get('coverage'))}  {numbers.seconds(spent)}"
             + (f"  {money}" if money else "")
+            + judge_note(m)
             + no_update(m)
         )
 

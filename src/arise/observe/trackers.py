@@ -83,7 +83,7 @@ class _Mirror:
     def _drop(self, why: str) -> None:
         with self._dropping:  # log the warning before the tracker is marked as dropped
             if not self._dropped.is_set():
-                log.warning("tracker %s is dropped, the run goes on: %s", self._name, why)
+                log.warning("tracker %s is dropped, the run continues: %s", self._name, why)
                 self._dropped.set()
 
 

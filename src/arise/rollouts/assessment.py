@@ -1,11 +1,13 @@
 """Assess a group: judge each rollout by the pool's rubrics (paper Sec. 3.2), and some by retired ones too."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from arise.ports import Assessor, Judge
 from arise.types import Group, Pool, Rollout
+from arise.types.absence import WITHHELD
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,34 @@ class EachRollout:
             return replace(rollout, judgment=await self.judge.judge(group.task, rollout, pool))
 
         return replace(group, rollouts=tuple(await asyncio.gather(*map(judged, group.rollouts))))
+
+
+@dataclass(frozen=True)
+class WhileUsable:
+    """Judge with `assessor`, and withhold its verdicts while `unusable` says why they should not count.
+
+    Rubrics still get their verdicts asked for, so that a judge that has recovered is noticed. `unusable` may raise to
+    stop the run.
+    """
+
+    assessor: Assessor
+    unusable: Callable[[], str]
+
+    async def assess(self, group: Group, pool: Pool) -> Group:
+        """Return the group with its judgments, or with the reason why they do not count."""
+        why = self.unusable()
+        judged = await self.assessor.assess(group, pool)
+        return (
+            replace(judged, rollouts=tuple(_withheld(rollout, why) for rollout in judged.rollouts)) if why else judged
+        )
+
+
+def _withheld(rollout: Rollout, why: str) -> Rollout:
+    found = rollout.judgment
+    if found is None:
+        return rollout
+    absent = dict(found.absent) | dict.fromkeys(found.verdicts, f"{WITHHELD}: {why}")
+    return replace(rollout, judgment=replace(found, verdicts={}, absent=absent))
 
 
 @dataclass(frozen=True)

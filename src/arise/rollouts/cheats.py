@@ -165,7 +165,7 @@ async def forgeries(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...
         nothing = (await run_null(task, pools)).reward or 0.0
         earned = [(cheat, (await _try(cheat, task, pools)).reward or 0.0) for cheat in CHEATS]
     except (SandboxLost, TreeRefused, OSError) as fault:
-        return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
+        return (TaskProblem(task.directory, f"could not be checked: {fault}", "fix the sandbox and try again"),)
     return tuple(
         TaskProblem(task.verifier.tests / "test.sh", f"gives a cheat reward {reward:g}: {cheat.name}", cheat.remedy)
         for cheat, reward in earned
@@ -185,5 +185,5 @@ async def require_unforgeable(tasks: object, corpus: Iterable[TaskSpec], pools: 
 
     problems = [problem for each in await asyncio.gather(*map(found, corpus)) for problem in each]
     if problems:
-        remedy = "mend or remove these tasks, or set tasks.refuse_forgeable = false"
+        remedy = "fix or remove these tasks, or set tasks.refuse_forgeable = false"
         raise AriseError("tasks", Exit.TASKS, "\n".join(map(str, problems)), "nothing was started", remedy)

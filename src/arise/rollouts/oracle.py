@@ -81,7 +81,7 @@ async def check_task(task: TaskSpec, pools: TrialPools, trials: Trials = Trials(
                 results = [await run(task, pools) for _ in range(trials.repeat)]
                 problems += _judged(task, name, results, reward)
     except (SandboxLost, TreeRefused) as fault:
-        return (TaskProblem(task.directory, f"could not be checked: {fault}", "mend the sandbox and try again"),)
+        return (TaskProblem(task.directory, f"could not be checked: {fault}", "fix the sandbox and try again"),)
     return tuple(problems)
 
 
@@ -91,7 +91,7 @@ def _judged(task: TaskSpec, name: str, results: Sequence[VerifierResult], wanted
     if not wrong:
         return []
     if len(wrong) < len(results):
-        what = f"wavers: it gives the {name} {wanted:g} in {len(results) - len(wrong)} of {len(results)} runs"
+        what = f"inconsistent: it gives the {name} {wanted:g} in {len(results) - len(wrong)} of {len(results)} runs"
         return [TaskProblem(path, what, "remove what depends on chance or time")]
     missing = wrong[0].reason or wrong[0].fault
     got = f"no reward ({missing})" if missing else f"reward {wrong[0].reward:g}"

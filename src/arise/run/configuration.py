@@ -123,7 +123,7 @@ def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple
             Exit.CONFIG,
             f"{folder / CONFIG_FILE} was edited after the run was made:{lines}",
             "nothing was started: one run would mix two configurations",
-            f"undo the edit, or go on with it: arise resume {folder} {words}",
+            f"undo the edit, or continue with it: arise resume {folder} {words}",
         )
     return config, edited
 

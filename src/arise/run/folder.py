@@ -158,12 +158,12 @@ def unwritable(folder: Path, error: Exception) -> AriseError:
             Exit.STORAGE,
             f"cannot write to {folder}: {error}",
             "no run was started",
-            "free disk space or mend the folder, or name another one with --run-dir",
+            "free disk space or fix the folder, or name another one with --run-dir",
         )
     return AriseError(
         "storage",
         Exit.STORAGE,
         f"cannot write to {folder}: {error}",
         "the last committed iteration is intact",
-        f"free disk space or mend the folder, then: arise resume {folder}",
+        f"free disk space or fix the folder, then: arise resume {folder}",
     )

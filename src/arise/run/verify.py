@@ -133,7 +133,7 @@ def _files(run: Audited) -> Iterator[str]:
             yield f"{name} was changed or is torn"
     for rollout, chunk, end in run.db.execute("SELECT id, chunk, start + length FROM rollouts"):
         if end > sizes.get(chunk, -1):
-            yield f"rollout {rollout} lies outside of {chunk}"
+            yield f"rollout {rollout} is outside of {chunk}"
 
 
 def _checkpoints(run: Audited) -> Iterator[str]:
@@ -168,7 +168,7 @@ def _journal(run: Audited) -> Iterator[str]:
             unpack_group(content)
         except (ValueError, TypeError) as error:
             place = f"{task_id} in iteration {iteration_of(k)}"
-            yield f"the kept group of {place} is damaged ({error}); a resume rolls it out anew"
+            yield f"the kept group of {place} is damaged ({error}); a resume rolls it out again"
 
 
 DIGESTS: dict[str, tuple[str, Look]] = {

@@ -67,7 +67,7 @@ def run_line(
     line += ["--user", "0:0", "--workdir", "/"]
     for variable, value in env.items():
         line += ["--env", f"{variable}={value}"]
-    for path, inner in (*runtime().shown, (str(folder / "control"), CONTROL)):
+    for path, inner in (*runtime().shown, *place.mounts, (str(folder / "control"), CONTROL)):
         line += ["--volume", f"{path}:{inner}:ro"]
     server = runtime().command(f"{CONTROL}/socket", "0", "0", owner_mark(), "", place.workdir or image.workdir)
     return [*line, "--entrypoint", server[0], image.id, *server[1:]]

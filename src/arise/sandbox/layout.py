@@ -44,7 +44,7 @@ class SandboxUnavailable(SandboxLost):
 
     def __init__(self, what: str, remedy: str) -> None:
         self.what, self.remedy = what, remedy
-        super().__init__(f"{what}. To mend it: {remedy}")
+        super().__init__(f"{what}. To fix it: {remedy}")
 
 
 def find_bubblewrap() -> str:
@@ -134,11 +134,18 @@ class Layout:
     """The folder of the reward files and that of the tests, where commands can be run under `inside/guard.py`."""
     passed: tuple[int, ...] = ()
     """Descriptors that bwrap inherits."""
+    mounts: tuple[tuple[str, str], ...] = ()
+    """Host paths and where each is seen inside, read-only."""
 
     @property
     def writable(self) -> tuple[str, ...]:
         """Return every folder with its own file system."""
         return (self.workdir, *self.folders)
+
+    @property
+    def mounted(self) -> list[str]:
+        """Return the arguments that mount `mounts`."""
+        return [word for path, inner in self.mounts for word in ("--ro-bind", path, inner)]
 
     @property
     def guard_settings(self) -> str:
@@ -185,5 +192,6 @@ class Layout:
         bound = (*inner_python()[1], *self.read_only)
         for path in bound:
             line += ["--ro-bind", path, path]
+        line += self.mounted
         line += covers((*self.hidden, str(_HERE.parent)), (*SYSTEM, *bound))
         return [*line, "--remount-ro", "/dev", "--chdir", self.workdir]

@@ -108,7 +108,7 @@ class ImageLayout(Layout):
         line += ["--tmpfs", "/run/arise"]
         for path, inner in runtime().shown:
             line += ["--ro-bind", path, inner]
-        line += ["--remount-ro", "/run/arise"]
+        line += [*self.mounted, "--remount-ro", "/run/arise"]
         for place in self.folders:
             line += ["--size", str(self.limits.tmp_bytes), "--perms", "1777", "--tmpfs", place]
         return [*line, "--perms", "0755", "--dir", self.workdir, "--chdir", self.workdir]

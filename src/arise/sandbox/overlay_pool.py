@@ -105,7 +105,12 @@ class OverlayPool:
         workdir = place.workdir or image.workdir
         user = require_user(image, place.user or image.user)
         layout = ImageLayout(
-            limits_of(place), workdir, lower=image.layers, env=environment(image, user, place.env), user=user
+            limits_of(place),
+            workdir,
+            mounts=place.mounts,
+            lower=image.layers,
+            env=environment(image, user, place.env),
+            user=user,
         )
         sandbox = await self._start(layout, image, place)
         try:

@@ -139,7 +139,7 @@ class BubblewrapPool:
 
         `capabilities` lists the other supported settings of a place; unsupported tasks are refused earlier.
         """
-        sandbox = await self._start_with(place.folders) or await self._take()
+        sandbox = await self._start_with(place) or await self._take()
         self._open.add(sandbox)
         sandbox.on_close, sandbox.env = self._open.discard, place.env
         try:
@@ -150,15 +150,17 @@ class BubblewrapPool:
             raise
         return sandbox
 
-    async def _start_with(self, folders: tuple[str, ...]) -> BubblewrapSandbox | None:
-        """Start a sandbox on demand, for a place with folders that the prepared ones do not have."""
-        missing = tuple(folder for folder in folders if folder not in (*self.layout.writable, *self.layout.shown))
-        if not missing:
+    async def _start_with(self, place: Place) -> BubblewrapSandbox | None:
+        """Start a sandbox on demand, for a place with folders or mounts that the prepared ones do not have."""
+        there = (*self.layout.writable, *self.layout.shown)
+        missing = tuple(folder for folder in place.folders if folder not in there)
+        if not missing and not place.mounts:
             return None
         if self._closed:
             raise SandboxLost(CLOSED)
         async with self._slots:
-            return await start(replace(self.layout, shown=(*self.layout.shown, *missing)), self.cgroups)
+            layout = replace(self.layout, shown=(*self.layout.shown, *missing), mounts=place.mounts)
+            return await start(layout, self.cgroups)
 
     async def _take(self) -> BubblewrapSandbox:
         while not self._closed:

@@ -49,10 +49,10 @@ class Expert:
 
     async def __call__(self, ask: Ask) -> Action:
         data = ask.data
-        if FIRST_CALL in data:
-            text = "ok"
-        elif "rubrics" in data:
+        if "rubrics" in data:
             text = await self._evaluate(data)
+        elif FIRST_CALL in data:
+            text = "ok"
         elif "sample_result" in data:
             text = await self._analyse(data)
         elif "max_items" in data:

@@ -187,7 +187,7 @@ def _rule(rule: str) -> list[Problem]:
 
 
 def _verification(proposal: Proposal) -> list[Problem]:
-    """A verification rule must say when a check is due and which check suffices."""
+    """Require that a verification rule says when a check is due and which check suffices."""
     if proposal.capability is not Capability.VERIFICATION and proposal.issue_tag != "result_verification":
         return []
     found = []
@@ -209,7 +209,7 @@ class _Forbidden:
     unless_negated: bool
 
     def found(self, text: str) -> str:
-        """The first offending words, or an empty string."""
+        """Return the first offending words, or an empty string."""
         start = 0
         while match := self.pattern.search(text, start):
             if not (self.unless_negated and _NEGATED.search(text[max(0, match.start() - 80) : match.start()])):

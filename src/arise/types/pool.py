@@ -97,7 +97,7 @@ class Pool:
         return tuple(pair.rubric for pair in self.pairs)
 
     def find(self, rubric_id: str) -> Pair:
-        """The pair of a rubric id; an id that is not in the pool is an error that lists the ones that are."""
+        """Return the pair of a rubric id; an id that is not in the pool is an error that lists the ones that are."""
         for pair in self.pairs:
             if pair.rubric.id == rubric_id:
                 return pair

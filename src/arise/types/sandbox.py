@@ -54,6 +54,8 @@ class Place:
     healthcheck: Healthcheck | None = None
     setup: tuple[str, ...] = ()
     """Commands to run once before the agent starts."""
+    mounts: tuple[tuple[str, str], ...] = ()
+    """Host paths and where each is seen inside, read-only, such as an agent's installation. No task asks for it."""
 
 
 BARE = Place()

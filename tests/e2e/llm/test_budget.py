@@ -214,7 +214,7 @@ def test_a_server_of_ones_own_is_free_only_if_that_is_said() -> None:
                 asking(fake, Store(), 1.0, price=None)
             assert stop.value.exit_code == 2
             assert "no price is known for 'judge-1' at http://127.0.0.1" in str(stop.value)
-            assert "price = 0 if nobody is billed" in str(stop.value)
+            assert "price = 0 for a free endpoint" in str(stop.value)
             asks = asking(fake, store := Store(), 1.0, price=0)
             reply = await asks.ask(prompt(0))
             assert isinstance(reply, Reply)

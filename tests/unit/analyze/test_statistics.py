@@ -78,7 +78,7 @@ def test_odds_ratios_at_the_edges() -> None:
     assert odds_ratio([Table(0, 0, 1, 4)]) is None
 
 
-def test_what_mending_could_bring_is_never_negative_and_counts_within_strata() -> None:
+def test_what_fixing_could_bring_is_never_negative_and_counts_within_strata() -> None:
     assert attributable([Table(8, 2, 2, 8)]) == pytest.approx(6.0)
     assert attributable([Table(1, 9, 5, 5)]) == 0.0
     assert attributable([Table(4, 0, 0, 0), Table(0, 0, 1, 3)]) == pytest.approx(3.0)

@@ -82,15 +82,40 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=2500, deadline=None)
-@given(st.lists(PIECES, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n", " ", "\u2028"]))
+ASSEMBLED = given(st.lists(PIECES, max_size=8), st.sampled_from(["\n", "\r\n", "\n\n", " ", "\u2028"]))
+MUTATED = given(st.integers(0, 2**32), st.integers(1, 6))
+SHORT = settings(max_examples=300, deadline=None)
+LONG = settings(max_examples=2500, deadline=None)
+
+
+@SHORT
+@ASSEMBLED
 def test_f4_assembled_replies(pieces: list[str], separator: str) -> None:
     check(separator.join(pieces))
 
 
-@settings(max_examples=2500, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 6))
+@pytest.mark.slow
+@LONG
+@ASSEMBLED
+def test_f4_2500_assembled_replies(pieces: list[str], separator: str) -> None:
+    check(separator.join(pieces))
+
+
+@SHORT
+@MUTATED
 def test_f4_mutated_replies(seed: int, edits: int) -> None:
+    check(mutated(seed, edits))
+
+
+@pytest.mark.slow
+@LONG
+@MUTATED
+def test_f4_2500_mutated_replies(seed: int, edits: int) -> None:
+    check(mutated(seed, edits))
+
+
+def mutated(seed: int, edits: int) -> str:
+    """A right reply with so many random edits."""
     rng = random.Random(seed)
     text = "\n".join([*(line(i, rng.choice(["pass", "fail", None])) for i in IDS), DIAGNOSTICS])
     for _ in range(edits):
@@ -100,7 +125,7 @@ def test_f4_mutated_replies(seed: int, edits: int) -> None:
             ["", "\n", '"', "{", "}", "\\", "\0", "\ud800", text[start:end] * 2, rng.choice(["pass", "fail"])]
         )
         text = text[:start] + change + text[end:]
-    check(text)
+    return text
 
 
 def check(text: str) -> None:

@@ -125,9 +125,13 @@ def test_cheat_earns_nothing(name: str, tmp_path: Path) -> None:
     assert (result.reward, result.success) == (0.0, False), (result.fault, result.stdout)
 
 
-@pytest.mark.parametrize("name", CHEATS)
-def test_honest_agent_earns_one_from_the_same_tests(name: str, tmp_path: Path) -> None:
-    result = earn(CHEATS[name], (HONEST,), tmp_path / "tests")
+VERIFIERS = {(cheat.test, *cheat.environment.items()): cheat for cheat in CHEATS.values()}
+"""One cheat for each different verifier: honest work depends on nothing else."""
+
+
+@pytest.mark.parametrize("cheat", VERIFIERS.values())
+def test_honest_agent_earns_one_from_the_same_tests(cheat: Cheat, tmp_path: Path) -> None:
+    result = earn(cheat, (HONEST,), tmp_path / "tests")
     assert (result.reward, result.success) == (1.0, True), (result.fault, result.stdout)
 
 

@@ -272,9 +272,17 @@ def test_an_honest_attempt_earns_one(name: str, tmp_path: Path) -> None:
     assert (result.reward, result.success, result.fault, result.reason) == (1.0, True, "", ""), result
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in NO_REWARD_OF_ITS_OWN])
-def test_the_honest_attempt_earns_one_where_the_forgery_did_not(name: str, tmp_path: Path) -> None:
-    result = earn(CASES[name], HONEST | {"answer": "42"}, tmp_path / "tests")
+VERIFIERS = {
+    (case.test, *case.tests.items(), case.prepare, case.seconds): case
+    for name, case in CASES.items()
+    if name not in NO_REWARD_OF_ITS_OWN
+}
+"""One case for each different verifier: honest work depends on nothing else."""
+
+
+@pytest.mark.parametrize("case", VERIFIERS.values())
+def test_the_honest_attempt_earns_one_where_the_forgery_did_not(case: Case, tmp_path: Path) -> None:
+    result = earn(case, HONEST | {"answer": "42"}, tmp_path / "tests")
     assert (result.reward, result.fault) == (1.0, ""), result
 
 

@@ -49,16 +49,27 @@ def rollout(text: str, fault: str = "", name: str = "k0/t/0") -> Rollout:
     )
 
 
-@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(text=TEXT)
-def test_any_text_reads_back_as_it_was_written(text: str) -> None:
+def reads_back(text: str) -> None:
     group = Group(Task("t", text), (rollout(text),), 1)
     back = unpack_group(pack(group))
     assert back.task.instruction == text
     assert back.rollouts[0].trajectory.turns == group.rollouts[0].trajectory.turns
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=TEXT)
+def test_any_text_reads_back_as_it_was_written(text: str) -> None:
+    reads_back(text)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=TEXT)
+def test_ten_thousand_texts_read_back_as_they_were_written(text: str) -> None:
+    reads_back(text)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=TEXT)
 def test_any_text_can_be_committed_and_opened(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("texts")

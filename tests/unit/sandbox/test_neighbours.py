@@ -68,16 +68,25 @@ async def beside_loops(command: str, timeout: float) -> tuple[float, str]:
         return taken, result.ended
 
 
-def test_waiting_for_a_processor_does_not_count_towards_a_time_limit() -> None:
-    busy_for = "python3 -c 'import time\nwhile time.process_time() < 0.25: pass'"
-    taken, ended = asyncio.run(beside_loops(busy_for, 1.0))
-    assert ended == "exit"
-    assert taken > 1.0, "the neighbour left it too much processor time for this to show anything"
+STARVED = {
+    "one program": "python3 -c 'import time\nwhile time.process_time() < 0.15: pass'",
+    "a chain of short programs": "for i in $(seq 60); do /bin/true; done",
+}
 
 
-def test_a_chain_of_short_programs_is_not_ended_by_its_neighbour_either() -> None:
-    taken, ended = asyncio.run(beside_loops("for i in $(seq 60); do /bin/true; done", 0.5))
-    assert ended == "exit", taken
+@pytest.mark.parametrize("command", STARVED.values(), ids=STARVED.keys())
+def test_waiting_for_a_processor_does_not_count_towards_a_time_limit(command: str) -> None:
+    """The limit is half of what the command takes beside the loops, whatever else the machine is doing."""
+    trials: list[tuple[float, float, str]] = []
+    while len(trials) < 5:
+        needed, ended = asyncio.run(beside_loops(command, 60.0))
+        assert ended == "exit"
+        taken, ended = asyncio.run(beside_loops(command, needed / 2))
+        trials.append((needed, taken, ended))
+        # Other work may come and go between the two: one trial that took as long as the first is enough.
+        if ended == "exit" and taken > needed / 2:
+            return
+    raise AssertionError(f"needed, taken, ended: {trials}")
 
 
 def test_sleeping_counts_however_busy_the_neighbour() -> None:

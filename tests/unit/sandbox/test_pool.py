@@ -146,7 +146,7 @@ def test_what_the_host_lacks_is_a_fault_and_not_a_hang(monkeypatch: pytest.Monke
         with pytest.raises(SandboxLost, match="could not be started"):
             await pool.open()
         monkeypatch.undo()
-        assert (await (await pool.open()).run("echo mended", 5)).output == "mended\n"
+        assert (await (await pool.open()).run("echo fixed", 5)).output == "fixed\n"
         await pool.close()
 
     asyncio.run(body())

@@ -1,4 +1,4 @@
-"""F25: 30 broken task directories, each named with what is wrong and what mends it, and none with a traceback."""
+"""F25: 30 broken task directories, each named with what is wrong and what fixes it, and none with a traceback."""
 
 import os
 from collections.abc import Callable

@@ -3,9 +3,10 @@
 import re
 
 from arise.analyst.acts import INSPECTIONS, Op, backup_like
+from arise.analyst.answers import missing_line
 from arise.analyst.brief import data_like, ending
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
-from arise.analyst.trace import Event, Trace
+from arise.analyst.trace import Call, Event, Trace
 from arise.analyst.vocabulary import vocabulary
 
 _SKIP_WORDS = re.compile(r"skip|exclud|ignor|omit|left out|not process", re.IGNORECASE)
@@ -153,12 +154,17 @@ def _something_missing(trace: Trace) -> Opening | None:
     return Opening(call.first, (call.program,), call.turn)
 
 
+def _what(call: Call) -> str:
+    """Return the line of an answer that says what is missing."""
+    return missing_line(call.answer.text)
+
+
 def _prepared(trace: Trace, opening: Opening) -> Finding:
     start = next(call for call in trace.calls if call.first == opening.seq and call.answer.missing)
     for call in trace.calls[start.at + 1 :]:
         if call.ops & {Op.INSTALL, Op.PROBE}:
             return passed(f"turn {call.turn} tested for or installed what was missing")
-        if call.program == start.program and call.answer.missing:
+        if call.program == start.program and call.answer.missing and _what(call) == _what(start):
             return failed(
                 "blind",
                 f"turn {call.turn} called {start.program} again although turn {start.turn} found it missing",

@@ -120,7 +120,7 @@ def _check_run_last(trace: Trace, _: Opening) -> Finding:
 
 
 def _figure_computed(trace: Trace) -> Opening | None:
-    computing = [e for e in trace.of(Op.USE, Op.RUN) if not e.failed]
+    computing = [e for e in trace.of(Op.USE) if not e.failed and e.path in trace.seen and data_like(e.path)]
     asked = trace.brief.figure and trace.finished
     return Opening(computing[0].seq, turn=computing[0].turn) if asked and computing else None
 

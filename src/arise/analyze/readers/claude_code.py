@@ -1,12 +1,13 @@
 """Claude Code: session files (`~/.claude/projects/...`) and the output of `--output-format stream-json`."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from arise.analyze.conversation import Conversation
-from arise.analyze.files import Unreadable, lines, opening_values
+from arise.analyze.files import Unreadable, as_mapping, lines, load, mentions, opening_values
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
 from arise.types import StopReason
 
@@ -23,6 +24,8 @@ class ClaudeCodeReader:
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix not in (".jsonl", ".txt", ".log", ".json"):
             return False
+        if path.suffix == ".json" and mentions(path, '"loglines"', '"message"'):
+            return True
         rows = [row for row in opening_values(path) if isinstance(row, Mapping)]
         return any(
             row.get("type") in _KINDS
@@ -32,7 +35,7 @@ class ClaudeCodeReader:
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
         session = _Session(path.stem)
-        for number, row in lines(path):
+        for number, row in _rows(path):
             if isinstance(row, Unreadable):
                 if path.suffix == ".jsonl":
                     yield Skipped(f"{path}:{number}", str(row))
@@ -48,6 +51,15 @@ class ClaudeCodeReader:
             yield Skipped(str(path), "sub-agent session, part of its parent")
         else:
             yield Skipped(str(path), "a session without a message of the agent")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the lines of a session; the web export holds them in one document under `loglines`."""
+    if path.suffix == ".json" and mentions(path, '"loglines"'):
+        with suppress(Unreadable):
+            yield from enumerate(as_mapping(load(path)).get("loglines") or (), start=1)
+            return
+    yield from lines(path)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 
 from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, head, lines, load, mentions
-from arise.analyze.found import MISSING, Found, Item, Options, Outcome, Skipped, Triage, verdict
+from arise.analyze.found import MISSING, NO_MESSAGES, Found, Item, Options, Outcome, Skipped, Triage, verdict
 from arise.analyze.messages import add_messages, is_conversation
 from arise.types import StopReason
 
@@ -84,11 +84,11 @@ class OpenAIMessagesReader:
 
     def _row(self, row: Any, place: str, options: Options) -> Item:
         if not isinstance(row, Mapping):
-            return Skipped(place, "not a JSON object")
+            return Skipped(place, NO_MESSAGES)
         into = Conversation()
         messages = _messages(row, options)
         if messages is None:
-            return Skipped(place, "no messages: name their field with --map messages=NAME")
+            return Skipped(place, NO_MESSAGES)
         add_messages(into, messages)
         if not into.drafts:
             return Skipped(place, "a conversation without a message of the agent")

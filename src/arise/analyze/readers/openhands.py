@@ -10,6 +10,8 @@ from arise.analyze.found import Found, Item, Options, Skipped
 from arise.analyze.readers.openai_messages import outcome_of as stated_outcome
 from arise.analyze.readers.swe_outcomes import outcome_of
 
+_TOOLS = {"run": "bash", "run_ipython": "python", "read": "view"}
+"""Actions by the tool they are; `str_replace_editor` records a look as the action `read`."""
 _SILENT = {"system", "change_agent_state", "recall", "null", "condensation"}
 
 
@@ -21,7 +23,9 @@ class OpenHandsReader:
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix not in (".json", ".jsonl"):
             return False
-        older = mentions(path, '"source"', '"action"', '"observation"') and mentions(path, '"args"')
+        older = mentions(path, '"source"', '"action"', '"args"') and (
+            mentions(path, '"observation"') or mentions(path, '"timestamp"')
+        )
         return older or mentions(path, '"ActionEvent"') or mentions(path, '"kind"', '"MessageEvent"')
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
@@ -86,7 +90,7 @@ def _add(into: Conversation, event: Mapping[str, Any]) -> None:
     into.add_agent(arguments.get("thought") or (arguments.get("content") if action == "message" else ""))
     if action == "message":
         return
-    name = about.get("function_name") or {"run": "bash", "run_ipython": "python"}.get(str(action), action)
+    name = _TOOLS.get(str(action)) or about.get("function_name") or action
     hidden = ("thought", "blocking", "hidden", "confirmation_state", "is_confirmed", "security_risk")
     into.add_call(name, {key: value for key, value in arguments.items() if key not in hidden}, call_id)
 

@@ -30,7 +30,7 @@ class MiniSweReader:
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix != ".json":
             return False
-        return mentions(path, "mini-swe-agent-1") or (path.name.endswith(".traj.json") and mentions(path, '"messages"'))
+        return mentions(path, "mini-swe-agent-1") or (path.name.endswith(".traj.json") and mentions(path, '"role"'))
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
         try:
@@ -38,6 +38,8 @@ class MiniSweReader:
         except Unreadable as error:
             yield Skipped(str(path), str(error))
             return
+        if isinstance(value, list):  # the oldest files are the bare messages
+            value = {"messages": value}
         if not isinstance(value, Mapping) or not isinstance(value.get("messages"), list):
             yield Skipped(str(path), "no messages in a mini-swe-agent trajectory")
             return

@@ -3,17 +3,24 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, load, load_optional, mentions, text_of
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage, verdict
+from arise.analyze.messages import add_message
 from arise.analyze.readers.inner import inner_attempt
-from arise.types import Trajectory
+from arise.types import StopReason, Trajectory
 
 LONGEST_LOG = 2_000_000
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])|[\x00-\x08\x0b-\x1f]")
 _PROMPT = re.compile(r"^[\w.-]+@[\w.-]+:[^\n#$]{0,200}[#$] ?(.*)$", re.MULTILINE)
 _HARNESS = ("asciinema", "clear", "tmux", "source /installed-agent")
+_SPEAKER = re.compile(r"^(System|User|(mini-swe-agent) \(step \d+, \$[\d.]+\)):[ ]*$", re.MULTILINE)
+"""The headings of what mini-swe-agent prints."""
+_SPINNER = re.compile(r"^\s*(?:[\u2800-\u28ff] .*|\u2500+)$\n?", re.MULTILINE)
+_ABSENT = re.compile(r"^(?:/bin/)?(?:ba)?sh: (?:line \d+: )?([\w./-]+): (?:command )?not found", re.MULTILINE)
+TAIL = 4000
 _UNVERIFIED = {"test_timeout", "parse_error", "unknown_harness_error"}
 
 
@@ -26,8 +33,8 @@ class TerminalBenchReader:
         file = path / "results.json"
         if not path.is_dir() or not file.is_file() or not mentions(file, '"is_resolved"', '"task_id"'):
             return False
-        result = load_optional(file)  # the job's summary repeats the results of its trials
-        return isinstance(result, Mapping) and "is_resolved" in result
+        result = load_optional(file)
+        return isinstance(result, Mapping) and ("is_resolved" in result or _summary_only(path, result))
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
         file = path / "results.json"
@@ -35,6 +42,9 @@ class TerminalBenchReader:
             result = load(file)
         except Unreadable as error:
             yield Skipped(str(file), str(error))
+            return
+        if "is_resolved" not in result:
+            yield from _summary(file, result, options)
             return
         task_id = str(result.get("task_id"))
         name = str(result.get("trial_name") or path.name)
@@ -44,9 +54,11 @@ class TerminalBenchReader:
         if inner is None:
             _terminal(into, path)
         trajectory = inner.trajectory if inner else into.trajectory(name, task_id)
+        stop = StopReason.TIME_LIMIT if result.get("failure_mode") == "agent_timeout" else trajectory.stop
         yield Found(
-            Trajectory(name, task_id, trajectory.turns, trajectory.stop, trajectory.system_prompt),
-            into.task(task_id, options.instructions), triage(result), str(path), self.name,
+            Trajectory(name, task_id, trajectory.turns, stop, trajectory.system_prompt),
+            into.task(task_id, options.instructions), _unless_absent(triage(result), path, trajectory), str(path),
+            self.name,
             model=inner.model if inner else "", attempt=name, notes=inner.notes if inner else into.notes,
         )  # fmt: skip
 
@@ -66,6 +78,35 @@ def triage(result: Mapping[str, object]) -> Outcome:
     return verdict(float(resolved), mode if mode not in ("unset", "none") else "")
 
 
+def _unless_absent(outcome: Outcome, path: Path, trajectory: Trajectory) -> Outcome:
+    """Return the outcome, unless the log shows that the agent's program was never installed: no verdict on an agent."""
+    if outcome.passed or trajectory.turns:
+        return outcome
+    log = text_of(path / "sessions" / "agent.log", LONGEST_LOG) or text_of(path / "panes" / "post-agent.txt") or ""
+    absent = _ABSENT.search(_ESCAPE.sub("", log[-TAIL:]))
+    reason = f"the agent did not start: {absent.group(1)}: command not found" if absent else ""
+    return Outcome(Triage.INFRASTRUCTURE, reward=outcome.reward, reason=reason) if absent else outcome
+
+
+def _summary_only(path: Path, result: Mapping[str, object]) -> bool:
+    """Return whether a job's summary is all there is; usually it only repeats the results of its trials."""
+    return isinstance(result.get("results"), list) and not any(path.glob("*/*/results.json"))
+
+
+def _summary(file: Path, result: Mapping[str, Any], options: Options) -> Iterator[Item]:
+    """Yield the outcomes of a summary, without trajectories."""
+    for row in result["results"]:
+        if isinstance(row, Mapping) and "is_resolved" in row:
+            into = Conversation()
+            into.add_user(row.get("instruction"))
+            into.note("no trajectory")
+            task_id, name = str(row.get("task_id")), str(row.get("trial_name") or row.get("id") or "")
+            yield Found(
+                into.trajectory(name, task_id), into.task(task_id, options.instructions), triage(row),
+                f"{file}#{name}", TerminalBenchReader.name, attempt=name, notes=into.notes,
+            )  # fmt: skip
+
+
 def _terminal(into: Conversation, path: Path) -> None:
     """Split the log into commands and output at shell prompts; an installed agent's output belongs to its command."""
     raw = text_of(path / "sessions" / "agent.log", LONGEST_LOG) or text_of(path / "panes" / "post-agent.txt")
@@ -73,6 +114,8 @@ def _terminal(into: Conversation, path: Path) -> None:
         into.note("no trajectory")
         return
     log = _ESCAPE.sub("", raw.replace("\r\n", "\n").replace("\r", "\n"))
+    if _console(into, log):
+        return
     prompts = list(_PROMPT.finditer(log))
     for place, prompt in enumerate(prompts):
         end = prompts[place + 1].start() if place + 1 < len(prompts) else len(log)
@@ -85,3 +128,18 @@ def _terminal(into: Conversation, path: Path) -> None:
     if len(into.drafts) < 2:  # an installed agent is one command: the terminal log does not show its actions
         into.drafts.clear()
         into.note("no trajectory")
+
+
+def _console(into: Conversation, log: str) -> bool:
+    """Read the messages that mini-swe-agent prints; return whether there were any."""
+    heads = list(_SPEAKER.finditer(log))
+    if not any(head.group(2) for head in heads):
+        return False
+    for place, head in enumerate(heads):
+        end = heads[place + 1].start() if place + 1 < len(heads) else len(log)
+        text = _SPINNER.sub("", log[head.end() : end]).strip()
+        if head.group(2):
+            add_message(into, {"role": "assistant", "content": text}, fenced=True)
+        elif head.group(1) == "User" and into.drafts:
+            add_message(into, {"role": "user", "content": text}, fenced=True)
+    return True

@@ -66,6 +66,6 @@ class Row:
         return self.ids[len(self.prompt) :]
 
     def segment(self, rules: StopRules) -> Segment:
-        """The segment returned to the caller of `sample`."""
+        """Return the segment that the caller of `sample` gets."""
         ids = tuple(self.generated)
         return Segment(ids, tuple(self.logprobs), tuple(self.versions), rules.text(ids), self.finish)

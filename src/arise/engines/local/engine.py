@@ -104,7 +104,7 @@ class LocalEngine:
         return self._format or GenericFormat(self._tokenizer)
 
     def capabilities(self) -> Capabilities:
-        """What this engine can do."""
+        """Return what this engine can do."""
         return Capabilities(
             full_parameter=self._lora is None,
             lora=self._lora is not None,
@@ -149,7 +149,7 @@ class LocalEngine:
             )
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
-        """The row with the log-probs that the current policy gives its generated tokens at `temperature`."""
+        """Return the row with the log-probs that the current policy gives its generated tokens at `temperature`."""
         return await self._scheduler.run(lambda: self._trainer.score(row, self.version, temperature))
 
     async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:

@@ -15,7 +15,7 @@ from arise.engines.local.packing import Packed
 
 
 def logits_at(model: Any, packed: Packed) -> Tensor:
-    """The logits at the picked tokens."""
+    """Return the logits at the picked tokens."""
     body = model.model
     x = body.embed_tokens(packed.ids_N)
     cos, sin = body.rotary_emb(x, packed.position_N[None])

@@ -20,7 +20,7 @@ def stream_key(seed: int, conversation: str, index: int) -> int:
 
 
 def uniforms(keys: Sequence[int], positions: Sequence[int]) -> NDArray[np.float64]:
-    """A number in [0, 1) for each (stream, token position): SplitMix64 of the position in the stream."""
+    """Return a number in [0, 1) per (stream, token position): SplitMix64 of the position in the stream."""
     with np.errstate(over="ignore"):
         z = np.array(keys, dtype=np.uint64) + np.array(positions, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

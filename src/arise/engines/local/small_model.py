@@ -52,7 +52,7 @@ def small_model(
     context_length: int = 2048,
     seed: int = 0,
 ) -> LoadedModel:
-    """A fresh model, 0.9 M parameters by default; the same arguments give the same weights."""
+    """Make a model, 0.9 M parameters by default; the same arguments give the same weights."""
     tokenizer = small_tokenizer(corpus, vocabulary)
     config = LlamaConfig(
         vocab_size=len(tokenizer),

@@ -37,5 +37,5 @@ class StopRules:
         return self._may_end[stop]
 
     def text(self, ids: Sequence[int]) -> str:
-        """The text of generated ids, without the end-of-turn token."""
+        """Return the text of generated ids, without the end-of-turn token."""
         return str(self._tokenizer.decode([i for i in ids if i not in self.end_ids], skip_special_tokens=False))

@@ -191,7 +191,7 @@ def token_logprobs(
 
 
 def any_logits_at(model: Any, packed: Packed) -> Tensor:
-    """The logits at the picked tokens, by the model's own forward over whole rows."""
+    """Return the logits at the picked tokens, by the model's own forward over whole rows."""
     picked = packed.home_N[packed.picked_M]
     # Right padding is invisible to a causal model: no attention mask is needed.
     narrow = model.get_output_embeddings().register_forward_pre_hook(lambda _, args: (args[0].flatten(0, 1)[picked],))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from arise.llm.wire.envelope import answer_object
 from arise.llm.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object
 from arise.taxonomy import issue_tags
 from arise.text.rules import item_problem
@@ -45,8 +46,8 @@ class DiagnosticReply:
 
 
 def parse_diagnostics(text: str, known_ids: Collection[str] = ()) -> DiagnosticReply:
-    """A reply to the initial analysis: `{"diagnostics": {...}}` and nothing else."""
-    value = read_object(text)
+    """Parse a reply to the initial analysis: `{"diagnostics": {...}}` and nothing else."""
+    value = read_object(answer_object(text))
     if isinstance(value, Unreadable):
         return DiagnosticReply(None, value.reason)
     if set(value) != {"diagnostics"}:
@@ -55,7 +56,7 @@ def parse_diagnostics(text: str, known_ids: Collection[str] = ()) -> DiagnosticR
 
 
 def diagnostic_of(value: object, known_ids: Collection[str]) -> DiagnosticReply:
-    """The validated diagnostics object; with no known rubric (bootstrap) nothing can be covered."""
+    """Validate a diagnostics object; with no known rubric (bootstrap) nothing can be covered."""
     try:
         body = _Body.model_validate(value)
     except ValidationError as error:

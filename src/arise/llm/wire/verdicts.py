@@ -53,7 +53,7 @@ class _Found:
 def parse_verdicts(
     text: str, rubric_ids: Sequence[str], diagnostics: bool = False, pool_ids: Collection[str] = ()
 ) -> VerdictReply:
-    """A reply to rubric evaluation; diagnostics may name `pool_ids` too."""
+    """Parse a reply to rubric evaluation; diagnostics may name `pool_ids` too."""
     if reason := too_long(text):
         return VerdictReply({}, dict.fromkeys(rubric_ids, reason), DiagnosticReply(None, reason), (reason,))
     found = _read_lines(text, rubric_ids)

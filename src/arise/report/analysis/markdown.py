@@ -38,7 +38,7 @@ def _section(gap: Mapping[str, Any], kind: Kind) -> list[str]:
         lines.append(f"- missed in {percent(gap['in_failures'])} failures, {percent(gap['in_passes'])} passes")
     lines += [
         f"- missed in {percent(gap['overall'])} attempts with the opportunity, {gap['tasks']:,} tasks",
-        f"- {tested(gap)}; mending it could bring up to {gap['gain_points']:.1f} points of pass rate",
+        f"- {tested(gap)}; fixing it could bring up to {gap['gain_points']:.1f} points of pass rate",
         f"- rubric: {gap['rule']}",
     ]
     for quote in gap["quotes"]:

@@ -20,7 +20,7 @@ TITLES = {
 def percent(rate: Mapping[str, Any]) -> str:
     """Write a rate with its interval: `42.0 % (35.4 to 48.9) of 200`."""
     if rate["rate"] is None:
-        return "undefined (of 0)"
+        return "of none"
     low, high = rate["interval"]
     return f"{numbers.percent(rate['rate'])} ({numbers.span(low, high)}) of {rate['total']:,}"
 
@@ -42,7 +42,7 @@ def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
         lines.append(f"formats    {forms}")
     triage = ", ".join(f"{name} {count:,}" for name, count in coverage["triage"].items() if count)
     lines.append(f"outcomes   {triage or 'none'}")
-    reasons = [f"{e['count']:,} x {e['reason']} (e.g. {e['example']})" for e in coverage["skipped"]]
+    reasons = [f"{e['count']:,} x {e['reason']} (e.g. {tail(e['example'])})" for e in coverage["skipped"]]
     reasons += [f"{coverage['duplicates']:,} x the same attempt again"] if coverage["duplicates"] else []
     lines += [f"skipped    {reason}" for reason in reasons[:6]]
     others = ", ".join(f"{count:,} {suffix}" for suffix, count in coverage["unrecognised_files"].items())
@@ -68,6 +68,8 @@ def judge_lines(judge: Mapping[str, Any]) -> list[str]:
 
 def pass_line(facts: Mapping[str, Any]) -> str:
     """Write the pass rate of valid verdicts next to that of all recorded rewards."""
+    if facts["pass_rate"]["rate"] is None:
+        return "pass rate  unknown: no attempt has a verdict; if a field of yours holds it, add --map outcome=FIELD"
     return f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
 
 
@@ -90,27 +92,45 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
             lines += _gap(gap, number, kind) if full else [_short(gap, number)]
         if len(gaps) > SHOWN and full:
             lines.append(f"    and {len(gaps) - SHOWN} more in the report")
-    if not facts["gaps"]:
+    if not facts["coverage"]["analysed"]:
+        lines += ["", "No attempt has a readable trajectory, so no behaviour was looked for: only outcomes are known."]
+    elif not facts["gaps"]:
         lines += ["", "No behaviour of the catalogue was missed in any attempt that gave an opportunity for it."]
     return "\n".join([*lines, *(["", f"report     {folder}"] if folder else [])])
 
 
 def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:
-    gain = f" · mending it could bring up to {gap['gain_points']:+.1f} points" if gap["gain_points"] >= 0.05 else ""
-    lines = [f"{number:>3} {gap['habit']}", f"    {gap['name']} · {gap['capability']} · {gap['tasks']:,} tasks{gain}"]
+    gain = f" · fixing it could bring up to {gap['gain_points']:+.1f} points" if gap["gain_points"] >= 0.05 else ""
+    lines = [f"{number:>3} {gap['habit']}", f"    {gap['name']} · {gap['capability']} · {counted(gap['tasks'])}{gain}"]
     if kind is Kind.NO_CONTRAST:
         lines.append(f"    in {percent(gap['overall'])} attempts that gave the opportunity")
     else:
         lines.append(f"    failures {percent(gap['in_failures'])} · passes {percent(gap['in_passes'])} · {tested(gap)}")
     for quote in gap["quotes"]:
-        shown = quote["quote"] if len(quote["quote"]) <= 100 else quote["quote"][:97] + "..."
-        lines += [f'      "{shown}"', f"        turn {quote['turn']} of {quote['source']}: {quote['why']}"]
+        lines += [f'      "{cut(quote["quote"], 100)}"', f"        {cut(quote['why'], 100)}"]
+        lines.append(f"        turn {quote['turn']} of {tail(quote['source'])}")
     return lines
 
 
 def _short(gap: Mapping[str, Any], number: int) -> str:
+    known = gap["in_failures"]["total"] + gap["in_passes"]["total"]
     rates = f"failures {percent(gap['in_failures'])}, passes {percent(gap['in_passes'])}"
-    return f"{number:>3} {gap['habit']}: {rates}, {gap['tasks']:,} tasks"
+    return f"{number:>3} {gap['habit']}: {rates if known else percent(gap['overall'])}, {counted(gap['tasks'])}"
+
+
+def counted(tasks: int) -> str:
+    """Write a number of tasks."""
+    return f"{tasks:,} task{'' if tasks == 1 else 's'}"
+
+
+def cut(text: str, longest: int) -> str:
+    """Shorten a text at its end."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def tail(source: str, longest: int = 100) -> str:
+    """Shorten a source at its beginning: the end of a path tells one file from another."""
+    return source if len(source) <= longest else "..." + source[3 - longest :]
 
 
 def tested(gap: Mapping[str, Any]) -> str:

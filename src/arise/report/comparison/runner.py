@@ -184,7 +184,7 @@ class Runner:
                 Exit.INTERRUPTED,
                 f"stopped at your word in {self.comparison.folder}",
                 "every committed iteration of every run is kept",
-                "give the same command again",
+                "run the same command again",
             ) from None
         finally:
             signal.signal(signal.SIGTERM, previous)

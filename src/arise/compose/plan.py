@@ -1,0 +1,209 @@
+"""`arise plan`: choose the fleet, measure what can be measured, forecast."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean, pstdev
+
+import numpy as np
+import psutil
+
+from arise.config import Config, PolicyConfig, WorldTasks
+from arise.errors import AriseError, Exit
+from arise.plan.forecast import Forecast, Size, best_layout, forecast, sweep
+from arise.plan.hardware import CPU_BANDWIDTH, CPU_FLOPS, Gpu, gpu_named
+from arise.plan.judging import Judging, judging
+from arise.plan.layout import Layout, divide, lora_share
+from arise.plan.shapes import shape_of
+from arise.plan.speed import Speeds
+from arise.plan.workload import Assumptions, Workload, assume, workload_of
+from arise.ports import Engine
+from arise.run.reader import RunReader
+from arise.types import Example, LossSpec, OptimSpec, SamplingParams, Segment, Tokens
+
+NEWEST = 64
+FEW, MANY, PROBE_TOKENS = 1, 16, 64
+WORLD = Assumptions(
+    turns=6, generated=60, observed=160, prompt=240, spread=0.3, tool_seconds=0.05, start_seconds=0.05,
+    verify_seconds=0.1, judge_seconds=0.01, reflect_seconds=0.5, decode_overhead=0.002, update_overhead=0.0,
+)  # fmt: skip
+"""Rollouts of the embedded world with the offline analyst."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of `arise plan`; empty or 0 where the user gave none."""
+
+    gpu: str = ""
+    gpus: int = 0
+    servers: int = 0
+    tensor_parallel: int = 0
+    assume: tuple[str, ...] = ()
+    run: Path | None = None
+    probe: bool = False
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A forecast with what it rests on."""
+
+    forecast: Forecast
+    judging: Judging | None
+    assumed: Assumptions
+
+
+def plan(config: Config, request: Request) -> Planned:
+    """Forecast the run on the requested fleet, by default on the one that the configuration names."""
+    assumed, fleet = assumed_for(config, request), fleet_of(config, request)
+    if request.probe:
+        measured = probe(config).speeds_for(workload_of(config, assumed))
+        found = forecast(config, this_machine(), assumed, measured)
+    else:
+        found = forecast(config, _layout(config, request, fleet, assumed), assumed)
+    return Planned(found, judging(config, found.work, assumed), assumed)
+
+
+def sizes(config: Config, request: Request, counts: str) -> Iterator[Size]:
+    """Compare fleets of the given sizes, with the batch as configured and grown with the fleet."""
+    assumed, (gpu, _) = assumed_for(config, request), fleet_of(config, request)
+    numbers = [text.strip() for text in counts.split(",")]
+    if not all(number.isdigit() and int(number) for number in numbers):
+        raise _bad(f"--sweep {counts}: not a list of numbers of GPUs", "write --sweep 8,32,256")
+    for grow in (False, True):
+        yield from sweep(config, gpu, sorted(map(int, numbers)), assumed, grow)
+
+
+def assumed_for(config: Config, request: Request) -> Assumptions:
+    """Return the defaults for the kind of tasks, then what the run measured, then what the user assumes."""
+    base = WORLD if isinstance(config.tasks, WorldTasks) else Assumptions()
+    return assume(list(request.assume), assumptions_of(request.run, base) if request.run else base)
+
+
+def fleet_of(config: Config, request: Request) -> tuple[Gpu, int]:
+    """Return the accelerator and how many of them; without options, this machine for the embedded engine on a CPU."""
+    if not request.gpu and isinstance(config.policy, PolicyConfig) and config.policy.device == "cpu":
+        if request.gpus:
+            raise _bad("--gpus without --gpu: the configuration runs on a CPU", "add --gpu h100")
+        return this_machine().gpu, 1
+    return gpu_named(request.gpu or "h100"), request.gpus or 8
+
+
+def this_machine() -> Layout:
+    """Return this machine's processor as one device that samples and trains in turn."""
+    memory = psutil.virtual_memory().total
+    return Layout(Gpu("cpu", memory, CPU_FLOPS, CPU_BANDWIDTH, CPU_BANDWIDTH), 1, 1, 1)
+
+
+def _layout(config: Config, request: Request, fleet: tuple[Gpu, int], assumed: Assumptions) -> Layout:
+    gpu, gpus = fleet
+    if gpu.name == "cpu":
+        return this_machine()
+    if not request.servers and not request.tensor_parallel:
+        return best_layout(config, gpu, gpus, assumed)
+    width = request.tensor_parallel or 1
+    servers = request.servers or max(1, gpus // width // 2)
+    if servers * width >= gpus > 1:
+        what = f"{servers} servers of {width} GPUs leave none of {gpus} for training"
+        raise _bad(what, "give fewer --servers, a smaller --tensor-parallel, or more --gpus")
+    shape, work = shape_of(config), workload_of(config, assumed)
+    return divide(shape, work, gpu, gpus, lora_share(config, shape), servers * width / gpus, width)
+
+
+def _bad(what: str, remedy: str) -> AriseError:
+    return AriseError("plan", Exit.CONFIG, what, "nothing was planned", remedy)
+
+
+def assumptions_of(run: Path, base: Assumptions) -> Assumptions:
+    """Replace the assumptions about rollouts by the means of a run's newest ones."""
+    with RunReader.open(run) as reader:
+        rows = [row for row in reader.rollouts(limit=NEWEST) if not row.fault]
+        stored = [found.whole() for row in rows if (found := reader.trajectory(row.id)) is not None]
+    if not stored:
+        raise _bad(f"{run} has no rollouts to measure", "name a run with at least one finished iteration")
+    last = [rollout.trajectory.rows[-1] for rollout in stored]
+    prompts = [int(np.argmax(row.generated_U)) for row in last]
+    totals = [len(row.ids_U) for row in last]
+    generated = [row.generated_tokens for row in rows]
+    lengths = np.log(np.maximum(1, generated))
+    prompt, written = mean(prompts), mean(generated)
+    return replace(
+        base,
+        turns=mean(max(1, row.turns) for row in rows),
+        generated=written,
+        prompt=prompt,
+        observed=max(0.0, mean(totals) - prompt - written),
+        spread=float(pstdev(lengths)),
+    )
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Measured on this machine: seconds of a decoding step, per conversation in it, and per trained token."""
+
+    step: float
+    each: float
+    per_trained_token: float
+
+    def speeds_for(self, work: Workload) -> Callable[[Speeds], Speeds]:
+        """Return the function that puts the measured rates in place of the estimated ones."""
+        reading = 1 + work.read_per_generated / 10  # a token read in a batch costs about a tenth of one generated
+        update = self.per_trained_token * work.rollouts * work.tokens
+        return lambda speeds: replace(speeds, step=self.step, each=self.each * reading, update=update, publish=0.0)
+
+
+def probe(config: Config) -> Probe:
+    """Open the configured engine, sample with few and with many conversations, and take one update."""
+    return asyncio.run(_probe(config))
+
+
+async def _probe(config: Config) -> Probe:
+    from arise.compose.policies import open_engine  # torch is needed here only
+    from arise.compose.trained import for_a_warm_start
+
+    async with for_a_warm_start(config, Path()) as (sandboxes, harness):
+        engine = await open_engine(config, sandboxes, harness)
+    try:
+        prompt = engine.chat.prompt(
+            [{"role": "user", "content": "List the files of this folder, then read the notes."}]
+        )
+        await _sampled(engine, prompt, FEW)  # the first call pays for warming up
+        few, _ = await _sampled(engine, prompt, FEW)
+        many, segments = await _sampled(engine, prompt, MANY)
+        each = max(0.0, (many - few) / (MANY - FEW))
+        return Probe(max(0.0, few - each), each, await _trained(engine, prompt, segments))
+    finally:
+        engine.close()
+
+
+async def _sampled(engine: Engine, prompt: list[int], conversations: int) -> tuple[float, list[Segment]]:
+    """Return the seconds per decoding step with so many conversations, and what they generated."""
+    began = time.perf_counter()
+    segments = await asyncio.gather(
+        *(
+            engine.sample(prompt, SamplingParams(PROBE_TOKENS, seed=n, conversation=f"probe-{conversations}-{n}"))
+            for n in range(conversations)
+        )
+    )
+    found = [one[0] for one in segments]
+    return (time.perf_counter() - began) / max(1, *(len(segment.ids) for segment in found)), found
+
+
+async def _trained(engine: Engine, prompt: list[int], segments: list[Segment]) -> float:
+    """Return the seconds per token of one update on what was sampled."""
+    rows = [_row(prompt, segment) for segment in segments if segment.ids]
+    examples = [Example((row,), 1.0 if n % 2 else -1.0) for n, row in enumerate(rows)]
+    began = time.perf_counter()
+    await engine.train_step(examples, LossSpec(), OptimSpec())
+    return (time.perf_counter() - began) / sum(len(row.ids_U) for row in rows)
+
+
+def _row(prompt: list[int], segment: Segment) -> Tokens:
+    given, written = len(prompt), len(segment.ids)
+    return Tokens(
+        np.array([*prompt, *segment.ids], dtype=np.int64),
+        np.array([False] * given + [True] * written),
+        np.array([0.0] * given + list(segment.logprobs)),
+        np.array([-1] * given + list(segment.versions), dtype=np.int64),
+    )
