@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TRAIN_STAMP := $(VENV)/.train-ready
 STAMP := $(VENV)/.ready
 DOCS_STAMP := $(VENV)/.docs-ready
 # `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
@@ -25,18 +26,23 @@ setup: $(STAMP)
 
 # Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is said.
 # The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
-$(STAMP): pyproject.toml
+$(TRAIN_STAMP): pyproject.toml
 	command -v bwrap >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap) \
 	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train]"
+	touch $@
+
+# The tools of tests and documentation, which training does not need.
+$(STAMP): $(TRAIN_STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train,dev,docs]"
 	touch $@
 
 lock: $(STAMP)
 	$(BIN)/python scripts/lock.py > requirements/test.lock
 
-train: $(STAMP)
+train: $(TRAIN_STAMP)
 	$(BIN)/arise train configs/embedded.toml
 
 check: lint

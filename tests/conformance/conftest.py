@@ -28,7 +28,7 @@ def tiny_model(seed: int = 0, context_length: int = 512, scale: float = 4.0) -> 
     return loaded
 
 
-@pytest.fixture(params=["fast", "generic", "lora"])
+@pytest.fixture(params=["fast", "torch", "generic", "lora"])
 def kind(request: pytest.FixtureRequest) -> str:
     """Which engine a test runs against."""
     return str(request.param)
@@ -41,7 +41,11 @@ def make_engine(kind: str) -> Iterator[EngineMaker]:
 
     def make(*, seed: int = 0, context_length: int = 512, scale: float = 4.0, **options: Any) -> LocalEngine:
         loaded = tiny_model(seed, context_length, scale)
-        options = {"lora": LORA if kind == "lora" else None, "fast": kind != "generic"} | options
+        options = {
+            "lora": LORA if kind == "lora" else None,
+            "fast": kind != "generic",
+            "native": kind != "torch",
+        } | options
         engine = LocalEngine(loaded.model, loaded.tokenizer, **options)
         made.append(engine)
         return engine

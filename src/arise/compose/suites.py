@@ -12,13 +12,13 @@ from arise.compose.sandboxes import capabilities_of
 from arise.config import Config
 from arise.errors import AriseError, Exit
 from arise.evaluation.suite import SuiteScore, score_trials
+from arise.native.build import cache_folder
 from arise.observe.messages import shown_by
 from arise.report.exports.harbor_job import Job, now
 from arise.rollouts.collect import Collector
 from arise.run.configuration import run_config
 from arise.run.folder import RunLock
 from arise.run.store import RunStore
-from arise.sandbox.programs import cache_folder
 from arise.tasks import read_corpus, refused, without
 from arise.types import TaskSpec
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from arise.sandbox.programs import EngineFailed, Program, cache_folder
+from arise.native.build import cache_folder
+from arise.sandbox.programs import EngineFailed, Program
 from arise.types import Place
 
 Pull = Literal["missing", "never", "always"]

@@ -69,7 +69,7 @@ def _spawn(
         passed.append(rules)
     # The server enforces the limits that no cgroup enforces.
     caps = (0, 0) if grouped else (layout.limits.processes, layout.limits.memory_bytes)
-    server = layout.server(str(control.fileno()), *map(str, caps), owner_mark(), layout.guard_settings)
+    server = layout.server(str(control.fileno()), *map(str, caps), owner_mark())
     try:
         return subprocess.Popen(
             [*line, *server],

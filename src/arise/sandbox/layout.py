@@ -12,6 +12,7 @@ from pathlib import Path
 
 from arise.ports import SandboxLost
 from arise.sandbox.limits import MIB, Limits
+from arise.sandbox.native_server import INNER, as_lines, native_server
 from arise.sandbox.seccomp import guard_settings
 
 INSTALL = "apt-get install bubblewrap"
@@ -77,6 +78,8 @@ def _system() -> list[str]:
         line += ["--ro-bind-try", name, name]
     for name in ("inside", "usage.py"):
         line += ["--ro-bind", str(_HERE / name), f"{_PACKAGE}/{name}"]
+    if (server := native_server()) is not None:
+        line += ["--ro-bind", str(server), INNER]
     return line
 
 
@@ -147,14 +150,19 @@ class Layout:
         """Return the arguments that mount `mounts`."""
         return [word for path, inner in self.mounts for word in ("--ro-bind", path, inner)]
 
-    @property
-    def guard_settings(self) -> str:
-        """Return the settings of the server's guard; "" if there is no guard."""
+    @cached_property
+    def guard_settings(self) -> dict[str, object]:
+        """Return the settings of the server's guard; empty if there is no guard."""
         settings = guard_settings(platform.machine()) if self.guard else None
         if self.guard is None or settings is None:
-            return ""
+            return {}
         logs, tests = self.guard
-        return json.dumps(settings | {"logs": logs, "tests": tests, "system": self.read_only} | self.guard_extras)
+        return settings | {"logs": logs, "tests": tests, "system": self.read_only} | self.guard_extras
+
+    @property
+    def settings_json(self) -> str:
+        """Return the guard's settings as the Python server reads them; "" if there is no guard."""
+        return json.dumps(self.guard_settings) if self.guard_settings else ""
 
     @property
     def guard_extras(self) -> dict[str, object]:
@@ -173,7 +181,9 @@ class Layout:
 
     def server(self, *arguments: str) -> list[str]:
         """Return the command line of the server inside."""
-        return [inner_python()[0], "-I", "-S", SERVER, *arguments]
+        if native_server() is not None:
+            return [INNER, *arguments, as_lines(self.guard_settings) if self.guard_settings else ""]
+        return [inner_python()[0], "-I", "-S", SERVER, *arguments, self.settings_json]
 
     @cached_property
     def arguments(self) -> list[str]:

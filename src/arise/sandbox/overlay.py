@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from arise.native.build import cache_folder
 from arise.sandbox.layers import User
 from arise.sandbox.layout import Layout, find_bubblewrap, proc_arguments
 from arise.sandbox.limits import MIB
-from arise.sandbox.programs import cache_folder
 from arise.sandbox.runtime import runtime
 
 # Docker's default capabilities, without those to create devices and to leave a root folder.
@@ -91,7 +91,7 @@ class ImageLayout(Layout):
         return {"added": self.added}
 
     def server(self, *arguments: str) -> list[str]:
-        return runtime().command(*arguments)
+        return runtime().command(*arguments, self.settings_json)
 
     @cached_property
     def arguments(self) -> list[str]:
