@@ -40,7 +40,7 @@ RECIPE = 9
 """Part of the cache key: increment it when the demonstrations or the cloning change."""
 
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
-LONG_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=3072)
+LONG_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1536)
 """For agents whose prompt is most of a row."""
 PRETRAINED_CLONING = CloneSpec(learning_rate=1e-3, tokens_per_update=512)
 

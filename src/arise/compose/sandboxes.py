@@ -9,6 +9,7 @@ from typing import Any
 from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
+from arise.config.agent import HarnessConfig
 from arise.config.records import ImportedSandbox, SandboxConfig
 from arise.errors import AriseError, Exit
 from arise.ports import SandboxPool, VerifierPool
@@ -113,9 +114,13 @@ async def _opened(
 
 
 def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
-    """Return a function from a place to the capabilities of the run's sandboxes, without opening one."""
-    chosen = config.sandbox
-    return offers("bubblewrap" if isinstance(chosen, ImportedSandbox) else chosen.kind)
+    """Return a function from a place to the capabilities of the run's sandboxes, without opening one.
+
+    Harnesses and custom sandboxes run in bubblewrap, so a task that needs its own image is refused there.
+    """
+    if isinstance(config.sandbox, ImportedSandbox) or isinstance(config.agent, HarnessConfig):
+        return offers("bubblewrap")
+    return offers(config.sandbox.kind)
 
 
 def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
