@@ -8,12 +8,13 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
 PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 
-.PHONY: help setup lock train check lint browser containers test test-all coverage docs mutation benchmarks screenshots clean
+.PHONY: help setup lock train check lint browser containers test test-all test-engines coverage docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
 	@echo "make test        lint, types, architecture and the test suite"
 	@echo "make test-all    the same with the slow tests"
+	@echo "make test-engines  the same policy on AReaL and verl, sampled by vLLM; makes their environments first"
 	@echo "make check       lint, types and import rules only"
 	@echo "make coverage    line coverage of the tests of \`make test\`, with its floor"
 	@echo "make lock        requirements/test.lock from what is installed; make setup LOCKED=1 installs it"
@@ -66,7 +67,9 @@ containers:
 	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
 
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.
 test: lint browser containers
@@ -75,6 +78,11 @@ test: lint browser containers
 
 test-all: check browser containers
 	$(PYTEST)
+
+# Environments of vLLM, AReaL and verl in the cache (about 9 GB), then everything that needs them; 40 minutes on two free cores.
+test-engines: $(STAMP)
+	for name in vllm areal verl; do $(BIN)/arise engines install $$name --device cpu || exit 1; done
+	ARISE_ENGINES="areal verl" $(BIN)/pytest tests/conformance tests/engines -m "not slow" --timeout=1200
 
 coverage: $(STAMP) browser containers
 	rm -f .coverage .coverage.*

@@ -53,8 +53,9 @@ def test_no_shipped_configuration_trains_a_large_model() -> None:
     assert set(PULLABLE) == {"smollm2-135m"}
 
 
-def test_one_engine() -> None:
-    assert classes("train_step", "publish", "load_state") == {"LocalEngine"}
+def test_the_default_engine_is_in_this_process() -> None:
+    assert classes("train_step", "publish", "load_state") == {"LocalEngine", "RemoteEngine"}
+    assert Config().policy.kind == "embedded"
     assert Config().train.max_staleness == 0
 
 

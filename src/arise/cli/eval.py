@@ -11,6 +11,7 @@ from arise.text.numbers import MISSING, decimal, signed
 
 if TYPE_CHECKING:
     from arise.compose.evaluations import PolicyChoice
+    from arise.compose.suites import SuiteWanted
     from arise.run.folder import RunLock
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
@@ -42,6 +43,12 @@ def evaluate(
     ignore: Annotated[
         list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")
     ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", help="With --suite: kilo or another harness, or terminus-2; else the run's own.")
+    ] = "",
+    environment: Annotated[
+        str, typer.Option("--environment", help="With --agent terminus-2: an environment of Harbor, such as daytona.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a checkpoint, the base model or a model at an endpoint on the held-out tasks, without evolved skills.
@@ -50,6 +57,8 @@ def evaluate(
     Run the same command again to continue after an interruption.
     """
     _require_one(at, base, model)
+    if (agent or environment) and suite is None:
+        raise typer.BadParameter("--agent and --environment are for --suite: give it too")
     if tools and model is None:
         raise typer.BadParameter("--tools is for a model behind an endpoint: give --model too")
     with one_message():
@@ -61,30 +70,22 @@ def evaluate(
 
         policy = _policy(run, at, base, model, base_url, key_env, price, tools)
         if suite is not None:
-            _suite(run, lock, policy, suite, label, attempts, tasks, tuple(ignore or ()), as_json)
+            from arise.compose.suites import ATTEMPTS, SuiteWanted
+
+            name = label or "-".join(part for part in (Path(suite).name, agent, policy.label) if part)
+            asked = (attempts or ATTEMPTS, tasks, tuple(ignore or ()), agent, environment)
+            _suite(run, lock, policy, SuiteWanted(suite, name, *asked), as_json)
             return
         wanted = evaluations.Wanted(label or policy.label, tasks, attempts)
         found = evaluations.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
         say_json(found.facts()) if as_json else say(found.table())
 
 
-def _suite(
-    run: Path,
-    lock: "RunLock",
-    policy: "PolicyChoice",
-    suite: str,
-    label: str | None,
-    attempts: int | None,
-    tasks: int | None,
-    ignore: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    from arise.compose.suites import ATTEMPTS, SuiteWanted, evaluate_suite
+def _suite(run: Path, lock: "RunLock", policy: "PolicyChoice", wanted: "SuiteWanted", as_json: bool) -> None:
+    from arise.compose.suites import evaluate_suite
     from arise.evaluation.attempts import require_label
 
-    name = label or f"{Path(suite).name}-{policy.label}"
-    require_label(name)
-    wanted = SuiteWanted(suite, name, attempts or ATTEMPTS, tasks, ignore)
+    require_label(wanted.label)
     found = evaluate_suite(run, lock, policy, wanted, lambda message: say(message, err=as_json))
     say_json(found.facts()) if as_json else say(found.table())
 

@@ -86,7 +86,8 @@ def check(
     else:
         for problem in problems:
             say(str(problem))
-        say(f"{len(sound)} of {len(found)} tasks are sound" + (" and withstood every cheat" if cheat else ""))
+        read_ones = "readable tasks" if read.problems else "tasks"
+        say(f"{len(sound)} of {len(found)} {read_ones} are sound" + " and withstood every cheat" * cheat)
     if problems:
         raise typer.Exit(Exit.TASKS)
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, WorldTasks
+from arise.config import ArealConfig, Config, PolicyConfig, PretrainedModel, SmallModel, VerlConfig, WorldTasks
 from arise.config.llm import EndpointConfig, ModelJudge
 from arise.errors import AriseError, Exit
 from arise.text.numbers import percent
@@ -195,6 +195,14 @@ def _imports(config: Config) -> Iterator[Finding]:
 
 def _engine(config: Config) -> Finding:
     """Check that the engine can be imported and that the configured device works."""
+    if isinstance(config.policy, ArealConfig | VerlConfig):
+        from arise.compose.remote import check_environments
+
+        try:
+            return Finding("engine", "ok", f"{config.policy.kind} and vllm: {check_environments(config.policy)}")
+        except ValueError as error:
+            what, _, remedy = str(error).rpartition(": ")
+            return Finding("engine", "failure", what, remedy, Exit.ENGINE)
     if not isinstance(config.policy, PolicyConfig):
         return Finding("engine", "ok", config.policy.path)
     try:

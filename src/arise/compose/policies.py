@@ -6,9 +6,10 @@ Initial weights depend on the settings only, not on the seed of the run, so comp
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import Event
@@ -19,7 +20,16 @@ import numpy as np
 from arise.compose.demonstrations import demonstrations, row_writer, texts
 from arise.compose.harnesses import HarnessParts, harness_of
 from arise.compose.imports import imported
-from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, ToolAgentConfig
+from arise.compose.remote import remote_engine, require_environments
+from arise.config import (
+    ArealConfig,
+    Config,
+    PolicyConfig,
+    PretrainedModel,
+    SmallModel,
+    ToolAgentConfig,
+    VerlConfig,
+)
 from arise.config.agent import HarnessConfig
 from arise.engines.chat import ChatFormat
 from arise.engines.formats.choose import choose_format
@@ -49,7 +59,10 @@ log = logging.getLogger(__name__)
 
 async def open_engine(config: Config, sandboxes: SandboxPool, harness: HarnessParts | None = None) -> Engine:
     """Open the configured engine with the initial model of the run."""
-    return ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes, harness))
+    if isinstance(config.policy, ArealConfig | VerlConfig):
+        require_environments(config.policy)  # before minutes are spent on a warm start
+    found = ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes, harness))
+    return await found if isinstance(found, Awaitable) else found
 
 
 async def starting_model(config: Config, sandboxes: SandboxPool, harness: HarnessParts | None = None) -> str:
@@ -107,8 +120,10 @@ def model_format(config: Config, tokenizer: Any) -> Format:
     return chat
 
 
-ENGINES: dict[str, Callable[[Any, Config, str], Engine]] = {
+ENGINES: dict[str, Callable[[Any, Config, str], Engine | Awaitable[Engine]]] = {
     "embedded": embedded_engine,
+    "areal": partial(remote_engine, make_format=model_format),
+    "verl": partial(remote_engine, make_format=model_format),
     "import": lambda chosen, config, model: imported("policy", chosen, model=model, config=config),
 }
 """By `policy.kind`; each receives its section, the whole configuration, and the model by folder or name."""
@@ -149,13 +164,8 @@ def _clone_into(
     """Train `base`, or a new small model, on demonstrations by behaviour cloning until `stop` is set."""
     if isinstance(config.model, SmallModel):
         corpus = [SYSTEM, *(text for each in shown for text in texts(each)), *10 * vocabulary()]
-        loaded = small_model(
-            corpus,
-            vocabulary=config.model.vocabulary,
-            hidden=config.model.hidden,
-            layers=config.model.layers,
-            context_length=config.model.context_length,
-        )
+        shape = {"hidden": config.model.hidden, "layers": config.model.layers, "heads": config.model.heads}
+        loaded = small_model(corpus, **shape, kv_heads=config.model.heads)
         model, spec = loaded.model, SMALL_CLONING if config.agent.kind == "shell" else LONG_CLONING
     else:
         assert base is not None
@@ -186,13 +196,14 @@ def _clone_into(
 def _key(config: Config) -> str:
     """Return a cache key of everything that the warm start depends on."""
     world = config.tasks.model_dump(exclude={"train_tasks", "eval_tasks"})
-    shared, tools = {"max_turns", "observation_chars"}, isinstance(config.agent, ToolAgentConfig)
-    agent = config.agent.model_dump(
-        mode="json", include=shared | ({"kind", "system_prompt", "tools"} if tools else set())
-    )
+    shared, own = {"max_turns", "observation_chars"}, {"kind", "system_prompt", "tools"}
+    tools = isinstance(config.agent, ToolAgentConfig)
+    agent = config.agent.model_dump(mode="json", include=shared | own if tools else shared)
     if isinstance(config.agent, HarnessConfig):
         agent |= asdict(harness_of(config.agent))
     plain = config.agent.kind == "shell"
     model = config.model.model_dump(exclude={"format", "template_options"} if plain else None)
+    if model.get("heads") == SmallModel().heads:
+        del model["heads"]  # warm starts from before it could be chosen are still good
     facts = {"recipe": RECIPE, "model": model, "world": world, "agent": agent, "system": SYSTEM}
     return blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from arise.method.lifecycle import UNCHANGED
 from arise.method.standing import Standing, standing
 from arise.run.numbering import iteration_of
-from arise.types import Rubric, Status, Tally
+from arise.types import PairStatus, Rubric, Tally
 
 EVENTS = {
     "born": "born",
@@ -80,7 +80,7 @@ class PairLife:
     @property
     def retired_at(self) -> int | None:
         """Return k of the iteration that ended with its retirement; None if it is not retired."""
-        return self.events[-1].k if self.status is Status.RETIRED else None
+        return self.events[-1].k if self.status is PairStatus.RETIRED else None
 
     @property
     def born(self) -> int:
@@ -97,7 +97,7 @@ class PairLife:
         return standing(self.events)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> PairStatus:
         return self.standing.status
 
     def after(self, k: int) -> "PairLife":

@@ -4,7 +4,7 @@ import json
 
 from arise.run import rows
 from arise.run.base_queries import BaseQueries
-from arise.run.chunks import Place, StoredRollout
+from arise.run.chunks import ChunkPlace, StoredRollout
 from arise.run.why import Mass
 from arise.types import Draw
 from arise.types.codec import from_json
@@ -117,12 +117,12 @@ class RolloutQueries(BaseQueries):
 
     def trajectory(self, rollout_id: str) -> StoredRollout | None:
         """Open a rollout in its chunk, to read turns page by page; None for an unknown id."""
-        found = self._rows(Place, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
+        found = self._rows(ChunkPlace, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
         if not found:
             return None
         return self._stored(found[0])
 
-    def _stored(self, place: Place) -> StoredRollout:
+    def _stored(self, place: ChunkPlace) -> StoredRollout:
         return StoredRollout(self.folder / "trajectories", place)
 
     def stops(self) -> list[tuple[str, int]]:
@@ -133,12 +133,12 @@ class RolloutQueries(BaseQueries):
         """Return how many rollouts of each iteration k ended with an infrastructure fault."""
         return dict(self.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k"))
 
-    def newest_rollouts(self, limit: int) -> list[tuple[str, Place]]:
+    def newest_rollouts(self, limit: int) -> list[tuple[str, ChunkPlace]]:
         """Return (task, place in its chunk) of the newest rollouts without a fault."""
         found = self.query(
             "SELECT task_id, chunk, start, length FROM rollouts WHERE fault = '' ORDER BY k DESC, id LIMIT ?", (limit,)
         )
-        return [(task_id, Place(*place)) for task_id, *place in found]
+        return [(task_id, ChunkPlace(*place)) for task_id, *place in found]
 
     def drawn_tasks(self, first_k: int, last_k: int) -> tuple[str, ...]:
         """Return the tasks drawn in iterations first_k to last_k, both included, each once."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
-from arise.sandbox.cgroup import Cgroups, Group
+from arise.sandbox.cgroup import Cgroups, ControlGroup
 from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, owner_mark
@@ -164,7 +164,7 @@ async def _take_hold(
     pid: int,
     outer: int,
     on_failure: contextlib.ExitStack,
-) -> tuple[tuple[int, int], dict[str, int], Group | None]:
+) -> tuple[tuple[int, int], dict[str, int], ControlGroup | None]:
     """Apply the limits and open the file descriptors the host needs, before any agent code runs."""
 
     def kept(fd: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from arise.engines.chat import ChatFormat
+from arise.engines.checks import check_request
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.local import llama
 from arise.engines.local.checkpoint import read_state, write_state
@@ -134,26 +135,13 @@ class LocalEngine:
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         """Sample n continuations of a prompt; safe to call from many coroutines."""
-        self._check_request(prompt_ids, params)
+        vocabulary = self._model.get_input_embeddings().num_embeddings
+        check_request(prompt_ids, params, vocabulary, self._context_length)
         if len(prompt_ids) == self._context_length:
             return [Segment((), (), (), "", "context")] * n
         prompt = np.array(prompt_ids, dtype=np.int64)
         rows = [Row(prompt, params, index) for index in range(n)]
         return await asyncio.gather(*(self._scheduler.turn(self._generator, row) for row in rows))
-
-    def _check_request(self, prompt_ids: Sequence[int], params: SamplingParams) -> None:
-        vocabulary = self._model.get_input_embeddings().num_embeddings
-        if not prompt_ids or not 0 <= min(prompt_ids) <= max(prompt_ids) < vocabulary:
-            raise ValueError(f"sample: prompt_ids must be one or more ids below {vocabulary}, the model's vocabulary")
-        if len(prompt_ids) > self._context_length:
-            raise ValueError(
-                f"sample: the prompt has {len(prompt_ids)} tokens, the model's window is {self._context_length}: "
-                "end the conversation before it overflows, or choose a model with a longer window"
-            )
-        if params.max_tokens < 1 or params.temperature <= 0.0 or not 0.0 < params.top_p <= 1.0 or "" in params.stop:
-            raise ValueError(
-                f"sample: need max_tokens >= 1, temperature > 0, 0 < top_p <= 1, no empty stop; got {params}"
-            )
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
         """Return the row with the log-probs that the current policy gives its generated tokens at `temperature`."""

@@ -14,7 +14,7 @@ from arise.run.facts.windows import Window, pair_windows
 from arise.run.numbering import iteration_of
 from arise.run.pool_rows import EVENTS, Event, PairLife, ProposalRow
 from arise.text.numbers import percent
-from arise.types import Capability, Status
+from arise.types import Capability, PairStatus
 
 LANES_ON_PAGE = 80
 COLUMNS = (
@@ -34,7 +34,7 @@ USUAL = ("born", "activate", "refine", "hide", "retire", "reopen")
 REJECTED = 12
 JOINS = (*BIRTHS, "reopen")
 STUCK = "stuck"
-STATUSES = ("", *(status.value for status in Status), STUCK)
+STATUSES = ("", *(status.value for status in PairStatus), STUCK)
 
 
 def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -> Page:
@@ -83,10 +83,10 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
     iterations = asked.run.iterations()
     coverage = iterations[-1].metrics.get("coverage") if iterations else None
     return [
-        Fact(str(status[Status.HIDDEN] + status[Status.SHOWN]), "in the pool"),
+        Fact(str(status[PairStatus.HIDDEN] + status[PairStatus.SHOWN]), "in the pool"),
         Fact(str(len(pairs)), "added"),
-        Fact(str(status[Status.RETIRED]), "retired", returned),
-        Fact(str(status[Status.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
+        Fact(str(status[PairStatus.RETIRED]), "retired", returned),
+        Fact(str(status[PairStatus.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
         Fact(str(kinds["refine"]), "skills rewritten"),
         Fact(percent(coverage), "coverage C"),
     ]
