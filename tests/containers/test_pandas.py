@@ -88,6 +88,7 @@ def test_it_is_sound_and_evaluates(corpus: Path, endpoint: str, monkeypatch: pyt
     write_run(corpus / "run", 2)
     monkeypatch.setenv("FAKE_KEY", "k")
     words = ["eval", str(corpus / "run"), "--model", "m", "--base-url", endpoint, "--api-key-env", "FAKE_KEY"]
+    words += ["--price", "0"]
     done = CliRunner().invoke(app, [*words, "--suite", str(corpus / "held-out")])
     assert "100.0 % of 3 attempts" in done.stdout, done.output
     assert "infrastructure faults: 0" in done.stdout

@@ -25,10 +25,11 @@ def figures(
     with one_message():
         kinds = [kind.strip() for kind in formats.split(",")]
         _check_formats(kinds)
+        from arise.observe.waits import bars
         from arise.report.comparison.measures import read_study
 
-        study = read_study(runs)
-        pictures = drawing()(study, out, kinds)
+        with bars():
+            pictures = drawing()(read_study(runs), out, kinds)
         _tell([out / f"{picture.path.stem}.{kind}" for picture in pictures for kind in kinds], as_json)
 
 

@@ -64,11 +64,13 @@ def export(
 ) -> None:
     """Export a run for other tools, or its trained model; keys in its text are redacted."""
     with one_message():
+        from arise.observe.waits import bars
         from arise.text.numbers import size as size_text
 
         folder = out or run / "export" / form.value
         write = _model if form in (ExportFormat.HF, ExportFormat.PEFT) else _record
-        written = write(run, form, folder, at)
+        with bars():
+            written = write(run, form, folder, at)
         size = sum(path.stat().st_size for path in written)
         if as_json:
             say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})

@@ -26,7 +26,6 @@ from arise.llm.judge import LanguageModelJudge
 from arise.llm.majority import Majority
 from arise.llm.meter import Meter
 from arise.llm.needs import expected_of_run, run_needs
-from arise.llm.progress import SlowJudge
 from arise.llm.reflector import LanguageModelReflector
 from arise.llm.served import price_text
 from arise.llm.spend import Budget
@@ -91,7 +90,7 @@ class _Session:
         client, seed = self.client(chosen, "judge"), self.config.train.seed
         salts = [str(seed), *(f"{seed} vote {number}" for number in range(2, chosen.votes + 1))]
         votes = [LanguageModelJudge(client, chosen, observe=self.calls[2], salt=salt) for salt in salts]
-        return SlowJudge(votes[0] if len(votes) == 1 else Majority(votes), lambda text: log.info("%s", text))
+        return votes[0] if len(votes) == 1 else Majority(votes)
 
     def model_reflector(self, chosen: ModelReflector) -> Reflector:
         client = self.client(chosen, "reflection")

@@ -41,6 +41,7 @@ from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
 from arise.ports import Engine, Format, SandboxPool
+from arise.text.progress import Progress
 from arise.types import Tokens
 from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration
@@ -178,17 +179,18 @@ def _clone_into(
         return [write(each, random) for each in shown]
 
     spec = CloneSpec(config.model.epochs, spec.learning_rate, spec.tokens_per_update)
-    told = 0
 
     def report(done: int, updates: int, loss: float) -> None:
-        nonlocal told
         if stop.is_set():
             raise InterruptedError("this start is no longer needed")
-        if done * 10 // updates > told:
-            told = done * 10 // updates
-            log.info("warm start: cloning %d %%, loss %.2f", 10 * told, loss)
+        if done == 1:
+            wait.expect(updates)
+        wait.add()
+        if done == updates:
+            log.info("warm start: cloned in %d updates, last loss %.2f", updates, loss)
 
-    clone(model, rows_of, spec, report)
+    with Progress(log, "warm start: cloning") as wait:
+        clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
     save(model, loaded.tokenizer, folder)
 

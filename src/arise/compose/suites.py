@@ -17,7 +17,7 @@ from arise.evaluation.suite import SuiteScore, score_trials
 from arise.harbor.pool import harbor_capabilities
 from arise.harnesses.spec import names
 from arise.native.build import cache_folder
-from arise.observe.messages import shown_by
+from arise.observe.waits import bars
 from arise.report.exports.harbor_job import Job, now
 from arise.rollouts.collect import AGENT_SECONDS, Collector
 from arise.run.configuration import run_config
@@ -121,7 +121,7 @@ def evaluate_suite(
         job.end(score.facts())
         return score
 
-    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+    with bars(write), closing(RunStore.open(folder, lock)) as store:
         config = with_agent(run_config(folder, store)[0], wanted, policy)
         tasks = suite_tasks(wanted.suite, config, wanted.ignore, write, wanted.agent)[: wanted.tasks]
         return asyncio.run(whole(config, store, tasks))

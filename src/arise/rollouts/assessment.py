@@ -1,13 +1,17 @@
 """Assess a group: judge each rollout by the pool's rubrics (paper Sec. 3.2), and some by retired ones too."""
 
 import asyncio
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from arise.ports import Assessor, Judge
+from arise.text.progress import Progress
 from arise.types import Group, Pool, Rollout
 from arise.types.absence import WITHHELD
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -15,16 +19,18 @@ class EachRollout:
     """Judge every rollout separately."""
 
     judge: Judge
+    wait: Progress = field(default_factory=lambda: Progress(log, "judge: rollouts"))
 
     async def assess(self, group: Group, pool: Pool) -> Group:
         """Return the group with its judgments."""
 
         async def judged(rollout: Rollout) -> Rollout:
             # A rollout with an infrastructure fault has nothing to judge.
-            if rollout.fault:
-                return rollout
-            return replace(rollout, judgment=await self.judge.judge(group.task, rollout, pool))
+            judgment = None if rollout.fault else await self.judge.judge(group.task, rollout, pool)
+            self.wait.add()
+            return rollout if judgment is None else replace(rollout, judgment=judgment)
 
+        self.wait.expect(len(group.rollouts))
         return replace(group, rollouts=tuple(await asyncio.gather(*map(judged, group.rollouts))))
 
 

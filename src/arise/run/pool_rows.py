@@ -44,7 +44,11 @@ class Event(NamedTuple):
     @property
     def words(self) -> str:
         """Return the event in words; a refinement may have left the skill unchanged."""
-        return "skill not rewritten" if self.note.startswith(UNCHANGED) else EVENTS.get(self.kind, self.kind)
+        return "skill not rewritten" if self.unchanged else EVENTS.get(self.kind, self.kind)
+
+    @property
+    def unchanged(self) -> bool:
+        return self.note.startswith(UNCHANGED)
 
     @property
     def guided(self) -> Tally:
@@ -127,7 +131,7 @@ class VerdictCount(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """One verdict with its rollout; a missing verdict (None) has its reason."""
+    """One verdict with its rollout; a missing verdict (None) has its reason, another one may have."""
 
     rollout_id: str
     rubric_id: str

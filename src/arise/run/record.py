@@ -100,7 +100,8 @@ def _rollout_rows(
         return
     shown = {skill.rubric_id for skill in t.shown_skills}
     for rubric_id, verdict in rollout.judgment.verdicts.items():
-        yield "verdicts", (t.id, rubric_id, k, verdict.value, "", int(rubric_id in shown))
+        reason = rollout.judgment.reasons.get(rubric_id, "")
+        yield "verdicts", (t.id, rubric_id, k, verdict.value, reason, int(rubric_id in shown))
     for rubric_id, reason in rollout.judgment.absent.items():
         yield "verdicts", (t.id, rubric_id, k, None, reason, int(rubric_id in shown))
 

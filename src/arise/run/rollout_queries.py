@@ -25,6 +25,16 @@ _OUTCOMES = {
 }
 
 
+ORDERS = {
+    "newest": "k DESC, task_id, rowid",
+    "reward": "reward IS NULL, reward, k DESC, rowid",
+    "turns": "turns DESC, k DESC, rowid",
+    "tokens": "generated_tokens DESC, k DESC, rowid",
+    "advantage": "advantage IS NULL, advantage, k DESC, rowid",
+}
+"""Orders of rollouts by name: the newest, the worst or the longest first."""
+
+
 class RolloutQueries(BaseQueries):
     """Draws with their reasons, and their rollouts."""
 
@@ -91,18 +101,37 @@ class RolloutQueries(BaseQueries):
         return _task(*found[0]) if found else None
 
     def rollouts(
-        self, *, outcome: str = "", k: int | None = None, task_id: str = "", limit: int = 50, offset: int = 0
+        self,
+        *,
+        outcome: str = "",
+        k: int | None = None,
+        task_id: str = "",
+        stop: str = "",
+        rubric_id: str = "",
+        verdict: str = "",
+        order: str = "newest",
+        limit: int = 50,
+        offset: int = 0,
     ) -> list[rows.RolloutRow]:
-        """Return rollouts, newest iteration first; `outcome` is pass, fail, fault or empty for all."""
+        """Return rollouts in one of `ORDERS`; `outcome` is pass, fail, fault or empty for all.
+
+        With a rubric, only rollouts that it applied to, or those with a given verdict.
+        """
+        given = {"k": k, "task_id": task_id, "stop": stop, "rubric_id": rubric_id, "verdict": verdict}
         conditions = [_OUTCOMES[outcome]]
         conditions += ["k = :k"] if k is not None else []
         conditions += ["task_id = :task_id"] if task_id else []
+        conditions += ["stop = :stop"] if stop else []
+        if rubric_id:
+            kind = "verdict = :verdict" if verdict else "verdict IN ('pass', 'fail')"
+            found = "SELECT 1 FROM verdicts WHERE rollout_id = rollouts.id AND rubric_id = :rubric_id"
+            conditions.append(f"EXISTS ({found} AND {kind})")
         return self._rows(
             rows.RolloutRow,
             # The inner query uses only an index, so that late pages are as fast as the first.
             f"{_ROLLOUT} WHERE rowid IN (SELECT rowid FROM rollouts WHERE {' AND '.join(conditions)} "  # noqa: S608 - own words only
-            "ORDER BY k DESC, task_id, rowid LIMIT :limit OFFSET :offset) ORDER BY k DESC, task_id, rowid",
-            {"k": k, "task_id": task_id, "limit": limit, "offset": offset},
+            f"ORDER BY {ORDERS[order]} LIMIT :limit OFFSET :offset) ORDER BY {ORDERS[order]}",
+            {**given, "limit": limit, "offset": offset},
         )
 
     def rollout(self, rollout_id: str) -> rows.RolloutRow | None:

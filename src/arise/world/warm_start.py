@@ -1,6 +1,7 @@
 """Demonstrations of world tasks, with every command run in a sandbox, with and without guidance."""
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +13,15 @@ import numpy as np
 
 from arise.config import WorldTasks
 from arise.ports import Sandbox, SandboxPool
+from arise.text.progress import Progress
 from arise.types import CommandResult, Observation, Place
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_environment
 from arise.world.habit import Habit
 from arise.world.habits import UNASKED, asked_given_shown, guidance, habits_asked, habits_shown, unasked_rates
 from arise.world.instance import Instance, Script, Seen
+
+log = logging.getLogger(__name__)
 
 AT_ONCE = 32
 
@@ -64,13 +68,15 @@ async def demonstrate(
                 turns = await play(instruction, demonstration(instance, habits, own), sandbox)
             finally:
                 await sandbox.close()
+        wait.add()
         return Demonstration(instruction, habits, turns, unasked)
 
     plans = [
         (task.instruction, instance, np.random.default_rng(int(random.integers(2**63))))
         for task, instance in islice(instances(world, "demo"), count)
     ]
-    return list(await asyncio.gather(*(one(*plan) for plan in plans)))
+    with Progress(log, "warm start: demonstrations", len(plans)) as wait:
+        return list(await asyncio.gather(*(one(*plan) for plan in plans)))
 
 
 def in_commands(show: Callable[[CommandResult], Observation], max_turns: int, seconds: float) -> Play[Commands]:

@@ -87,12 +87,15 @@ def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
     pair, status = behaviour.pair, behaviour.standing.status
     if status is PairStatus.RETIRED:
         return f"retired after {pair.retired}: not trained any more"
-    rewritten = sum(event.kind == "refine" for event in pair.events)
+    refined = [event for event in pair.events if event.kind == "refine"]
+    rewritten = sum(not event.unchanged for event in refined)
     words = f"skill {status.value}"
     if status is PairStatus.HIDDEN and behaviour.recent.all.evaluations:
         words += f" at {numbers.percent(pass_rate(behaviour.recent.all))} of all its rollouts"
     if rewritten:
         words += f", rewritten {rewritten} time{'' if rewritten == 1 else 's'}"
+    if refined and refined[-1].unchanged:
+        words += ", no other wording found"
     if behaviour.standing.stuck:
         words += ", stuck: rewriting has no effect"
     capability, total = behaviour.rubric.capability.value, sum(draws.values())

@@ -34,6 +34,10 @@ class Window:
         return Tally(self.passes, self.evaluations)
 
     @property
+    def guided(self) -> Tally:
+        return Tally(self.passes - self.unguided.passes, self.evaluations - self.unguided.evaluations)
+
+    @property
     def unguided_rate(self) -> float | None:
         return pass_rate(self.unguided)
 
