@@ -108,7 +108,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python benchmarks/iteration.py
-	$(BIN)/python -m benchmarks.engine sampling update growth memory
+	$(BIN)/python -m benchmarks.engine update
+	$(BIN)/python -m benchmarks.table
 	$(BIN)/python -m benchmarks.dashboard
 
 mutation: $(STAMP)

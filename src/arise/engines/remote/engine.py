@@ -83,8 +83,11 @@ class RemoteEngine:
         """Start trainer and servers together; on failure nothing is left running."""
         try:
             if self._fleet.given:  # servers that do not answer are known before a trainer is started
-                await self._fleet.open(self._policy.folder, 0)
-                await self._run(self._start_trainer)
+                await self._fleet.reach()
+                group = await self._run(self._start_trainer)
+                self._weights = str(self._work / "weights-0")
+                await self._run(lambda: group.call("export", folder=self._weights))
+                await self._fleet.open(self._weights, 0)
             else:
                 await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._policy.folder, 0))
         except BaseException:

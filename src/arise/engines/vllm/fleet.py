@@ -11,13 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import httpx2 as httpx
 
 from arise.engines.faults import EngineFault
 from arise.engines.remote.processes import Process
-from arise.engines.vllm.server import Generation, Request, Server, ServerDown, WrongWeights
+from arise.engines.vllm.server import Generation, Request, Server, ServerDown, WrongWeights, seed_of
 from arise.ports import PolicyLost
 from arise.types import SamplingParams
 
@@ -94,6 +93,15 @@ class Fleet:
     def processes(self) -> list[Process]:
         """The server processes that were started here."""
         return [seat.process for seat in self._seats if seat.process is not None]
+
+    async def reach(self) -> None:
+        """Raise EngineFault unless every server that was given answers."""
+        try:
+            for seat, address in zip(self._seats, self._spec.addresses, strict=True):
+                seat.address = address
+                await self._await_health(seat, self._spec.first_seconds)
+        except ServerDown as error:
+            raise EngineFault(str(error)) from None
 
     async def open(self, folder: str, version: int) -> None:
         """Start or reach every server with the weights of `folder`; raises EngineFault if one does not come up."""
@@ -284,13 +292,7 @@ class _Session:
         self.mending: dict[int, asyncio.Task[None]] = {}
 
 
-def seed_of(params: SamplingParams, number: int, position: int) -> int:
-    """Return the seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
-    facts = f"{params.seed}\0{params.conversation}\0{number}\0{position}".encode()
-    return int.from_bytes(blake2b(facts, digest_size=8).digest(), "big") >> 2
-
-
 def _note_failure(task: "asyncio.Task[None]") -> None:
     with suppress(asyncio.CancelledError):
         if (error := task.exception()) is not None:
-            log.warning("a sampling server did not come back: %s", error)
+            log.warning("a sampling server did not come back: %s", str(error).partition("\n")[0])
