@@ -22,17 +22,17 @@ Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempt
 Tools = Annotated[
     bool, typer.Option("--tools", help="With --model: let it call tools, also where the run's own agent does not.")
 ]
-Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
 Suite = Annotated[
     str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")]
-SuiteAgent = Annotated[
+AgentName = Annotated[
     str, typer.Option("--agent", help="With --suite: kilo or another harness, or terminus-2; else the run's own.")
 ]
 Environment = Annotated[
     str, typer.Option("--environment", help="With --agent terminus-2: an environment of Harbor, such as daytona.")
 ]
+Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
 
 
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     label: Label = None,
     suite: Suite = None,
     ignore: Ignore = None,
-    agent: SuiteAgent = "",
+    agent: AgentName = "",
     environment: Environment = "",
     as_json: AsJson = False,
 ) -> None:

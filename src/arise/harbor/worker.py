@@ -1,7 +1,7 @@
 """Run Harbor trials for ARISE: `python worker.py SOCKET`, requests and answers as JSON lines.
 
-Executed in an environment that holds harbor and nothing of ARISE. `trial` runs a whole trial with an agent of Harbor; `open`
-starts one whose agent waits for ARISE (`run`, `put`, `get`) until `verify`. When the connection ends, all are cancelled.
+Executed in an environment that holds harbor and nothing of ARISE. `trial` runs a whole trial with an agent of Harbor;
+`open` starts one whose agent waits for ARISE until `verify`. When the connection ends, all trials are cancelled.
 """
 
 from __future__ import annotations
