@@ -13,8 +13,8 @@ from arise.errors import Exit
 from arise.run.reader import RunReader
 from arise.testing import FakeLLM, always
 from tests.containers.base import NAME
+from tests.e2e.own_model import SETTINGS
 from tests.e2e.runs import call
-from tests.e2e.test_tool_agent import SETTINGS
 from tests.stored_runs import write_run
 from tests.task_folders import write_task
 from tests.tool_models import write_tool_model
