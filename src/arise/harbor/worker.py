@@ -1,9 +1,7 @@
 """Run Harbor trials for ARISE: `python worker.py SOCKET`, requests and answers as JSON lines.
 
-Executed by the Python of an environment that holds harbor and nothing of ARISE. The verb `trial` runs a whole trial
-with an agent of Harbor. `open` starts a trial whose agent waits for ARISE, which then uses the trial's environment with
-`run`, `put` and `get`; `verify` lets the trial go on to its tests. When the connection ends, all trials are cancelled,
-so their environments are stopped also after the run was killed.
+Executed in an environment that holds harbor and nothing of ARISE. `trial` runs a whole trial with an agent of Harbor;
+`open` starts one whose agent waits for ARISE until `verify`. When the connection ends, all trials are cancelled.
 """
 
 from __future__ import annotations
