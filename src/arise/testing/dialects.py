@@ -116,5 +116,5 @@ def _formed(text: str, ask: Ask, dialect: Dialect) -> str:
     if "lines" not in schema["properties"]:
         return text
     lines = [json.loads(line) for line in text.splitlines()]
-    rest = next((line for line in lines if "diagnostics" in line), {})
+    rest: dict[str, Any] = next((line for line in lines if "diagnostics" in line), {})
     return json.dumps({"lines": [line for line in lines if "diagnostics" not in line]} | rest, indent=1)
