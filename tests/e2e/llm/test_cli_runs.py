@@ -36,14 +36,15 @@ class Provider:
     def __init__(self) -> None:
         self.expert = Expert(OfflineJudge(), OfflineReflector(), analyst_rubrics())
         self.dead, self.name = False, "judge-1"
-        self.swap_after = 10**9
+        self.judged, self.swap_after = 0, 10**9
 
     async def __call__(self, ask: Ask) -> Action:
         if self.dead:
             return Status(503)
         said = await self.expert(ask)
         assert isinstance(said, Say)
-        name = "judge-1-0202" if ask.number >= self.swap_after else self.name
+        self.judged += FIRST_CALL not in ask.data
+        name = "judge-1-0202" if self.judged > self.swap_after else self.name
         return replace(said, model=name, completion_tokens=0 if FIRST_CALL in ask.data else 100)
 
 

@@ -61,7 +61,7 @@ class _Seat:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SampledTurn:
     """The whole of a sampled turn, over versions; `finish` as in `Segment`."""
 
     ids: tuple[int, ...]
@@ -127,7 +127,7 @@ class Fleet:
             finally:
                 session.open.set()
 
-    async def turn(self, prompt: Sequence[int], params: SamplingParams, number: int) -> Turn:
+    async def turn(self, prompt: Sequence[int], params: SamplingParams, number: int) -> SampledTurn:
         """Sample one turn to its end, over weight updates and lost servers."""
         ids, logprobs, versions = list[int](), list[float](), list[int]()
         room = min(params.max_tokens, self._spec.window - len(prompt))
@@ -151,9 +151,9 @@ class Fleet:
             logprobs += part.logprobs
             versions += [version] * len(part.ids)
             if part.finish == "stop":
-                return Turn(tuple(ids), tuple(logprobs), tuple(versions), "stop")
+                return SampledTurn(tuple(ids), tuple(logprobs), tuple(versions), "stop")
         finish = "length" if len(ids) >= params.max_tokens else "context"
-        return Turn(tuple(ids), tuple(logprobs), tuple(versions), finish)
+        return SampledTurn(tuple(ids), tuple(logprobs), tuple(versions), finish)
 
     async def _ask(self, request: Request, conversation: str, version: int) -> Generation | None:
         """Send one request to its conversation's server; None where it must be asked again."""
