@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from arise.cli.output import AsJson, one_message, say
+from arise.cli.rejudge import rejudge
 from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
 from arise.text.numbers import percent
@@ -21,6 +22,9 @@ CasesPath = Annotated[
     Path | None,
     typer.Argument(help="A run folder, a folder of `arise analyze`, or a file of rollouts; else shipped ones."),
 ]
+
+
+app.command(epilog="Example: arise judge rejudge analysis --model gpt-4o --max-usd 5")(rejudge)
 
 
 @app.callback()
