@@ -2,17 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TRAIN_STAMP := $(VENV)/.train-ready
 STAMP := $(VENV)/.ready
 DOCS_STAMP := $(VENV)/.docs-ready
 # `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
 PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 
-.PHONY: help setup lock train check lint browser containers test test-all coverage docs mutation benchmarks screenshots clean
+.PHONY: help setup lock train check lint browser containers test test-all test-engines coverage docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
 	@echo "make test        lint, types, architecture and the test suite"
 	@echo "make test-all    the same with the slow tests"
+	@echo "make test-engines  the same policy on AReaL and verl, sampled by vLLM; makes their environments first"
 	@echo "make check       lint, types and import rules only"
 	@echo "make coverage    line coverage of the tests of \`make test\`, with its floor"
 	@echo "make lock        requirements/test.lock from what is installed; make setup LOCKED=1 installs it"
@@ -25,18 +27,23 @@ setup: $(STAMP)
 
 # Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is said.
 # The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
-$(STAMP): pyproject.toml
+$(TRAIN_STAMP): pyproject.toml
 	command -v bwrap >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap) \
 	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train]"
+	touch $@
+
+# The tools of tests and documentation, which training does not need.
+$(STAMP): $(TRAIN_STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train,dev,docs]"
 	touch $@
 
 lock: $(STAMP)
 	$(BIN)/python scripts/lock.py > requirements/test.lock
 
-train: $(STAMP)
+train: $(TRAIN_STAMP)
 	$(BIN)/arise train configs/embedded.toml
 
 check: lint
@@ -60,7 +67,9 @@ containers:
 	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
 
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.
 test: lint browser containers
@@ -69,6 +78,11 @@ test: lint browser containers
 
 test-all: check browser containers
 	$(PYTEST)
+
+# Environments of vLLM, AReaL and verl in the cache (about 9 GB), then everything that needs them; 40 minutes on two free cores.
+test-engines: $(STAMP)
+	for name in vllm areal verl; do $(BIN)/arise engines install $$name --device cpu || exit 1; done
+	ARISE_ENGINES="areal verl" $(BIN)/pytest tests/conformance tests/engines -m "not slow" --timeout=1200
 
 coverage: $(STAMP) browser containers
 	rm -f .coverage .coverage.*
@@ -94,7 +108,8 @@ benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/judge.py
 	$(BIN)/python benchmarks/iteration.py
-	$(BIN)/python -m benchmarks.engine sampling update growth memory
+	$(BIN)/python -m benchmarks.engine update
+	$(BIN)/python -m benchmarks.table
 	$(BIN)/python -m benchmarks.dashboard
 
 mutation: $(STAMP)

@@ -58,8 +58,9 @@ def beside(engine: LocalEngine, work: Callable[[int], object]) -> Callable[[int]
     return lambda turn: engine._scheduler.run_now(partial(work, turn))
 
 
-def sampling() -> None:
+def sampling() -> dict[str, float]:
     """64 concurrent conversations of four turns, all turns equally long or of mixed length."""
+    found: dict[str, float] = {}
     engine = small_engine()
     model = fresh_model().model
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
@@ -72,7 +73,7 @@ def sampling() -> None:
         others: dict[str, Callable[..., object]] = {"transformers.generate": run_generate}
         if lengths is equal:
             others["generate, cache kept"] = run_generate_with_cache
-        side_by_side(
+        ratios = side_by_side(
             {"engine": partial(run_ours, engine, rounds, lengths)}
             | {
                 other: beside(engine, partial(run, model, rounds, lengths, observation))
@@ -81,6 +82,9 @@ def sampling() -> None:
             sum(map(sum, lengths)),
             f"Sampling: small model, 64 conversations x 4 turns, {name}",
         )
+        found = ratios if lengths is equal else found
+    engine.close()
+    return found
 
 
 def synthetic_batch(rows: int, length: int, vocabulary: int, behaviour: float = -6.5) -> list[Example]:
@@ -130,22 +134,25 @@ def iteration(engine: LocalEngine, prompts: Prompts, lengths: Lengths, seed: int
     asyncio.run(run())
 
 
-def trl() -> None:
+def trl() -> dict[int, float]:
     """Sample and update beside TRL's GRPOTrainer: one turn by its own means, four by a rollout function."""
+    found: dict[int, float] = {}
     if find_spec("trl") is None:
         print("\nTRL: not compared; `pip install trl==1.16.0` in an environment of its own")
-        return
+        return found
     engine = small_engine()
     for turns, length, prompt_tokens in ((1, 128, 100), (4, 48, 200)):
         prompts = conversations(engine.tokenizer, 64, 8, prompt_tokens)
         lengths = [[length] * turns for _ in prompts]
         command = [sys.executable, "-m", "benchmarks.trl_grpo", str(turns), str(length), str(prompt_tokens)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-            side_by_side(
+            ratios = side_by_side(
                 {"engine": partial(iteration, engine, prompts, lengths), "TRL GRPOTrainer": partial(take_turn, other)},
                 64 * turns * length,
                 f"End to end: sample and update, 64 conversations of {turns} x {length} tokens",
             )
+            found[turns] = ratios["TRL GRPOTrainer"]
+    return found
 
 
 def take_turn(other: "subprocess.Popen[str]", _: int) -> None:
@@ -157,9 +164,10 @@ def take_turn(other: "subprocess.Popen[str]", _: int) -> None:
         raise RuntimeError(f"{other.args!r} ended")
 
 
-def growth() -> None:
-    """Cost of an iteration over four sizes."""
+def growth() -> dict[int, float]:
+    """Cost of an iteration over four sizes; return the microseconds of a token."""
     engine = small_engine()
+    found: dict[int, float] = {}
     print(
         "\nAn iteration: sample and update, 100 + 128 tokens a trajectory\n"
         f"{'trajectories':>14}{'seconds':>10}{'us/token':>10}"
@@ -172,18 +180,25 @@ def growth() -> None:
             iteration(engine, prompts, [[128]] * count, seed)
             seconds.append(time.perf_counter() - begin)
         best = statistics.median(seconds[1:])
-        print(f"{count:>14}{best:>10.2f}{best / (count * 228) * 1e6:>10.0f}", flush=True)
+        found[count] = best / (count * 228) * 1e6
+        print(f"{count:>14}{best:>10.2f}{found[count]:>10.0f}", flush=True)
+    return found
 
 
-def memory() -> None:
-    """Peak memory of an update, each in a fresh process."""
+def memory() -> dict[int, float]:
+    """Peak memory of an update, each in a fresh process; return the MiB of a budget of 4096 tokens."""
+    found: dict[int, float] = {}
     print(
         f"\nPeak memory of an update of n x 500 tokens\n{'trajectories':>14}{'token budget':>14}{'MiB over start':>16}"
     )
     for rows, budget in ((64, 2048), (64, 4096), (64, 8192), (64, 16384), (16, 4096), (256, 4096)):
         command = [sys.executable, "-m", "benchmarks.engine", "memory-of", str(rows), str(budget)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        print(f"{rows:>14}{budget:>14}{json.loads(done.stdout):>16.0f}", flush=True)
+        mib = json.loads(done.stdout)
+        if budget == 4096:
+            found[rows] = mib
+        print(f"{rows:>14}{budget:>14}{mib:>16.0f}", flush=True)
+    return found
 
 
 def memory_of(rows: int, budget: int) -> None:
@@ -203,11 +218,12 @@ def _peak_mib() -> float:
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def smollm2() -> None:
+def smollm2() -> dict[str, float]:
     """SmolLM2-135M: 8 conversations that share a prompt of 300 tokens."""
+    found: dict[str, float] = {}
     if not all(model.pulled for model in available()):
         print("\nSmolLM2: not compared, run `arise models pull smollm2-135m` first")
-        return
+        return found
     loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
     engine = LocalEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER, threads=THREADS)
     observation = ChatFormat(engine.tokenizer).extend([], OBSERVATION)
@@ -215,20 +231,27 @@ def smollm2() -> None:
         asyncio.run(engine.publish())  # forgets the rounds before
         rounds = cold_rounds(engine, 8, 1, 300)
         lengths = [[length] * turns for _ in range(8)]
-        side_by_side(
-            {
-                "engine": partial(run_ours, engine, rounds, lengths),
-                "transformers.generate": beside(engine, partial(run_generate, plain, rounds, lengths, observation)),
-            },
+        others = {"transformers.generate": run_generate, "generate, cache kept": run_generate_with_cache}
+        found = side_by_side(
+            {"engine": partial(run_ours, engine, rounds, lengths)}
+            | {name: beside(engine, partial(run, plain, rounds, lengths, observation)) for name, run in others.items()},
             8 * turns * length,
             f"Sampling: SmolLM2-135M, 8 conversations of {turns} x {length} tokens, a prompt of {len(rounds[0][0])}",
         )
     begin = time.perf_counter()
     asyncio.run(engine.publish())
     print(f"publishing new weights, once an iteration: {time.perf_counter() - begin:.2f} s")
+    return found
 
 
-PARTS = {"sampling": sampling, "update": update, "trl": trl, "growth": growth, "memory": memory, "smollm2": smollm2}
+PARTS: dict[str, Callable[[], object]] = {
+    "sampling": sampling,
+    "update": update,
+    "trl": trl,
+    "growth": growth,
+    "memory": memory,
+    "smollm2": smollm2,
+}
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["memory-of"]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 
 ROOT = Path(__file__).parents[1]
-WANTED = 0.85
+WANTED = 0.95
 
 
 def mutmut(*arguments: str) -> str:

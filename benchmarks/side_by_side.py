@@ -9,8 +9,9 @@ import psutil
 ROUNDS = 3
 
 
-def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int, title: str) -> None:
-    """Alternate the contenders, print tokens a second of each and how much faster the first one is."""
+def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int, title: str) -> dict[str, float]:
+    """Alternate the contenders, print tokens a second of each; return how many times faster the first one is."""
+    found: dict[str, float] = {}
     wall: dict[str, list[float]] = {name: [] for name in contenders}
     cpu: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(ROUNDS + 1):
@@ -25,10 +26,12 @@ def side_by_side(contenders: Mapping[str, Callable[[int], object]], tokens: int,
     for name in contenders:
         seconds = statistics.median(wall[name])
         ratios = [other / own for other, own in zip(wall[name], wall[first], strict=True)]
-        shown = f"{statistics.median(ratios):.2f} ({', '.join(f'{r:.2f}' for r in ratios)})"
+        found[name] = statistics.median(ratios)
+        shown = f"{found[name]:.2f} ({', '.join(f'{r:.2f}' for r in ratios)})"
         cpu_ratio = statistics.median(cpu[name]) / statistics.median(cpu[first])
         row = f"{name:26}{tokens / seconds:>9.0f}{seconds:>9.2f}{statistics.median(cpu[name]):>8.2f}"
         print(row + ("" if name == first else f"   {shown}, {cpu_ratio:.2f}"), flush=True)
+    return found
 
 
 def _cpu_seconds() -> float:

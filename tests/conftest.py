@@ -1,6 +1,7 @@
 """What tests of several folders share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from tests.shared import once
 
 # Before torch is imported: two workers whose OpenMP threads spin while they wait take twice the processor time.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# A shell starts what runs in its background with Ctrl-C ignored, and processes under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,8 @@ METHOD_MAY_IMPORT = PURE | {
     "arise.method",
 }
 STEPS_OF_OTHERS = {"train_step", "StepStats", "step", "steps", "StepSpec", "StepSection", "multi_step_reward_strategy"}
-"""The engine port follows the engines behind it; `steps` are those of the Harbor task format."""
+STEPS_OF_OTHERS |= {"optimizer_step"}
+"""The engine port follows the engines behind it; `optimizer_step` is AReaL's, `steps` are those of Harbor tasks."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -190,3 +191,22 @@ def test_the_layers_in_the_architecture_page_are_those_of_the_contract() -> None
     ]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     assert shown_layers == [set(re.findall(r"arise\.(?!__)(\w+)", layer)) for layer in layers]
+
+
+NAMED_TWICE = {"Attempt", "Reply"}
+"""Classes of `analyze` and `llm` that share their name with one of `types`: to be renamed, never added to."""
+
+
+def test_a_noun_of_the_bottom_layer_names_one_class() -> None:
+    homes: dict[str, set[Path]] = {}
+    for path in SOURCES:
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, set()).add(path)
+    bottom = [SOURCE / "types", SOURCE / "config", SOURCE / "ports.py", SOURCE / "state.py"]
+    shared = {
+        name
+        for name, paths in homes.items()
+        if len(paths) > 1 and any(path == home or home in path.parents for path in paths for home in bottom)
+    }
+    assert shared == NAMED_TWICE

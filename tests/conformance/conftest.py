@@ -1,7 +1,13 @@
-"""Every engine under test is made here; the suite speaks `ports.Engine`, but for a few looks inside this engine."""
+"""Every engine under test is made here; the suite speaks `ports.Engine`, but for a few looks inside this engine.
+
+ARISE_ENGINES names trainers of other processes, such as "areal verl": the tests that speak the port alone then run on
+them, sampled by vLLM, instead of on the local engine.
+"""
 
 import copy
+import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +24,38 @@ CORPUS = [
 ]
 LORA = LoraSpec(rank=4, alpha=8)
 EngineMaker = Callable[..., LocalEngine]
+REMOTE = os.environ.get("ARISE_ENGINES", "").split()
+LOCAL_ONLY = {
+    "test_invariance.py": "vLLM does not promise the same bits in any company",
+    "test_a_running_turn_continues_under_the_published_version": "looks into the generator",
+    "test_a_policy_that_gives_nan_is_skipped": "writes into the model",
+    "test_checkpointed_layers_are_computed_again_in_the_backward_pass": "counts passes of the model",
+    "test_unpublished_weights_and_foreign_states_are_refused": "takes a parameter from the trainer",
+    "test_the_exported_folder_reloads_with_plain_transformers": "calls the model",
+    "test_adapters_are_refused_on_other_frozen_weights_and_another_scale": "trains adapters",
+}
+"""`tests/engines` has their counterparts where there is one."""
+
+
+def pytest_sessionfinish() -> None:
+    """End the processes that engines shared."""
+    if REMOTE:
+        from tests.engines.bench import the_bench
+
+        the_bench.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what cannot run on engines of other processes."""
+    if REMOTE:
+        here = Path(__file__).parent
+        items[:] = [item for item in items if here not in item.path.parents or _on_other_processes(item)]
+
+
+def _on_other_processes(item: pytest.Item) -> bool:
+    name = getattr(item, "originalname", item.name)
+    asked = getattr(getattr(item, "callspec", None), "params", {})
+    return asked.get("kind") in REMOTE and not {name, item.path.name} & set(LOCAL_ONLY)
 
 
 def tiny_model(seed: int = 0, context_length: int = 512, scale: float = 4.0) -> LoadedModel:
@@ -28,20 +66,31 @@ def tiny_model(seed: int = 0, context_length: int = 512, scale: float = 4.0) -> 
     return loaded
 
 
-@pytest.fixture(params=["fast", "generic", "lora"])
+@pytest.fixture(params=REMOTE or ["fast", "torch", "generic", "lora"])
 def kind(request: pytest.FixtureRequest) -> str:
     """Which engine a test runs against."""
     return str(request.param)
 
 
 @pytest.fixture
-def make_engine(kind: str) -> Iterator[EngineMaker]:
+def make_engine(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineMaker]:
     """Builds engines of this kind; equal arguments give equal engines."""
+    if kind in REMOTE:
+        from tests.engines.bench import the_bench
+
+        bench = the_bench(tmp_path_factory)
+        yield partial(bench.engine, kind)
+        bench.hand_back()
+        return
     made: list[LocalEngine] = []
 
     def make(*, seed: int = 0, context_length: int = 512, scale: float = 4.0, **options: Any) -> LocalEngine:
         loaded = tiny_model(seed, context_length, scale)
-        options = {"lora": LORA if kind == "lora" else None, "fast": kind != "generic"} | options
+        options = {
+            "lora": LORA if kind == "lora" else None,
+            "fast": kind != "generic",
+            "native": kind != "torch",
+        } | options
         engine = LocalEngine(loaded.model, loaded.tokenizer, **options)
         made.append(engine)
         return engine

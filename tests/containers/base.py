@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from arise.sandbox.programs import Program, cache_folder
+from arise.native.build import cache_folder
+from arise.sandbox.programs import Program
 
 SUITE = "bookworm"
 NAME = "localhost/arise-base"

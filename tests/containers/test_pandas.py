@@ -10,10 +10,14 @@ from typer.testing import CliRunner
 
 from arise.cli.app import app
 from arise.errors import Exit
+from arise.run.reader import RunReader
 from arise.testing import FakeLLM, always
 from tests.containers.base import NAME
+from tests.e2e.own_model import SETTINGS
+from tests.e2e.runs import call
 from tests.stored_runs import write_run
 from tests.task_folders import write_task
+from tests.tool_models import write_tool_model
 
 DOCKERFILE = f"""FROM {NAME}
 RUN apt-get update && apt-get install -y --no-install-recommends jq python3 python3-pip
@@ -84,6 +88,7 @@ def test_it_is_sound_and_evaluates(corpus: Path, endpoint: str, monkeypatch: pyt
     write_run(corpus / "run", 2)
     monkeypatch.setenv("FAKE_KEY", "k")
     words = ["eval", str(corpus / "run"), "--model", "m", "--base-url", endpoint, "--api-key-env", "FAKE_KEY"]
+    words += ["--price", "0"]
     done = CliRunner().invoke(app, [*words, "--suite", str(corpus / "held-out")])
     assert "100.0 % of 3 attempts" in done.stdout, done.output
     assert "infrastructure faults: 0" in done.stdout
@@ -95,3 +100,21 @@ def test_without_an_engine_it_is_refused_by_name_with_the_remedy(corpus: Path, m
     assert done.exit_code == Exit.TASKS
     assert "other/environment/Dockerfile: is not built" in done.stdout
     assert "apt-get install --no-install-recommends podman" in done.stdout
+
+
+@pytest.mark.timeout(1800)
+def test_it_trains_in_its_image(tmp_path: Path) -> None:
+    """The small tool model knows how to write 42; the tests also need pandas and jq, which only the image has."""
+    model = write_tool_model(tmp_path / "model")
+    for name in ("train/one", "train/two", "eval/three"):
+        task(tmp_path / name, "Write 42 to answer.txt.\n", f"# {name}\njq --version && {TEST}")
+    places = (f"model.name={model}", f"tasks.train={tmp_path / 'train'}", f"tasks.evaluation={tmp_path / 'eval'}")
+    words = [part for change in (*SETTINGS, *places) for part in ("--set", change)]
+    done = call(tmp_path / "cache", "train", "--run-dir", str(tmp_path / "run"), *words)
+    assert done.returncode == 0, done.stderr
+    with RunReader.open(tmp_path / "run") as reader:
+        updates = [iteration.metrics["skipped"] for iteration in reader.iterations()]
+        rollouts = reader.query("SELECT fault, reward FROM rollouts")
+    assert updates == [0.0, 0.0]
+    assert {fault for fault, _ in rollouts} == {""}
+    assert {reward for _, reward in rollouts} == {0.0, 1.0}

@@ -1,6 +1,7 @@
 """A folder that `arise init` wrote: `arise train` works there as it is."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from arise.errors import Exit
 from arise.run.reader import RunReader
 from tests.e2e.runs import call, settings
+from tests.tool_models import write_tool_model
 
 
 @pytest.fixture
@@ -34,6 +36,29 @@ def test_the_sample_tasks_of_a_new_project_are_sound(project: Path, cache: Path)
         assert done.returncode == 0, done.stdout + done.stderr
     done = call(cache, "config", "arise.toml", "own-tasks.toml", "--json", folder=project)
     assert json.loads(done.stdout)["tasks"]["train"] == "tasks/train"
+
+
+def test_a_model_and_a_task_of_ones_own_are_trained(project: Path, cache: Path) -> None:
+    """The README's way: put a model folder and a task folder into the project, change one line, train."""
+    write_tool_model(project / "models" / "mine", epochs=0, window=2048)
+    own = shutil.copytree(project / "tasks/train/sum-small", project / "tasks/train/hello")
+    (own / "task.toml").write_text('schema_version = "1.0"\n[task]\nname = "mine/hello"\n')
+    (own / "instruction.md").write_text("Write the word hello to hello.txt.\n")
+    (own / "tests" / "test.sh").write_text("[ -s hello.txt ]; echo $((! $?)) > /logs/verifier/reward.txt\n")
+    config = project / "own-tasks.toml"
+    config.write_text(config.read_text().replace('name = "smollm2-135m"', 'name = "models/mine"'))
+    short = ["train.iterations=1", "train.group_size=2", "agent.max_turns=2", "agent.max_tokens=32"]
+    words = [word for change in short for word in ("--set", change)]
+    done = call(cache, "train", "arise.toml", "own-tasks.toml", "--run-dir", "runs/own", *words, folder=project)
+    assert done.returncode == 0, done.stderr
+    with RunReader.open(project / "runs" / "own") as run:
+        assert run.config()["agent"]["kind"] == "tools"
+        assert run.config()["model"]["name"] == "models/mine"
+        assert {row.task_id for row in run.rollouts(limit=-1)} <= {"sums/sum-small", "mine/hello"}
+    out = project / "trained"
+    exported = call(cache, "export", "runs/own", "--format", "hf", "--out", str(out), folder=project)
+    assert exported.returncode == 0, exported.stderr
+    assert (out / "model.safetensors").is_file()
 
 
 def test_init_leaves_a_folder_that_is_not_empty_alone(tmp_path: Path, cache: Path) -> None:

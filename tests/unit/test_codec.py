@@ -18,7 +18,6 @@ from arise.types import (
     Group,
     Judgment,
     Observation,
-    Outcome,
     Rollout,
     ShownSkill,
     StopReason,
@@ -28,6 +27,7 @@ from arise.types import (
     Trajectory,
     Turn,
     Verdict,
+    VerifierOutcome,
 )
 from arise.types.codec import from_json, to_json
 
@@ -56,7 +56,7 @@ def test_named_tuples_and_optional_fields_come_back_as_their_types() -> None:
     draw = Draw("t", DrawPath.ADAPTIVE, 0.5, 0.1, Cell("x", Capability.EXECUTION), 0.2, 0.3, 1, 2)
     assert through_json(Draw, draw) == draw
     view = GenerationRecord("e1", 1, 2, ("a",), "d", (), (), (ShownSkill("r", 1),), (), 8, 1)
-    record = EvidenceRecord(view, "t", "t/0", (("r1", Verdict.PASS),), Outcome(True, 1.0))
+    record = EvidenceRecord(view, "t", "t/0", (("r1", Verdict.PASS),), VerifierOutcome(True, 1.0))
     assert through_json(EvidenceRecord, record) == record
     assert through_json(EvidenceRecord, EvidenceRecord(view, "t", "t/0", (), None)).outcome is None
 

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from arise.cli.app import app
 from arise.compose.doctor import examine
 from arise.config import Config
-from arise.testing import FakeLLM, Say, Status, always, in_thread
+from arise.testing import FakeLLM, Status, always, honest, in_thread
+from arise.types import Verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,13 +69,23 @@ def test_what_a_run_would_refuse_is_not_ready(mine: Path, changes: list[str], na
 
 
 def test_an_endpoint_that_answers_is_ready(mine: Path) -> None:
+    with in_thread(FakeLLM(honest(lambda _rule, _ask: Verdict.PASS))) as fake:
+        endpoint = f"judge.endpoint.base_url={fake.base_url}"
+        code, found = diagnosed(mine, "judge.kind=model", "judge.endpoint.model=m", endpoint)
+    assert code == 0
+    assert found["judge"]["level"] == "ok"
+    assert "window 131,072 tokens" in found["judge"]["said"]
+    assert "control questions right" in found["judge"]["said"]
+    assert "per iteration 256 judge calls" in found["judge"]["said"]
+
+
+def test_a_judge_that_misses_its_control_questions_is_a_warning(mine: Path) -> None:
     with in_thread(FakeLLM(always("ok"))) as fake:
         endpoint = f"judge.endpoint.base_url={fake.base_url}"
         code, found = diagnosed(mine, "judge.kind=model", "judge.endpoint.model=m", endpoint)
     assert code == 0
-    assert found["judge"]["said"] == f"m at {fake.base_url} answers"
-    assert isinstance(fake.answers[0][2], Say)
-    assert len(fake.asks) == 1
+    assert found["judge"]["level"] == "warning"
+    assert "arise judge check" in found["judge"]["remedy"]
 
 
 def test_a_cache_that_cannot_be_written_is_a_failure(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,9 @@ METRICS = {
     "guided_rate": 0.9,
     "unguided_rate": 0.31,
     "set_aside": 2.0,
+    "answers": 2.0,
+    "answers_asked": 3.0,
+    "absent format": 1.0,
 }
 
 
@@ -72,7 +75,8 @@ def test_the_screen_says_what_a_person_looks_for() -> None:
         "wise-otter", "iteration 47/150", " elapsed, about", "checkpoint 47 saved", "pass 38.2 %", "19 mixed",
         "9 all-fail", "pass 61.0 % (31.0 % unguided)", "pool 14 (+1 -1 at 47)", "skills shown 4", "next update 50",
         "discovery 22.0 %",
-        "coverage 78.0 %", "weakest repair x Verification 25.0 % ± 14.4", "no verdict: format 1", "tokens kept 97.4 %",
+        "coverage 78.0 %", "weakest repair x Verification 25.0 % ± 14.4", "judge 2 of 3 usable (1 format)",
+        "tokens kept 97.4 %",
         "groups left out for infrastructure 1", "retire r002 at 90.0 % (9 of 10)  ",
         "hide r003 at 48.0 % (48 of 100), unguided 8.0 % (4 of 50)",
         "refine r004 at 10.0 % (1 of 10), unguided –", "tasks set aside 2", "warm start: cached",

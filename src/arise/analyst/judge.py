@@ -50,28 +50,31 @@ class OfflineJudge:
             absent = {rubric.id: reason for rubric in pool.rubrics}
             return Judgment(pool.version, self.identity, absent=absent, diagnostic_absent=reason)
         verdicts: dict[str, Verdict] = {}
-        absent = {}
+        absent, reasons = dict[str, str](), dict[str, str]()
         for rubric in pool.rubrics:
-            verdict = self._verdict(rubric, found, rollout.trajectory.id)
-            if isinstance(verdict, Verdict):
-                verdicts[rubric.id] = verdict
+            verdict, reason = self._verdict(rubric, found, rollout.trajectory.id)
+            if verdict is None:
+                absent[rubric.id] = reason
             else:
-                absent[rubric.id] = verdict
-        return Judgment(pool.version, self.identity, verdicts, absent, diagnose(found, pool.rubrics))
+                verdicts[rubric.id] = verdict
+                reasons |= {rubric.id: reason} if reason else {}
+        diagnostic = diagnose(found, pool.rubrics)
+        return Judgment(pool.version, self.identity, verdicts, absent, diagnostic, reasons=reasons)
 
-    def _verdict(self, rubric: Rubric, found: Mapping[str, Finding], trajectory_id: str) -> Verdict | str:
-        """Return a verdict, or the reason why there is none."""
+    def _verdict(self, rubric: Rubric, found: Mapping[str, Finding], trajectory_id: str) -> tuple[Verdict | None, str]:
+        """Return a verdict with what shows it, or None with the reason why there is no verdict."""
         pattern_id = pattern_of_rubric(rubric)
         if pattern_id is None:
-            return "no detector for this rubric"
+            return None, "no detector for this rubric"
         if self._chance("miss", trajectory_id, rubric.id) < self._miss_rate:
-            return f"missed on purpose (miss_rate={self._miss_rate:g})"
+            return None, f"missed on purpose (miss_rate={self._miss_rate:g})"
         finding = found.get(pattern_id)
         if finding is None:
-            return Verdict.NOT_APPLICABLE
+            return Verdict.NOT_APPLICABLE, ""
         verdict = Verdict.PASS if finding.passed else Verdict.FAIL
-        flipped = self._chance("flip", trajectory_id, rubric.id) < self._flip_rate
-        return _OPPOSITE[verdict] if flipped else verdict
+        if self._chance("flip", trajectory_id, rubric.id) < self._flip_rate:
+            return _OPPOSITE[verdict], f"reversed on purpose (flip_rate={self._flip_rate:g}): {finding.detail}"
+        return verdict, finding.detail
 
     def _chance(self, kind: str, trajectory_id: str, rubric_id: str) -> float:
         """Return a number in [0, 1) that depends only on these names, so that repeated judging errs identically."""

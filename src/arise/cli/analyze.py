@@ -168,20 +168,27 @@ def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | 
     """Print the cost estimate, then run the judge; replies are cached in `out`, so a rerun pays only for new ones."""
     import asyncio
 
+    from arise.compose.analyze import behaviours
     from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate
     from arise.config.llm import CallsConfig
+    from arise.llm.needs import judge_needs
 
     plan = asked.plan()
     expected = estimate(paths, inputs, plan)
     cap = f"cap ${plan.cap:.2f}" if plan.cap else "no cap"
-    say(f"judge {plan.endpoint.model}: {expected} expected, {cap}", err=as_json)
+
+    def tell(text: str) -> None:
+        say(text, err=as_json)
+
+    tell(f"judge {plan.endpoint.model}: {expected} expected, {cap}")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     record = out / "judge-calls.db" if out is not None else ":memory:"
     calls = CallsConfig(when_down="task_only", breaker_after=20, concurrency=FLIGHTS, transport_attempts=ATTEMPTS)
 
     async def run() -> "Analysis":
-        async with session(plan.endpoint, calls, "judge", record, plan.cap) as opened:
+        needs = judge_needs(len(behaviours()), plan.endpoint.context_tokens // 8)
+        async with session(plan.endpoint, calls, "judge", record, plan.cap, needs, tell) as opened:
 
             def spent() -> int:
                 return sum(total.nano_usd for total in opened.store.totals())

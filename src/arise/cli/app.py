@@ -14,8 +14,10 @@ from arise.cli import (
     config,
     doctor,
     endpoint,
+    engines,
     eval,
     figures,
+    harbor,
     harness,
     init,
     judge,
@@ -70,7 +72,9 @@ COMMANDS: dict[str, dict[str, typer.Typer | tuple[Callable[..., None], str]]] = 
     "Prepare": {
         "tasks": tasks.app,
         "models": models.app,
+        "engines": engines.app,
         "harness": harness.app,
+        "harbor": harbor.app,
         "endpoint": (endpoint.endpoint, "arise endpoint --upstream http://127.0.0.1:8000/v1 --record captured"),
     },
 }

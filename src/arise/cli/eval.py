@@ -11,6 +11,7 @@ from arise.text.numbers import MISSING, decimal, signed
 
 if TYPE_CHECKING:
     from arise.compose.evaluations import PolicyChoice
+    from arise.compose.suites import SuiteWanted
     from arise.run.folder import RunLock
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="The checkpoint of this iteration; the last by default.")]
@@ -20,6 +21,16 @@ Tasks = Annotated[int | None, typer.Option("--tasks", min=1, help="Use only the 
 Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempts of each task; else as configured.")]
 Tools = Annotated[
     bool, typer.Option("--tools", help="With --model: let it call tools, also where the run's own agent does not.")
+]
+Suite = Annotated[
+    str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
+]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")]
+AgentName = Annotated[
+    str, typer.Option("--agent", help="With --suite: kilo or another harness, or terminus-2; else the run's own.")
+]
+Environment = Annotated[
+    str, typer.Option("--environment", help="With --agent terminus-2: an environment of Harbor, such as daytona.")
 ]
 Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
 
@@ -36,12 +47,10 @@ def evaluate(
     tasks: Tasks = None,
     attempts: Attempts = None,
     label: Label = None,
-    suite: Annotated[
-        str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")
-    ] = None,
+    suite: Suite = None,
+    ignore: Ignore = None,
+    agent: AgentName = "",
+    environment: Environment = "",
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a checkpoint, the base model or a model at an endpoint on the held-out tasks, without evolved skills.
@@ -50,6 +59,8 @@ def evaluate(
     Run the same command again to continue after an interruption.
     """
     _require_one(at, base, model)
+    if (agent or environment) and suite is None:
+        raise typer.BadParameter("--agent and --environment are for --suite: give it too")
     if tools and model is None:
         raise typer.BadParameter("--tools is for a model behind an endpoint: give --model too")
     with one_message():
@@ -61,30 +72,22 @@ def evaluate(
 
         policy = _policy(run, at, base, model, base_url, key_env, price, tools)
         if suite is not None:
-            _suite(run, lock, policy, suite, label, attempts, tasks, tuple(ignore or ()), as_json)
+            from arise.compose.suites import ATTEMPTS, SuiteWanted
+
+            name = label or "-".join(part for part in (Path(suite).name, agent, policy.label) if part)
+            asked = (attempts or ATTEMPTS, tasks, tuple(ignore or ()), agent, environment)
+            _suite(run, lock, policy, SuiteWanted(suite, name, *asked), as_json)
             return
         wanted = evaluations.Wanted(label or policy.label, tasks, attempts)
         found = evaluations.evaluate(run, lock, policy, wanted, lambda message: say(message, err=as_json))
         say_json(found.facts()) if as_json else say(found.table())
 
 
-def _suite(
-    run: Path,
-    lock: "RunLock",
-    policy: "PolicyChoice",
-    suite: str,
-    label: str | None,
-    attempts: int | None,
-    tasks: int | None,
-    ignore: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    from arise.compose.suites import ATTEMPTS, SuiteWanted, evaluate_suite
+def _suite(run: Path, lock: "RunLock", policy: "PolicyChoice", wanted: "SuiteWanted", as_json: bool) -> None:
+    from arise.compose.suites import evaluate_suite
     from arise.evaluation.attempts import require_label
 
-    name = label or f"{Path(suite).name}-{policy.label}"
-    require_label(name)
-    wanted = SuiteWanted(suite, name, attempts or ATTEMPTS, tasks, ignore)
+    require_label(wanted.label)
     found = evaluate_suite(run, lock, policy, wanted, lambda message: say(message, err=as_json))
     say_json(found.facts()) if as_json else say(found.table())
 

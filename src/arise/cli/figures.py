@@ -9,7 +9,7 @@ import typer
 from arise.cli.output import AsJson, one_message
 
 if TYPE_CHECKING:
-    from arise.report.comparison.report import Draw
+    from arise.report.comparison.report import DrawFigures
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that `arise compare` made.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the files go.")]
@@ -25,10 +25,11 @@ def figures(
     with one_message():
         kinds = [kind.strip() for kind in formats.split(",")]
         _check_formats(kinds)
+        from arise.observe.waits import bars
         from arise.report.comparison.measures import read_study
 
-        study = read_study(runs)
-        pictures = drawing()(study, out, kinds)
+        with bars():
+            pictures = drawing()(read_study(runs), out, kinds)
         _tell([out / f"{picture.path.stem}.{kind}" for picture in pictures for kind in kinds], as_json)
 
 
@@ -51,7 +52,7 @@ def tables(runs: Runs, out: Out = Path("tables"), as_json: AsJson = False) -> No
         _tell(write_tables(study, out), as_json)
 
 
-def drawing() -> "Draw":
+def drawing() -> "DrawFigures":
     """Return the draw function; raise if matplotlib is not installed."""
     from arise.errors import AriseError, Exit
 

@@ -1,20 +1,20 @@
 """`arise judge`: check how reliable a judge is. Heavy imports stay inside the command."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from arise.cli import judge_report
 from arise.cli.output import AsJson, one_message, say
 from arise.cli.rejudge import rejudge
-from arise.cli.session import OPENAI, BaseUrl, Cost, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
+from arise.cli.session import OPENAI, BaseUrl, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
-from arise.text.numbers import percent
 
 if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
     from arise.llm.cases import Cases
-    from arise.llm.check import JudgeCheck
 
 app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
 
@@ -32,22 +32,30 @@ def _root() -> None:
     pass
 
 
-@app.command(epilog="Example: arise judge check runs/first --model gpt-4o-mini --repeat 5")
+@app.command(epilog="Example: arise judge check runs/first --model gpt-4o-mini --votes 3 --other-model gpt-4.1-mini")
 def check(
     cases: CasesPath = None,
     model: Model = "gpt-4o-mini",
     base_url: BaseUrl = OPENAI,
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
+    votes: Annotated[int, typer.Option(min=1, help="Measure what a majority of so many votes gains.")] = 1,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of cases; the newest ones of a run.")] = 100,
     max_usd: MaxUsd = 0.0,
     price: PriceOption = "",
+    structured: Annotated[
+        str, typer.Option(help="Form of replies: auto, json_schema, grammar or off.", metavar="FORM")
+    ] = "auto",
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply, thoughts included.")] = 8192,
+    other_model: Annotated[str, typer.Option(help="A second judge, to compare side by side.")] = "",
+    other_url: Annotated[str, typer.Option(help="Its server; else the same.")] = "",
+    other_key_env: Annotated[str, typer.Option(help="The variable with its key; else the same.")] = "",
+    other_price: Annotated[str, typer.Option(metavar="IN,OUT", help="Its price, as --price.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Measure the agreement of a judge with itself, with the offline analyst and with labels, and its cost."""
+    """Measure a judge and advise: valid verdicts, agreement with itself, the offline analyst and labels, cost."""
     import asyncio
 
-    from arise.config.llm import EndpointConfig
     from arise.llm.cases import CasesError
 
     with one_message():
@@ -56,11 +64,38 @@ def check(
         except CasesError as error:
             say(f"error[cases]  {error}", err=True)
             raise typer.Exit(Exit.CONFIG) from None
-        endpoint = EndpointConfig(model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price))
-        report, cost = asyncio.run(_check(found, endpoint, repeat, max_usd))
-    say(_as_json(report, cost) if as_json else _as_text(report, cost, base_url))
-    if report.verdicts == 0:
+        endpoint = _endpoint(model, base_url, api_key_env, price, structured, max_tokens)
+        checked = [asyncio.run(_check(found, endpoint, max(repeat, votes), votes, max_usd))]
+        if other_model:
+            other = _endpoint(
+                other_model, other_url or base_url, other_key_env or api_key_env, other_price, structured, max_tokens
+            )
+            checked.append(asyncio.run(_check(found, other, max(repeat, votes), votes, max_usd)))
+    say(judge_report.as_json(checked) if as_json else judge_report.as_text(checked))
+    if any(one.report.verdicts == 0 for one in checked):
         raise typer.Exit(Exit.JUDGE)
+
+
+def _endpoint(
+    model: str, base_url: str, key_env: str, price: str, structured: str, max_tokens: int
+) -> "EndpointConfig":
+    from pydantic import ValidationError
+
+    from arise.config.llm import EndpointConfig
+
+    try:
+        return EndpointConfig.model_validate(
+            {
+                "model": model,
+                "base_url": base_url,
+                "api_key_env": key_env,
+                "price": price_of(price),
+                "structured": structured,
+                "max_tokens": max_tokens,
+            }
+        )
+    except ValidationError as error:
+        raise typer.BadParameter(f"--{error.errors()[0]['loc'][0]}: {error.errors()[0]['msg']}") from None
 
 
 def _cases(path: Path | None, limit: int) -> "Cases":
@@ -79,15 +114,26 @@ def _cases(path: Path | None, limit: int) -> "Cases":
     return replace(found, rollouts=found.rollouts[:limit])
 
 
-async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_usd: float) -> "tuple[JudgeCheck, Cost]":
+async def _check(
+    found: "Cases", endpoint: "EndpointConfig", repeat: int, votes: int, max_usd: float
+) -> "judge_report.Checked":
     from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check import check_judge
     from arise.llm.judge import LanguageModelJudge
+    from arise.llm.needs import cases_needs, expected
 
     calls = CallsConfig(when_down="task_only", breaker_after=20)
-    settings = ModelJudge(endpoint=endpoint, calls=calls)
-    async with session(endpoint, calls, "judge", ":memory:", max_usd) as opened:
+    needs, trace = cases_needs(found, endpoint)
+    tell = partial(say, err=True)
+    async with session(endpoint, calls, "judge", ":memory:", max_usd, needs, tell) as opened:
+        settings = ModelJudge(endpoint=opened.client.endpoint, calls=calls)
+        total = len(found.rollouts) * repeat
+        batches = -(-len(found.pool) // settings.rubrics_per_call)
+        size = min(len(found.pool), settings.rubrics_per_call)
+        if not opened.served.unchecked:
+            will = expected(opened.served, endpoint, calls.concurrency, opened.budget, total * batches, trace, size)
+            tell(f"expected: {will}")
         report = await check_judge(
             lambda number: LanguageModelJudge(opened.client, settings, salt=f"check {number}"),
             found.rollouts,
@@ -95,46 +141,7 @@ async def _check(found: "Cases", endpoint: "EndpointConfig", repeat: int, max_us
             repeat,
             reference=reference_judge(),
             labels=found.labels,
+            votes=votes,
+            progress=judge_report.Progress(total, tell),
         )
-        return report, opened.cost()
-
-
-def _as_json(report: "JudgeCheck", cost: Cost) -> str:
-    import json
-    from dataclasses import asdict
-
-    rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate}
-    return json.dumps(asdict(report) | rates | {"doubts": report.doubts, "cost": asdict(cost)}, indent=2)
-
-
-def _as_text(report: "JudgeCheck", cost: Cost, base_url: str) -> str:
-    asked = report.cases * report.repeats * len(report.rubrics)
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in report.absent_reasons) or "none"
-    lines = [
-        f"judge     {report.judge} at {base_url}",
-        f"cases     {report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
-        f"valid     {report.verdicts} of {asked} verdicts ({percent(report.valid_rate)}); absent: {reasons}",
-        "self      " + _self_agreement(report),
-        "analyst   " + _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
-        "labels    " + _share(report.with_labels, "of majorities equal the labels"),
-        f"cost      {cost}",
-        f"so        {'; '.join(report.doubts) or 'good enough to judge a run'}",
-        "",
-        f"{'rubric':<10}{'verdicts':>10}{'absent':>10}{'flips':>10}",
-    ]
-    lines += [f"{r.rubric_id:<10}{r.verdicts:>10}{r.absent:>10}{r.flips:>10}" for r in report.rubrics[:20]]
-    if len(report.rubrics) > 20:
-        lines.append(f"... and {len(report.rubrics) - 20} more rubrics, see --json")
-    return "\n".join(lines)
-
-
-def _self_agreement(report: "JudgeCheck") -> str:
-    if report.flip_rate is None:
-        return "undefined: there is no verdict to compare"
-    return (
-        f"{percent(1 - report.flip_rate)} agree with the majority of their repeats, flips {percent(report.flip_rate)}"
-    )
-
-
-def _share(value: float | None, of_what: str) -> str:
-    return "nothing to compare with" if value is None else f"{percent(value)} {of_what}"
+        return judge_report.Checked(report, opened.cost(), endpoint.base_url)

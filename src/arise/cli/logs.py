@@ -10,6 +10,7 @@ from typing import TextIO
 
 from arise.observe.messages import SHOWN
 from arise.text.escape import visible
+from arise.text.progress import REACHED
 from arise.text.secrets import redact
 
 
@@ -23,12 +24,12 @@ class LogLevel(StrEnum):
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Write escaped and redacted records to the current `sys.stderr`; skip records that a display has already shown."""
+    """Write escaped and redacted records to the current `sys.stderr`, but none of a wait or already shown."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
         self.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-        self.addFilter(lambda record: not getattr(record, SHOWN, False))
+        self.addFilter(lambda record: not getattr(record, SHOWN, False) and not hasattr(record, REACHED))
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr

@@ -16,12 +16,17 @@ def pull(
 ) -> None:
     """Download a model into the cache, check it and store it as safetensors."""
     with one_message():
+        import logging
+
         from arise.engines.local.pretrained import cache_root
         from arise.engines.local.pretrained import pull as pull_model
         from arise.errors import AriseError, Exit
+        from arise.observe.waits import bars
+        from arise.text.progress import Progress
 
         try:
-            folder = pull_model(name)
+            with bars(), Progress(logging.getLogger(__name__), f"downloading and checking {name}", 1):
+                folder = pull_model(name)
         except ValueError as error:
             what, remedy = str(error), "arise models list shows what can be pulled"
             raise AriseError("model", Exit.CONFIG, what, "nothing was pulled", remedy) from None

@@ -19,7 +19,7 @@ DOES_NOT_FIT = 1
 def plan(
     paths: ConfigPaths = None,
     overrides: Overrides = None,
-    gpu: Annotated[str, typer.Option("--gpu", help="The accelerator, or `cpu` for this machine's processor.")] = "",
+    gpu: Annotated[str, typer.Option("--gpu", help="The accelerator, such as h100.")] = "",
     gpus: Annotated[int | None, typer.Option("--gpus", min=1, help="How many of them.")] = None,
     servers: Annotated[
         int | None, typer.Option("--servers", min=1, help="Sampling servers; by default the best.")
@@ -64,7 +64,7 @@ def _lines(found: "Forecast", judged: "Judging | None", assumed: "Assumptions") 
         f"{found.shape.name}, {_parameters(found.shape.parameters)} parameters, on {_where(layout)}; {many}",
         "",
         *(
-            f"{memory.role + ' GPU':<14}{size(memory.total)} of {size(memory.limit)}: "
+            f"{(memory.role + ' GPU' if memory.role else 'memory'):<14}{size(memory.total)} of {size(memory.limit)}: "
             + ", ".join(f"{name} {size(part)}" for name, part in memory.parts)
             + ("" if memory.fits else "   DOES NOT FIT")
             for memory in found.memory
@@ -102,6 +102,8 @@ def _parameters(number: int) -> str:
 def _where(layout: Any) -> str:
     if layout.gpu.name == "cpu":
         return "this machine's processor"
+    if layout.shared_cache:
+        return f"one {layout.gpu.name} that samples and trains in turn"
     rows = f", {layout.context_parallel} per row" if layout.context_parallel > 1 else ""
     each = f"{layout.servers} sampling servers of {layout.tensor_parallel} GPUs"
     return f"{layout.gpus} {layout.gpu.name}: {each}, {layout.trainers} GPUs train{rows}"

@@ -73,7 +73,7 @@ def _facts(found: "SlotRow") -> dict[str, Any]:
     from arise.types.codec import to_json
 
     place = {"iteration": found.iteration, "slot": found.slot + 1}
-    return {**place, **to_json(found.draw), "why": reason(found.draw, found.mass)}
+    return {**place, **to_json(found.draw), "why": str(reason(found.draw, found.mass))}
 
 
 def _explained(found: "SlotRow") -> str:
@@ -83,4 +83,6 @@ def _explained(found: "SlotRow") -> str:
 
     head = f"{found.iteration}:{found.slot + 1}  {found.draw.task_id}"
     indent = " " * 4
-    return f"{head}\n{fill(reason(found.draw, found.mass), WIDTH, initial_indent=indent, subsequent_indent=indent)}"
+    return (
+        f"{head}\n{fill(str(reason(found.draw, found.mass)), WIDTH, initial_indent=indent, subsequent_indent=indent)}"
+    )

@@ -1,6 +1,6 @@
 """Options and client session of the commands that call a language model."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from arise.text.numbers import dollars
 if TYPE_CHECKING:
     from arise.config.llm import CallsConfig, EndpointConfig, PriceConfig
     from arise.llm.client import Client
+    from arise.llm.served import Needs, Served
+    from arise.llm.spend import Budget
     from arise.run.calls import Store
 
 Model = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
@@ -61,10 +63,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class Session:
-    """A client and the store that records its replies and costs."""
+    """A client, the store that records its replies and costs, and what the first call found."""
 
     client: "Client"
     store: "Store"
+    budget: "Budget"
+    served: "Served"
 
     def cost(self) -> Cost:
         """Return spend and tokens so far."""
@@ -79,22 +83,30 @@ class Session:
 
 @asynccontextmanager
 async def session(
-    endpoint: "EndpointConfig", calls: "CallsConfig", purpose: str, record: Path | str, max_usd: float
+    endpoint: "EndpointConfig",
+    calls: "CallsConfig",
+    purpose: str,
+    record: Path | str,
+    max_usd: float,
+    needs: "Needs",
+    tell: Callable[[str], None],
 ) -> AsyncIterator[Session]:
-    """Open a client after a successful first call; always close it and its record of replies at exit."""
+    """Open a client after a successful first call and tell what it found; close it and its record at exit."""
     from arise.config.llm import BudgetConfig
     from arise.llm.client import Client
     from arise.llm.first_call import first_call
+    from arise.llm.served import price_text
     from arise.llm.spend import Budget
     from arise.run.calls import Store
 
     store = Store(record)
     try:
         budget = Budget(store, BudgetConfig(max_usd=max_usd))
-        await first_call(endpoint, store, budget, purpose)
-        client = Client(endpoint, calls, store, budget, purpose=purpose)
+        served = await first_call(endpoint, store, budget, purpose, needs)
+        tell(served.line(endpoint, needs, price_text(endpoint, budget.price(endpoint, served.tokens))))
+        client = Client(served.applied(endpoint), calls, store, budget, purpose=purpose)
         try:
-            yield Session(client, store)
+            yield Session(client, store, budget, served)
         finally:
             await client.close()
     finally:

@@ -11,7 +11,7 @@ from arise.cli.output import AsJson, RunFolder, one_message, say, say_json
 SHOWN_PROBLEMS = 5
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """The output formats of `arise export`."""
 
     PARQUET = "parquet"
@@ -48,7 +48,7 @@ def verify(run: RunFolder, as_json: AsJson = False) -> None:
 def export(
     run: RunFolder,
     form: Annotated[
-        Format,
+        ExportFormat,
         typer.Option(
             "--format",
             help="Tables (parquet, jsonl), ATIF v1.8 trajectories, SKILL.md packages, the trained model as a Hugging "
@@ -64,10 +64,13 @@ def export(
 ) -> None:
     """Export a run for other tools, or its trained model; keys in its text are redacted."""
     with one_message():
+        from arise.observe.waits import bars
         from arise.text.numbers import size as size_text
 
         folder = out or run / "export" / form.value
-        written = _model(run, form, folder, at) if form in (Format.HF, Format.PEFT) else _record(run, form, folder, at)
+        write = _model if form in (ExportFormat.HF, ExportFormat.PEFT) else _record
+        with bars():
+            written = write(run, form, folder, at)
         size = sum(path.stat().st_size for path in written)
         if as_json:
             say_json({"folder": str(folder), "files": [str(path) for path in written], "bytes": size})
@@ -75,7 +78,7 @@ def export(
             say(f"{folder}: {len(written)} files, {size_text(size)}")
 
 
-def _record(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
+def _record(run: Path, form: ExportFormat, folder: Path, at: int | None) -> list[Path]:
     from arise.report.exports import export as exported
 
     if at is not None:
@@ -83,7 +86,7 @@ def _record(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]
     return exported(run, form.value, folder)
 
 
-def _model(run: Path, form: Format, folder: Path, at: int | None) -> list[Path]:
+def _model(run: Path, form: ExportFormat, folder: Path, at: int | None) -> list[Path]:
     from arise.errors import AriseError, Exit
     from arise.run.folder import require_run
 

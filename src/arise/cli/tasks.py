@@ -1,5 +1,6 @@
 """`arise tasks`: check a folder of tasks, or annotate task types. Heavy imports stay inside the commands."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,7 +86,8 @@ def check(
     else:
         for problem in problems:
             say(str(problem))
-        say(f"{len(sound)} of {len(found)} tasks are sound" + (" and withstood every cheat" if cheat else ""))
+        read_ones = "readable tasks" if read.problems else "tasks"
+        say(f"{len(sound)} of {len(found)} {read_ones} are sound" + " and withstood every cheat" * cheat)
     if problems:
         raise typer.Exit(Exit.TASKS)
 
@@ -193,15 +195,21 @@ async def _tag(
     from arise.config.llm import AnnotationConfig, CallsConfig
     from arise.llm.annotation_report import agreement_of
     from arise.llm.annotator import Annotator
+    from arise.llm.needs import annotation_needs
     from arise.tasks import task_types
 
     # The command is interactive: stop if the endpoint is down; running it again continues from the recorded replies.
     settings = AnnotationConfig(endpoint=endpoint, calls=CallsConfig(when_down="stop"))
-    async with session(settings.endpoint, settings.calls, "annotation", record, max_usd) as opened:
+    registry, size = task_types(), settings.tasks_per_call
+    batches = [cards[i : i + size] for i in range(0, len(cards), size)]
+    longest = max(sum(min(len(card.instruction), 12_000) for card in batch) for batch in batches)
+    needs = annotation_needs(longest, sum(map(len, map(str, registry.values()))))
+    tell = partial(say, err=True)
+    async with session(settings.endpoint, settings.calls, "annotation", record, max_usd, needs, tell) as opened:
         runs = []
         for number in range(repeat):
             progress = _progress(len(cards), f"run {number + 1} of {repeat}")
-            annotator = Annotator(opened.client, settings, task_types(), f"run {number}", progress)
+            annotator = Annotator(opened.client, settings, registry, f"run {number}", progress)
             runs.append(await annotator.annotate(cards))
         agreement = agreement_of(runs[0], runs[1]) if repeat == 2 else None
         return runs[0], agreement, opened.cost()

@@ -43,7 +43,10 @@ def view(
         from arise.report.dashboard.serving import serve, write_export
 
         if export:
-            write_export(catalogue, export)
+            from arise.observe.waits import bars
+
+            with bars():
+                write_export(catalogue, export)
             say_json({"file": str(export), "runs": names}) if as_json else say(f"{export} holds {', '.join(names)}")
             return
 

@@ -11,6 +11,7 @@ from arise.coevolution import CoEvolution
 from arise.compose.corpora import instructions, require_tasks, tasks_of, unforgeable
 from arise.compose.harnesses import open_harness, require_harness
 from arise.compose.imports import check_imports
+from arise.compose.judge_policy import JudgePolicy
 from arise.compose.judges import Judging
 from arise.compose.parts import Parts, prepared
 from arise.compose.references import ReferenceAttempts
@@ -28,6 +29,7 @@ from arise.compose.registry import (
 from arise.compose.sandboxes import open_sandboxes, require_limits
 from arise.config import Config, WorldTasks
 from arise.config.baselines import ElicitedCriteria, Scaffold
+from arise.config.llm import ModelJudge
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
@@ -36,7 +38,7 @@ from arise.observe.terminal import Display
 from arise.observe.trust import Trust
 from arise.observe.watches import Observers
 from arise.ports import Agent, Assessor, Engine
-from arise.rollouts.assessment import EachRollout, WithWatch
+from arise.rollouts.assessment import EachRollout, WhileUsable, WithWatch
 from arise.rollouts.collect import Collector
 from arise.rollouts.discretion import RedactingAgent
 from arise.rollouts.guidance import SkillLimit
@@ -109,7 +111,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
         open_harness(config) as harness,
         open_sandboxes(config, folder, harness) as (sandboxes, verifier),
         unforgeable(config, TrialPools(sandboxes, verifier)),
-        prepared(config, folder, sandboxes) as parts,
+        prepared(config, folder, sandboxes, harness) as parts,
     ):
         engine, judges, credit = parts.engine, parts.judges, make_credit(config)
         agent = redacting(config, training_agent(config, engine, harness))
@@ -129,7 +131,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
                     engine,
                     make_guidance(config),
                     collector,
-                    _assessor(config, parts, collector),
+                    _assessor(config, parts, collector, store, state.iteration),
                     credit,
                     _evolution(config, judges),
                     store,
@@ -180,7 +182,7 @@ def redacting(config: Config, agent: Agent) -> Agent:
     return RedactingAgent(agent, config.storage.secrets == "keep")
 
 
-def _assessor(config: Config, parts: Parts, collector: Collector) -> Assessor | None:
+def _assessor(config: Config, parts: Parts, collector: Collector, store: RunStore, start: int) -> Assessor | None:
     """Return the assessor of groups: the judge by pool rubrics or by elicited criteria; None without a judge."""
     judge, reflector, chosen = parts.judges.judge, parts.judges.reflector, config.criteria
     if judge is None:
@@ -188,7 +190,9 @@ def _assessor(config: Config, parts: Parts, collector: Collector) -> Assessor | 
     if isinstance(chosen, ElicitedCriteria) and reflector is not None and parts.reference is not None:
         references = ReferenceAttempts(replace(collector, agent=parts.reference), chosen.references)
         return OnlineRubrics(judge, reflector, references, chosen)
-    every = EachRollout(judge)
+    every: Assessor = EachRollout(judge)
+    if isinstance(config.judge, ModelJudge):
+        every = WhileUsable(every, JudgePolicy(store, config.judge.when_unusable, config.pool.update_every, start))
     return WithWatch(every, judge, config.watch.share, config.train.seed) if config.watch.share else every
 
 

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-from arise.config import Config, PolicyConfig, PretrainedModel, SmallModel, WorldTasks
-from arise.config.llm import BudgetConfig, EndpointConfig
+from arise.config import ArealConfig, Config, PolicyConfig, PretrainedModel, SmallModel, VerlConfig, WorldTasks
+from arise.config.llm import EndpointConfig, ModelJudge
 from arise.errors import AriseError, Exit
 from arise.text.numbers import percent
 
@@ -195,6 +195,14 @@ def _imports(config: Config) -> Iterator[Finding]:
 
 def _engine(config: Config) -> Finding:
     """Check that the engine can be imported and that the configured device works."""
+    if isinstance(config.policy, ArealConfig | VerlConfig):
+        from arise.compose.remote import check_environments
+
+        try:
+            return Finding("engine", "ok", f"{config.policy.kind} and vllm: {check_environments(config.policy)}")
+        except ValueError as error:
+            what, _, remedy = str(error).rpartition(": ")
+            return Finding("engine", "failure", what, remedy, Exit.ENGINE)
     if not isinstance(config.policy, PolicyConfig):
         return Finding("engine", "ok", config.policy.path)
     try:
@@ -235,27 +243,38 @@ def _start(config: Config) -> Finding:
 
 
 def _endpoints(config: Config) -> Iterator[Finding]:
-    """Request one token from every model that a run would call."""
+    """Make the first call to every model that a run would call."""
     named = {"judge": config.judge, "reflector": config.reflector, "references": config.criteria}
     found = {name: getattr(section, "endpoint", None) for name, section in named.items()}
     if found["judge"] is None:
         yield Finding("judge", "ok", f"{config.judge.kind}: no key and no network needed")
     for name, endpoint in found.items():
         if endpoint is not None:
-            yield _answers(name, endpoint, config.budget)
+            yield _answers(name, endpoint, config)
 
 
-def _answers(name: str, endpoint: EndpointConfig, budget: BudgetConfig) -> Finding:
+def _answers(name: str, endpoint: EndpointConfig, config: Config) -> Finding:
     from arise.llm.first_call import first_call
+    from arise.llm.needs import agent_needs, expected_of_run, run_needs
+    from arise.llm.served import price_text
     from arise.llm.spend import Budget
     from arise.run.calls import Store
 
-    async def ask() -> None:
+    needs = agent_needs(config.agent) if name == "references" else run_needs(config)
+
+    async def ask() -> tuple[str, bool]:
         with closing(Store(":memory:")) as store:
-            await first_call(endpoint, store, Budget(store, budget), name)
+            budget = Budget(store, config.budget)
+            served = await first_call(endpoint, store, budget, name, needs)
+            said = served.line(endpoint, needs, price_text(endpoint, budget.price(endpoint, served.tokens)))
+            if isinstance(config.judge, ModelJudge) and name == "judge" and not served.unchecked:
+                said += f"; per iteration {expected_of_run(served, config.judge, config, budget)}"
+            return said, not served.unchecked and (served.control is True or not needs.judges)
 
     try:
-        asyncio.run(ask())
+        said, sound = asyncio.run(ask())
     except AriseError as error:
         return _refused(name, error)
-    return Finding(name, "ok", f"{endpoint.model} at {endpoint.base_url} answers")
+    if sound:
+        return Finding(name, "ok", said)
+    return Finding(name, "warning", said, f"arise judge check --model {endpoint.model} --base-url {endpoint.base_url}")

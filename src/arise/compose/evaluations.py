@@ -27,7 +27,7 @@ from arise.evaluation.guidance import measure, report
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
 from arise.evaluation.rubrics import every_pair
 from arise.llm.agent import endpoint_agent
-from arise.observe.messages import shown_by
+from arise.observe.waits import bars
 from arise.ports import Agent, SandboxPool
 from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
@@ -85,7 +85,7 @@ def evaluate(folder: Path, lock: RunLock, policy: PolicyChoice, wanted: Wanted, 
             evaluator = replace(found.evaluator, tasks=tasks, attempts=wanted.attempts or found.evaluator.attempts)
             return await evaluator.take(wanted.label, policy.iteration)
 
-    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+    with bars(write), closing(RunStore.open(folder, lock)) as store:
         return asyncio.run(whole(run_config(folder, store)[0], store))
 
 
@@ -104,7 +104,7 @@ def guidance(
             )
             return report(pairs, await measure(evaluator, pairs, wanted.label, policy.iteration))
 
-    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+    with bars(write), closing(RunStore.open(folder, lock)) as store:
         config, pool = run_config(folder, store)[0], store.last_pool()
         pairs = (*pool.pairs, *pool.retired) if everything else pool.pairs
         if not pairs or isinstance(config.judge, NoJudging):
@@ -129,7 +129,7 @@ def retention(folder: Path, lock: RunLock, attempts: int, write: Write) -> list[
             done = stored_evaluation(of_retention(iteration), store, len(tasks) * attempts)
             write((done or await evaluator.take(of_retention(iteration), iteration)).line())
 
-    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
+    with bars(write), closing(RunStore.open(folder, lock)) as store:
         config, _ = run_config(folder, store)
         gone = retired(store)
         for iteration in kept_iterations(folder):
@@ -229,7 +229,7 @@ async def _trained_here(
     config: Config, store: RunStore, policy: PolicyChoice, sandboxes: SandboxPool, harness: HarnessParts | None
 ) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
-    engine = await open_engine(config, sandboxes)
+    engine = await open_engine(config, sandboxes, harness)
     try:
         if checkpoint:
             await engine.load_state(str(checkpoint))

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.analyst.catalogue import wordings
@@ -23,8 +23,11 @@ from arise.errors import AriseError, Exit
 from arise.llm.client import Client, Observe
 from arise.llm.first_call import first_call
 from arise.llm.judge import LanguageModelJudge
+from arise.llm.majority import Majority
 from arise.llm.meter import Meter
+from arise.llm.needs import expected_of_run, run_needs
 from arise.llm.reflector import LanguageModelReflector
+from arise.llm.served import price_text
 from arise.llm.spend import Budget
 from arise.ports import Judge, Reflector
 from arise.run.calls import Store
@@ -33,7 +36,8 @@ from arise.text.secrets import redact
 from arise.types import Rubric
 
 log = logging.getLogger(__name__)
-_TOLD = ("degraded", "recovered", "changed", "quarantined", "internal", "nothing")
+Calling = TypeVar("Calling", ModelJudge, ModelReflector)
+_TOLD = ("degraded", "recovered", "changed", "internal", "nothing")
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,9 @@ class _Session:
         self.budget, self.meter = Budget(store, self.config.budget), Meter()
         return store, self.budget, observer(self.folder, self.meter)
 
-    async def client(self, chosen: ModelJudge | ModelReflector, purpose: str, check: bool) -> Client:
-        """Return a client; with `check`, its endpoint must first answer a test call."""
+    def client(self, chosen: ModelJudge | ModelReflector, purpose: str) -> Client:
+        """Return a client that is closed at the end of the session."""
         store, budget, observe = self.calls
-        if check:
-            await first_call(chosen.endpoint, store, budget, purpose, again=self.again)
         allow = chosen.allow_change if isinstance(chosen, ModelJudge) else ()
         client = Client(
             chosen.endpoint, chosen.calls, store, budget, purpose=purpose, allow_change=allow, observe=observe
@@ -73,12 +75,25 @@ class _Session:
         self.stack.push_async_callback(client.close)
         return client
 
-    async def model_judge(self, chosen: ModelJudge, check: bool = True) -> Judge:
-        client = await self.client(chosen, "judge", check)
-        return LanguageModelJudge(client, chosen, observe=self.calls[2], salt=str(self.config.train.seed))
+    async def checked(self, chosen: Calling, purpose: str) -> Calling:
+        """Return the settings as the endpoint can serve them; raise if it cannot work. Log what was found."""
+        store, budget, _ = self.calls
+        needs = run_needs(self.config)
+        served = await first_call(chosen.endpoint, store, budget, purpose, needs, again=self.again)
+        price = budget.price(chosen.endpoint, served.tokens)
+        log.info("%s: %s", purpose, served.line(chosen.endpoint, needs, price_text(chosen.endpoint, price)))
+        if isinstance(chosen, ModelJudge) and not served.unchecked:
+            log.info("expected per iteration: %s", expected_of_run(served, chosen, self.config, budget))
+        return chosen.model_copy(update={"endpoint": served.applied(chosen.endpoint)})
 
-    async def model_reflector(self, chosen: ModelReflector, check: bool = True) -> Reflector:
-        client = await self.client(chosen, "reflection", check)
+    def model_judge(self, chosen: ModelJudge) -> Judge:
+        client, seed = self.client(chosen, "judge"), self.config.train.seed
+        salts = [str(seed), *(f"{seed} vote {number}" for number in range(2, chosen.votes + 1))]
+        votes = [LanguageModelJudge(client, chosen, observe=self.calls[2], salt=salt) for salt in salts]
+        return votes[0] if len(votes) == 1 else Majority(votes)
+
+    def model_reflector(self, chosen: ModelReflector) -> Reflector:
+        client = self.client(chosen, "reflection")
         return LanguageModelReflector(client, chosen, observe=self.calls[2], salt=str(self.config.train.seed))
 
 
@@ -88,11 +103,11 @@ async def _offline(session: _Session, chosen: OfflineJudging) -> Judging:
 
 
 async def _model(session: _Session, chosen: ModelJudge) -> Judging:
-    judge = await session.model_judge(chosen)
+    chosen = await session.checked(chosen, "judge")
+    judge = session.model_judge(chosen)
     if session.config.reflector.kind != "judge":
         return Judging(judge)
-    same = ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)
-    return Judging(judge, await session.model_reflector(same, check=False))
+    return Judging(judge, session.model_reflector(ModelReflector(endpoint=chosen.endpoint, calls=chosen.calls)))
 
 
 async def _fake(session: _Session, chosen: FakeJudging) -> Judging:
@@ -101,7 +116,7 @@ async def _fake(session: _Session, chosen: FakeJudging) -> Judging:
     endpoint = EndpointConfig(model="offline-analyst", base_url=fake.base_url, price=PriceConfig(input=0.0, output=0.0))
     judge = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
     reflector = ModelReflector(endpoint=endpoint, calls=chosen.calls)
-    return Judging(await session.model_judge(judge, check=False), await session.model_reflector(reflector, check=False))
+    return Judging(session.model_judge(judge), session.model_reflector(reflector))
 
 
 async def _imported_judge(session: _Session, chosen: Imported) -> Judging:
@@ -144,7 +159,7 @@ async def _offline_reflector(session: _Session, found: Judging) -> Reflector | N
 
 async def _model_reflector(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001
     assert isinstance(session.config.reflector, ModelReflector)
-    return await session.model_reflector(session.config.reflector)
+    return session.model_reflector(await session.checked(session.config.reflector, "reflection"))
 
 
 async def _imported_reflector(session: _Session, found: Judging) -> Reflector | None:  # noqa: ARG001

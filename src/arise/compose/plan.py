@@ -1,6 +1,7 @@
 """`arise plan`: choose the fleet, measure what can be measured, forecast."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,9 +12,11 @@ import numpy as np
 import psutil
 
 from arise.config import Config, PolicyConfig, WorldTasks
+from arise.config.engine import TrainerSettings
+from arise.config.llm import ModelJudge
 from arise.errors import AriseError, Exit
 from arise.plan.forecast import Forecast, Size, best_layout, forecast, sweep
-from arise.plan.hardware import CPU_BANDWIDTH, CPU_FLOPS, Gpu, gpu_named
+from arise.plan.hardware import CPU_BANDWIDTH, CPU_FLOPS, GPUS, Gpu, gpu_named
 from arise.plan.judging import Judging, judging
 from arise.plan.layout import Layout, divide, lora_share
 from arise.plan.shapes import shape_of
@@ -30,6 +33,7 @@ WORLD = Assumptions(
     verify_seconds=0.1, judge_seconds=0.01, reflect_seconds=0.5, decode_overhead=0.002, update_overhead=0.0,
 )  # fmt: skip
 """Rollouts of the embedded world with the offline analyst."""
+THIS_MACHINE = Gpu("cpu", psutil.virtual_memory().total, CPU_FLOPS, CPU_BANDWIDTH, CPU_BANDWIDTH)
 
 
 @dataclass(frozen=True)
@@ -55,22 +59,22 @@ class Planned:
 
 
 def plan(config: Config, request: Request) -> Planned:
-    """Forecast the run on the requested fleet, by default on the one that the configuration names."""
-    assumed, fleet = assumed_for(config, request), fleet_of(config, request)
+    """Forecast the run on the requested fleet, by default on the one that the configuration describes."""
+    assumed = assumed_for(config, request)
     if request.probe:
         measured = probe(config).speeds_for(workload_of(config, assumed))
-        found = forecast(config, this_machine(), assumed, measured)
+        found = forecast(config, _one_device(config, THIS_MACHINE), assumed, measured)
     else:
-        found = forecast(config, _layout(config, request, fleet, assumed), assumed)
+        found = forecast(config, layout_for(config, request, assumed), assumed)
     return Planned(found, judging(config, found.work, assumed), assumed)
 
 
 def sizes(config: Config, request: Request, counts: str) -> Iterator[Size]:
     """Compare fleets of the given sizes, with the batch as configured and grown with the fleet."""
-    assumed, (gpu, _) = assumed_for(config, request), fleet_of(config, request)
     numbers = [text.strip() for text in counts.split(",")]
     if not all(number.isdigit() and int(number) for number in numbers):
         raise _bad(f"--sweep {counts}: not a list of numbers of GPUs", "write --sweep 8,32,256")
+    assumed, gpu = assumed_for(config, request), _gpu(request)
     for grow in (False, True):
         yield from sweep(config, gpu, sorted(map(int, numbers)), assumed, grow)
 
@@ -78,37 +82,50 @@ def sizes(config: Config, request: Request, counts: str) -> Iterator[Size]:
 def assumed_for(config: Config, request: Request) -> Assumptions:
     """Return the defaults for the kind of tasks, then what the run measured, then what the user assumes."""
     base = WORLD if isinstance(config.tasks, WorldTasks) else Assumptions()
+    if not isinstance(config.judge, ModelJudge):
+        base = replace(base, judge_seconds=WORLD.judge_seconds, reflect_seconds=WORLD.reflect_seconds)
     return assume(list(request.assume), assumptions_of(request.run, base) if request.run else base)
 
 
-def fleet_of(config: Config, request: Request) -> tuple[Gpu, int]:
-    """Return the accelerator and how many of them; without options, this machine for the embedded engine on a CPU."""
-    if not request.gpu and isinstance(config.policy, PolicyConfig) and config.policy.device == "cpu":
-        if request.gpus:
-            raise _bad("--gpus without --gpu: the configuration runs on a CPU", "add --gpu h100")
-        return this_machine().gpu, 1
-    return gpu_named(request.gpu or "h100"), request.gpus or 8
+def layout_for(config: Config, request: Request, assumed: Assumptions) -> Layout:
+    """Return the layout that the options ask for, else the one of section `[policy]`."""
+    policy = config.policy
+    if request.gpus or request.servers or request.tensor_parallel:
+        return _requested(config, request, assumed)
+    if isinstance(policy, PolicyConfig):
+        on_cpu = policy.device == "cpu" and not request.gpu
+        return _one_device(config, THIS_MACHINE if on_cpu else _gpu(request))
+    if isinstance(policy, TrainerSettings):
+        servers = len(policy.sampler.addresses) or policy.sampler.servers
+        rows = re.search(r"c(\d+)", getattr(policy, "backend", ""))
+        return Layout(_gpu(request), servers, policy.sampler.gpus, policy.processes, int(rows[1]) if rows else 1)
+    raise _bad(f"policy.kind = {policy.kind!r} does not say how many GPUs it uses", "add --gpu h100 --gpus 8")
 
 
-def this_machine() -> Layout:
-    """Return this machine's processor as one device that samples and trains in turn."""
-    memory = psutil.virtual_memory().total
-    return Layout(Gpu("cpu", memory, CPU_FLOPS, CPU_BANDWIDTH, CPU_BANDWIDTH), 1, 1, 1)
-
-
-def _layout(config: Config, request: Request, fleet: tuple[Gpu, int], assumed: Assumptions) -> Layout:
-    gpu, gpus = fleet
-    if gpu.name == "cpu":
-        return this_machine()
+def _requested(config: Config, request: Request, assumed: Assumptions) -> Layout:
+    gpu, gpus, width = _gpu(request), request.gpus or 8, request.tensor_parallel or 1
+    if gpus == 1:
+        return _one_device(config, gpu)
     if not request.servers and not request.tensor_parallel:
         return best_layout(config, gpu, gpus, assumed)
-    width = request.tensor_parallel or 1
     servers = request.servers or max(1, gpus // width // 2)
-    if servers * width >= gpus > 1:
+    if servers * width >= gpus:
         what = f"{servers} servers of {width} GPUs leave none of {gpus} for training"
         raise _bad(what, "give fewer --servers, a smaller --tensor-parallel, or more --gpus")
     shape, work = shape_of(config), workload_of(config, assumed)
     return divide(shape, work, gpu, gpus, lora_share(config, shape), servers * width / gpus, width)
+
+
+def _one_device(config: Config, gpu: Gpu) -> Layout:
+    """Return one device that samples and trains in turn, as the built-in engine does."""
+    gib = config.policy.cache_gib if isinstance(config.policy, PolicyConfig) else PolicyConfig().cache_gib
+    return Layout(gpu, 1, 1, 1, shared_cache=gib * 2**30)
+
+
+def _gpu(request: Request) -> Gpu:
+    if not request.gpu:
+        raise _bad("no GPU is named", f"add --gpu, one of: {', '.join(sorted(GPUS))}")
+    return gpu_named(request.gpu)
 
 
 def _bad(what: str, remedy: str) -> AriseError:
@@ -162,8 +179,8 @@ async def _probe(config: Config) -> Probe:
     from arise.compose.policies import open_engine  # torch is needed here only
     from arise.compose.trained import for_a_warm_start
 
-    async with for_a_warm_start(config, Path()) as sandboxes:
-        engine = await open_engine(config, sandboxes)
+    async with for_a_warm_start(config, Path()) as (sandboxes, harness):
+        engine = await open_engine(config, sandboxes, harness)
     try:
         prompt = engine.chat.prompt(
             [{"role": "user", "content": "List the files of this folder, then read the notes."}]

@@ -9,8 +9,11 @@ from typing import Any
 from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
-from arise.config.records import ImportedSandbox, SandboxConfig
+from arise.config.agent import HarnessConfig
+from arise.config.records import HarborSandboxConfig, ImportedSandbox, SandboxConfig
 from arise.errors import AriseError, Exit
+from arise.harbor.pool import HarborPool, harbor_capabilities
+from arise.harbor.trials import HarborEnvironment
 from arise.ports import SandboxPool, VerifierPool
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
@@ -66,8 +69,15 @@ async def _of_your_own(chosen: ImportedSandbox, size: int, hidden: tuple[str, ..
         yield pool, tests
 
 
+@asynccontextmanager
+async def _of_harbor(chosen: HarborSandboxConfig, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:  # noqa: ARG001
+    async with HarborPool(HarborEnvironment(chosen.environment, chosen.options)) as both:
+        yield both, both
+
+
 SANDBOXES: dict[str, Callable[[Any, int, tuple[str, ...]], AbstractAsyncContextManager[Pools]]] = {
     "auto": _on_this_machine,
+    "harbor": _of_harbor,
     "import": _of_your_own,
 }
 """By the section's default kind; each receives its section, the number of open sandboxes, and the paths to hide."""
@@ -113,9 +123,14 @@ async def _opened(
 
 
 def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
-    """Return a function from a place to the capabilities of the run's sandboxes, without opening one."""
+    """Return a function from a place to the capabilities of the run's sandboxes, without opening one.
+
+    Harnesses and custom sandboxes run in bubblewrap, so a task that needs its own image is refused there.
+    """
     chosen = config.sandbox
-    return offers("bubblewrap" if isinstance(chosen, ImportedSandbox) else chosen.kind)
+    if isinstance(chosen, ImportedSandbox) or isinstance(config.agent, HarnessConfig):
+        return offers("bubblewrap")
+    return (lambda _: harbor_capabilities()) if isinstance(chosen, HarborSandboxConfig) else offers(chosen.kind)
 
 
 def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
@@ -126,7 +141,7 @@ def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
 
 @asynccontextmanager
 async def trial_pools(
-    size: int, kind: Kind = "auto", network: str = "none", tell: Callable[[str], None] | None = None
+    size: int, kind: Kind = "auto", network: str = "public", tell: Callable[[str], None] | None = None
 ) -> AsyncIterator[TrialPools]:
     """Open sandboxes to check tasks without a run."""
     async with ChosenPool(kind, size, size, tell=tell, network=network) as pool:

@@ -21,7 +21,7 @@ from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, raw_file, read_raw
 from arise.llm.agent import endpoint_agent
-from arise.observe.messages import shown_by
+from arise.observe.waits import bars
 from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.calls import Store
@@ -99,7 +99,7 @@ def run_test(test: SkillsTest, write: Callable[[str], None]) -> list[Effect]:
     """Run and compare all arms; an arm with all attempts on record is not run again."""
     pairs, tasks = read_skills(test.skills), _tasks(test.tasks)
     shown = {NONE: (), **({pair.rubric.id: (pair,) for pair in pairs} if len(pairs) > 1 else {}), ALL: pairs}
-    with shown_by(write), closing(RunStore.open(test.out, claim(test.out))) as store:
+    with bars(write), closing(RunStore.open(test.out, claim(test.out))) as store:
         arms = asyncio.run(_arms(test, store, tasks, shown))
     base = arms[0]
     return [Effect(arm.name, compare(arm.attempts, base.attempts, ()), arm.usd) for arm in arms]

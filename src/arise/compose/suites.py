@@ -7,23 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from arise.compose import terminus
 from arise.compose.evaluations import PolicyChoice, candidate
 from arise.compose.sandboxes import capabilities_of
 from arise.config import Config
+from arise.config.agent import HarnessAgentConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.suite import SuiteScore, score_trials
-from arise.observe.messages import shown_by
+from arise.harbor.pool import harbor_capabilities
+from arise.harnesses.spec import names
+from arise.native.build import cache_folder
+from arise.observe.waits import bars
 from arise.report.exports.harbor_job import Job, now
-from arise.rollouts.collect import Collector
+from arise.rollouts.collect import AGENT_SECONDS, Collector
 from arise.run.configuration import run_config
 from arise.run.folder import RunLock
 from arise.run.store import RunStore
-from arise.sandbox.programs import cache_folder
 from arise.tasks import read_corpus, refused, without
 from arise.types import TaskSpec
 
 ATTEMPTS = 3
 AT_ONCE = 8
+HARBOR_TRIALS = replace(harbor_capabilities(), steps=True)
 KNOWN = {"skillsbench": ("SkillsBench v1.1", 87), "terminal-bench": ("Terminal-Bench v2.1", 89)}
 """Suites by name: title and number of tasks that the paper evaluates."""
 
@@ -37,6 +42,10 @@ class SuiteWanted:
     attempts: int = ATTEMPTS
     tasks: int | None = None
     ignore: tuple[str, ...] = ()
+    agent: str = ""
+    """A harness or `terminus-2`; "" uses the agent of the run."""
+    environment: str = ""
+    """With `terminus-2`: the environment of Harbor."""
 
 
 def suite_folder(name: str) -> Path:
@@ -55,11 +64,13 @@ def suite_folder(name: str) -> Path:
     return folder
 
 
-def suite_tasks(name: str, config: Config, ignore: Collection[str], write: Callable[[str], None]) -> list[TaskSpec]:
+def suite_tasks(
+    name: str, config: Config, ignore: Collection[str], write: Callable[[str], None], agent: str = ""
+) -> list[TaskSpec]:
     """Return every task of a suite; raise if any of them cannot be read or run."""
     corpus = read_corpus(suite_folder(name))
     tasks = [without(task, ignore) for task in corpus.tasks]
-    offered = capabilities_of(config)
+    offered = capabilities_of(config) if agent != terminus.NAME else lambda _: HARBOR_TRIALS
     unmet = [problem for task in tasks for problem in refused(task, offered(task.environment), ignore)]
     if problems := [*corpus.problems, *unmet]:
         listed = "\n".join(map(str, problems))
@@ -70,6 +81,26 @@ def suite_tasks(name: str, config: Config, ignore: Collection[str], write: Calla
     return tasks
 
 
+def with_agent(config: Config, wanted: SuiteWanted, policy: PolicyChoice) -> Config:
+    """Return the configuration with the harness of the evaluation, and the paper's time for an attempt."""
+    if wanted.environment and wanted.agent != terminus.NAME:
+        raise _unusable("--environment names an environment of Harbor", f"give --agent {terminus.NAME} too")
+    if wanted.agent in ("", terminus.NAME):
+        return config
+    if wanted.agent not in names():
+        known = ", ".join((*names(), terminus.NAME))
+        raise _unusable(f"there is no agent {wanted.agent!r}", f"name one of: {known}")
+    if policy.endpoint is not None:
+        remedy = f"use --agent {terminus.NAME}, or leave --agent out"
+        raise _unusable(f"{wanted.agent} runs in the sandbox and evaluates checkpoints only, not --model", remedy)
+    chosen = HarnessAgentConfig.model_validate({"kind": wanted.agent, "attempt_seconds": AGENT_SECONDS})
+    return config.model_copy(update={"agent": chosen})
+
+
+def _unusable(what: str, remedy: str) -> AriseError:
+    return AriseError("config", Exit.CONFIG, what, "nothing was tried", remedy)
+
+
 def evaluate_suite(
     folder: Path, lock: RunLock, policy: PolicyChoice, wanted: SuiteWanted, write: Callable[[str], None]
 ) -> SuiteScore:
@@ -77,17 +108,22 @@ def evaluate_suite(
 
     async def whole(config: Config, store: RunStore, tasks: list[TaskSpec]) -> SuiteScore:
         model = policy.endpoint.model if policy.endpoint else str(getattr(config.model, "name", config.model.kind))
-        job = Job(store.folder / "jobs" / wanted.label, wanted.label, model, wanted.attempts)
+        agent = wanted.agent or "arise"
+        job = Job(store.folder / "jobs" / wanted.label, wanted.label, model, wanted.attempts, agent)
         job.start(wanted.suite, len(tasks))
-        async with candidate(config, store, policy) as found:
-            trials = await _trials(job, found.evaluator.collector, tasks)
+        if wanted.agent == terminus.NAME:
+            named = wanted.environment
+            trials = await terminus.run_trials(store.folder, config, policy, job, tasks, named, AT_ONCE)
+        else:
+            async with candidate(config, store, policy) as found:
+                trials = await _trials(job, found.evaluator.collector, tasks)
         score = score_trials(wanted.label, trials)
         job.end(score.facts())
         return score
 
-    with shown_by(write), closing(RunStore.open(folder, lock)) as store:
-        config = run_config(folder, store)[0]
-        tasks = suite_tasks(wanted.suite, config, wanted.ignore, write)[: wanted.tasks]
+    with bars(write), closing(RunStore.open(folder, lock)) as store:
+        config = with_agent(run_config(folder, store)[0], wanted, policy)
+        tasks = suite_tasks(wanted.suite, config, wanted.ignore, write, wanted.agent)[: wanted.tasks]
         return asyncio.run(whole(config, store, tasks))
 
 

@@ -172,7 +172,7 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> S
             return _summary(place, before, after, display, time.perf_counter() - began)
 
     try:
-        with shown_by(display.tell):
+        with shown_by(display.tell, display.reached):
             return asyncio.run(whole())
     except asyncio.CancelledError:
         raise interrupted(folder) from None

@@ -1,7 +1,7 @@
 """Every setting of a run, with the paper's value as its default. `file` loads TOML; everything else is pure data."""
 
 from arise.config.agent import AgentConfig, ToolAgentConfig
-from arise.config.engine import PolicyConfig
+from arise.config.engine import ArealConfig, PolicyConfig, VerlConfig
 from arise.config.imported import Imported
 from arise.config.schema import (
     Config,
@@ -23,6 +23,7 @@ from arise.config.schema import (
 
 __all__ = [
     "AgentConfig",
+    "ArealConfig",
     "Config",
     "HarborTasks",
     "Imported",
@@ -40,5 +41,6 @@ __all__ = [
     "SmallModel",
     "ToolAgentConfig",
     "TrainConfig",
+    "VerlConfig",
     "WorldTasks",
 ]

@@ -42,8 +42,14 @@ class EndpointConfig(Section):
         PriceConfig | None, BeforeValidator(_zero_or_table), Field(exclude_if=lambda price: price is None)
     ] = None
     """`{input = 0.3, output = 1.2}`, or 0 for a free server; by default from `budget.prices` or the price table."""
+    structured: Literal["auto", "json_schema", "grammar", "off"] = "auto"
+    """How the form of a reply is enforced; `auto` uses what the first call finds the server to have."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Added to the request body unchanged, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
+
+    def without(self, name: str) -> "EndpointConfig":
+        """Return the endpoint with a field left out of its requests, for servers that refuse it."""
+        return self.model_copy(update={"extra_body": self.extra_body | {name: None}})
 
     @field_validator("extra_body")
     @classmethod
@@ -87,6 +93,11 @@ class ModelJudge(Section):
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
     canaries: bool = True
+    votes: Annotated[int, Field(ge=1, le=9)] = 1
+    """How often each rollout is judged; a verdict needs more than half of the votes."""
+    when_unusable: Literal["stop", "task_only"] = "stop"
+    """What happens after a pool window in which less than half of what was asked is usable: the run stops, or goes on
+    with task rewards only until a window is usable again."""
     allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Models that may replace the judge within a window; any other change stops the run."""
     chars_per_token: Positive = 3.0

@@ -1,6 +1,6 @@
 """Settings of storage, trackers and sandboxes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -61,12 +61,22 @@ class SandboxConfig(SandboxLimits):
     container engine and run by bubblewrap), else the container engine itself."""
     pull: Literal["missing", "never", "always"] = "missing"
     """When to pull the images of tasks from a registry."""
-    network: Literal["none", "public"] = "none"
-    """The network of tasks with an image that do not specify one; Harbor itself uses the public network."""
+    network: Literal["none", "public"] = "public"
+    """The network of tasks with an image that do not specify one: `public` as in Harbor and BenchFlow, or `none`."""
+
+
+class HarborSandboxConfig(SandboxLimits):
+    """Environments of Harbor, run by a process of its own; `arise harbor install` installs it."""
+
+    kind: Literal["harbor"] = "harbor"
+    environment: str = "docker"
+    """An environment of Harbor, such as `docker`, `podman`, `daytona`, `modal`, `e2b` or `gke`, or `module:Class`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Further fields of Harbor's `environment` section, such as `kwargs`."""
 
 
 class ImportedSandbox(SandboxLimits, Imported):
     """Custom sandboxes for the agent's commands."""
 
 
-SandboxChoice = Annotated[SandboxConfig | ImportedSandbox, Field(discriminator="kind")]
+SandboxChoice = Annotated[SandboxConfig | HarborSandboxConfig | ImportedSandbox, Field(discriminator="kind")]

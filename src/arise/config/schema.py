@@ -132,6 +132,8 @@ class SmallModel(Section):
     kind: Literal["small"] = "small"
     hidden: Count = 128
     layers: Count = 2
+    heads: Count = 8
+    """Attention heads, which share `hidden` evenly; vLLM on a CPU needs heads of 32 values or more."""
     demonstrations: Count = 900
     epochs: Count = 8
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,8 +16,11 @@ from arise.rollouts.collect import Collector
 from arise.run.facts.score import Evaluation, score
 from arise.run.labels import belongs_to_the_run
 from arise.run.store import RunStore
+from arise.text.progress import Progress
 from arise.types import Attempt, Pair, Pool, Rollout, Task, TaskSpec
 from arise.types.codec import from_json, to_json
+
+log = logging.getLogger(__name__)
 
 RAW_FOLDER = "evaluations"
 _LABEL = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
@@ -50,9 +54,16 @@ class Evaluator:
     async def _try(self, label: str, iteration: int, shown: Sequence[Pair]) -> list[Attempt]:
         tries = [(task, number) for task in self.tasks for number in range(self.attempts)]
         names = [f"eval/{label}/{task.task.id}/{number}" for task, number in tries]
-        rollouts = await asyncio.gather(
-            *(self.collector.attempt(task, shown, name) for (task, _), name in zip(tries, names, strict=True))
-        )
+        with Progress(log, f"evaluation {label}: attempts", len(tries)) as wait:
+
+            async def attempt(task: TaskSpec, name: str) -> Rollout:
+                rollout = await self.collector.attempt(task, shown, name)
+                wait.add()
+                return rollout
+
+            rollouts = await asyncio.gather(
+                *(attempt(task, name) for (task, _), name in zip(tries, names, strict=True))
+            )
         leaks = self._leaked_bytes(rollouts)
         return [
             _attempt(label, iteration, task.task, number, rollout, leak)
@@ -68,13 +79,20 @@ class Evaluator:
 
     async def _judge(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         known = {task.task.id: task.task for task in self.tasks}
-        return await asyncio.gather(*(self._judged(known[attempt.task_id], attempt) for attempt in attempts))
+        if self.judge is None or not self.rubrics.pairs:
+            return list(attempts)
+        with Progress(log, "judging attempts", len(attempts)) as wait:
+            return await asyncio.gather(
+                *(self._judged(self.judge, known[attempt.task_id], attempt, wait) for attempt in attempts)
+            )
 
-    async def _judged(self, task: Task, attempt: Attempt) -> Attempt:
-        if self.judge is None or not self.rubrics.pairs or attempt.fault:
-            return attempt
-        judgment = await self.judge.judge(task, attempt.rollout, self.rubrics)
-        return replace(attempt, verdicts=judgment.verdicts)
+    async def _judged(self, judge: Judge, task: Task, attempt: Attempt, wait: Progress) -> Attempt:
+        if not attempt.fault:
+            judgment = await judge.judge(task, attempt.rollout, self.rubrics)
+            rollout = replace(attempt.rollout, judgment=judgment)
+            attempt = replace(attempt, verdicts=judgment.verdicts, rollout=rollout)
+        wait.add()
+        return attempt
 
     def _leaked_bytes(self, rollouts: Sequence[Rollout]) -> list[int]:
         """Return the bytes of evolved skills in each prompt, which must all be 0."""
@@ -96,6 +114,7 @@ def _attempt(label: str, iteration: int, task: Task, number: int, rollout: Rollo
         fault=rollout.fault,
         skill_bytes=leaked,
         rollout=replace(rollout, trajectory=replace(rollout.trajectory, rows=())),
+        instruction=task.instruction,
     )
 
 
@@ -160,6 +179,18 @@ def write_raw(folder: Path, label: str, attempts: Sequence[Attempt]) -> None:
     draft = path.with_suffix(".draft")
     draft.write_text("".join(json.dumps(to_json(attempt)) + "\n" for attempt in attempts), encoding="ascii")
     draft.replace(path)
+
+
+def read_attempt(folder: Path, label: str, task_id: str, number: int) -> Attempt | None:
+    """Read one attempt of an evaluation, without decoding the others; None if it is not on file."""
+    if not _LABEL.fullmatch(label) or not (path := raw_file(folder, label)).is_file():
+        return None
+    task = f'"task_id": {json.dumps(task_id)}, "attempt": {number},'
+    with path.open(encoding="ascii") as lines:
+        for line in lines:
+            if task in line[: len(task) + len(label) + 40]:
+                return from_json(Attempt, json.loads(line))
+    return None
 
 
 def read_raw(folder: Path, label: str) -> list[Attempt]:

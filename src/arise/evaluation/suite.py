@@ -69,5 +69,11 @@ def score_trials(label: str, trials: Sequence[Mapping[str, Any]]) -> SuiteScore:
         Tally(passes, len(outcomes)),
         tallies([(about["domain"] or "(none)", success) for about, success in outcomes]),
         tuple(tallies([(about["attempt"], success) for about, success in outcomes]).values()),
-        sum(trial["exception_info"] is not None for trial in trials),
+        sum(bool(fault_of(trial)) for trial in trials),
     )
+
+
+def fault_of(trial: Mapping[str, Any]) -> str:
+    """Return what infrastructure did to a trial, or ""; an exception that the agent caused is no fault."""
+    before_there_were_others = "infrastructure" if trial.get("exception_info") else ""
+    return str(trial["arise"].get("fault", before_there_were_others))

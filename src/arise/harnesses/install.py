@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Status:
+class Installation:
     """Whether a harness can be used on this machine, and the remedy if not."""
 
     name: str
@@ -46,19 +46,23 @@ def require(name: str) -> Harness:
         ) from None
 
 
-def status(name: str) -> Status:
+def status(name: str) -> Installation:
     """Return whether a harness is installed as its specification requires."""
     spec, folder = require(name), folder_of(name)
     remedy = f"arise harness install {name}"
     if spec.installer == "none":
-        return Status(name, True, "needs no installation")
+        return Installation(name, True, "needs no installation")
     if not (folder / MARKER).is_file() or not (folder / spec.program).exists():
-        return Status(name, False, "not installed", remedy)
+        return Installation(name, False, "not installed", remedy)
     packages = json.loads((folder / MARKER).read_text()).get("packages")
     if packages != list(spec.packages):
-        return Status(name, False, f"installed as {' '.join(packages or ())}, wanted {' '.join(spec.packages)}", remedy)
+        return Installation(
+            name, False, f"installed as {' '.join(packages or ())}, wanted {' '.join(spec.packages)}", remedy
+        )
     missing = missing_program(spec)
-    return Status(name, not missing, missing or f"{' '.join(spec.packages)} in {folder}", _get_node if missing else "")
+    return Installation(
+        name, not missing, missing or f"{' '.join(spec.packages)} in {folder}", _get_node if missing else ""
+    )
 
 
 _get_node = "install Node.js 20 or newer with npm"
@@ -79,7 +83,7 @@ def seen_paths(name: str) -> tuple[Path, ...]:
     return (folder_of(name), *outside)
 
 
-def install(name: str, say: Say) -> Status:
+def install(name: str, say: Say) -> Installation:
     """Install a harness; first remove the remains of an interrupted installation."""
     spec, folder = require(name), folder_of(name)
     if spec.installer == "none" or status(name).usable:

@@ -1,5 +1,6 @@
 """Any chat model behind an OpenAI-compatible endpoint as the policy of an attempt: same prompts, same limits."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,12 +10,16 @@ from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig
 from arise.llm.client import Client, Observe, Unanswered
 from arise.llm.conversation import Conversation
 from arise.llm.first_call import first_call
+from arise.llm.needs import agent_needs
+from arise.llm.served import price_text
 from arise.llm.spend import Budget
 from arise.llm.tool_agent import ToolEndpointAgent
 from arise.ports import Agent, PolicyLost, Sandbox
 from arise.rollouts.commands import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
+
+log = logging.getLogger(__name__)
 
 
 class EndpointAgent:
@@ -67,7 +72,11 @@ async def endpoint_agent(
     store = Store(record)
     try:
         spending = Budget(store, budget, beside)
-        await first_call(endpoint, store, spending, "policy", again=again)
+        needs = agent_needs(limits)
+        served = await first_call(endpoint, store, spending, "policy", needs, again=again)
+        price = price_text(endpoint, spending.price(endpoint, served.tokens))
+        log.info("policy: %s", served.line(endpoint, needs, price))
+        endpoint = served.applied(endpoint)
         calls = CallsConfig(when_down="task_only")
         client = Client(endpoint, calls, store, spending, purpose="policy", observe=observe)
         try:

@@ -12,6 +12,7 @@ from arise.config.llm import AnnotationConfig as Settings
 from arise.llm.client import Client, Unanswered
 from arise.llm.evaluation import digest
 from arise.llm.prompt import Template, render, to_json
+from arise.llm.shapes import annotations
 from arise.llm.wire import Annotation, parse_annotations
 from arise.tasks.registry import TaskType
 
@@ -103,7 +104,8 @@ class Annotator:
             "tasks": [_task(key, card) for key, card in keys.items()],
         }
         call = digest(to_json([self._salt, attempt, values]))
-        reply = await self._client.ask(render(Template.TASK_ANNOTATION, values | {"call": call}))
+        prompt = render(Template.TASK_ANNOTATION, values | {"call": call}, shape=annotations(list(keys)))
+        reply = await self._client.ask(prompt)
         if isinstance(reply, Unanswered):
             return Annotated(absent={card.task_id: str(reply) for card in cards})
         parsed = parse_annotations(reply.text, list(keys), tags)

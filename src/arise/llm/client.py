@@ -14,7 +14,7 @@ from random import uniform
 
 from arise.config.llm import CallsConfig, EndpointConfig
 from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient, size_of_request
-from arise.llm.limits import Breaker, Pace, State
+from arise.llm.limits import Breaker, BreakerState, Pace
 from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.spend import Bill, Budget
 from arise.llm.stops import JudgeChanged, ModelUnusable
@@ -119,7 +119,7 @@ class Client:
         async with self._pace.slots:
             while await self._breaker.admit():
                 reply = await self._try(key, prompt, window)
-                paused = self.calls.when_down == "pause" and self._breaker.state is not State.CLOSED
+                paused = self.calls.when_down == "pause" and self._breaker.state is not BreakerState.CLOSED
                 if isinstance(reply, Unanswered) and reply.reason == Transient.kind and paused:
                     continue
                 return reply
@@ -168,8 +168,8 @@ class Client:
         if known:
             self._observe(f"{self.purpose}.changed", {"from": known, "to": model, "window": window})
 
-    def _breaker_changed(self, state: State, reason: str) -> None:
-        name = {State.OPEN: "degraded", State.PROBING: "probing", State.CLOSED: "recovered"}[state]
+    def _breaker_changed(self, state: BreakerState, reason: str) -> None:
+        name = {BreakerState.OPEN: "degraded", BreakerState.PROBING: "probing", BreakerState.CLOSED: "recovered"}[state]
         self._observe(f"{self.purpose}.{name}", {"reason": reason})
 
     def _landed(self, key: str, task: "asyncio.Task[Reply | Unanswered]") -> None:
@@ -239,7 +239,7 @@ class _Ladder:
             return 0.0 if self._limited <= _PATIENCE else uniform(1.0, 3.0)  # noqa: S311 - jitter
         if not isinstance(error, Transient):
             return False
-        return self._failures < self._calls.transport_attempts and self._breaker.state is State.CLOSED
+        return self._failures < self._calls.transport_attempts and self._breaker.state is BreakerState.CLOSED
 
     def _out_of_time(self) -> CallFailed:
         detail = f"deadline of {self._calls.deadline:g} s passed after {self.requests} requests: {self._last}"

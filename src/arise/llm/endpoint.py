@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from arise.config.llm import EndpointConfig
 from arise.llm.completion import NotACompletion, read_completion
+from arise.llm.constraint import constraint
 from arise.llm.prompt import to_json
+from arise.llm.shapes import Shape
 from arise.llm.spend import own_host
 from arise.llm.usage import Size, size_of
 from arise.run.calls import Recorded, Usage
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
 ERROR_BYTES = 16_384
+PAGE_BYTES = 4_194_304
+"""A gateway's list of models has hundreds of entries."""
 REPLY_BYTES = 524_288
 BYTES_PER_TOKEN = 32
 """A reply is read up to REPLY_BYTES and so many more for each token it may have: escapes and reasoning included."""
@@ -47,9 +51,20 @@ def tools_of(prompt: Request) -> tuple[dict[str, Any], ...]:
     return getattr(prompt, "tools", ())
 
 
+def shape_of(prompt: Request) -> Shape | None:
+    """Return the form that a reply should have; requests of an agent have none."""
+    return getattr(prompt, "shape", None)
+
+
+def extra_of(prompt: Request) -> dict[str, Any]:
+    """Return the fields of the body that only this request has; none for most."""
+    return dict(getattr(prompt, "extra", {}))
+
+
 def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
-    """Return the size of a request, tools included."""
-    return size_of((*prompt.messages, *tools_of(prompt)), endpoint)
+    """Return the size of a request, tools and a schema that a provider may count as input included."""
+    asked = constraint(shape_of(prompt), endpoint.structured) | extra_of(prompt)
+    return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
 
 
 class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
@@ -130,6 +145,20 @@ class Connection:
             detail = self._safe(f"{type(error).__name__}: {error}")
             raise Transient(detail, size.most if sent else None) from None
 
+    async def get(self, url: str, timeout: float) -> bytes:
+        """Return the body at an address of the server, empty for an HTTP error; raise Transient without any answer."""
+        try:
+            async with asyncio.timeout(timeout), self._client().stream("GET", url, timeout=timeout) as response:
+                if response.is_success:
+                    return (await _start_of(response, timeout, PAGE_BYTES)).encode()
+                return b""
+        except CallFailed:
+            raise
+        except TimeoutError:
+            raise Transient(f"no answer within {timeout:.0f} s") from None
+        except Exception as error:  # whatever a library makes of what a server sent
+            raise Transient(self._safe(f"{type(error).__name__}: {error}")) from None
+
     async def close(self) -> None:
         if self._http is not None:
             await self._http.aclose()
@@ -182,7 +211,8 @@ class Connection:
         }
         if tools := tools_of(prompt):
             body["tools"] = list(tools)
-        return to_json(body | endpoint.extra_body).encode()
+        body |= constraint(shape_of(prompt), endpoint.structured) | extra_of(prompt) | endpoint.extra_body
+        return to_json({name: value for name, value in body.items() if value is not None}).encode()
 
     def _of_status(self, response: "Response", start: str) -> CallFailed:
         status = response.status_code
@@ -216,8 +246,8 @@ async def _whole(response: "Response", size: Size) -> bytes:
     return b"".join(parts)
 
 
-async def _start_of(response: "Response", timeout: float) -> str:
-    """Return the beginning of an error body, as far as it can be read."""
+async def _start_of(response: "Response", timeout: float, most: int = ERROR_BYTES) -> str:
+    """Return the beginning of a body, as far as it can be read."""
     import httpx2
 
     start = b""
@@ -225,12 +255,12 @@ async def _start_of(response: "Response", timeout: float) -> str:
         try:
             async with asyncio.timeout(timeout):
                 async for part in response.aiter_bytes():
-                    start += part[:ERROR_BYTES]
-                    if len(start) >= ERROR_BYTES:
+                    start += part[:most]
+                    if len(start) >= most:
                         break
         except (httpx2.HTTPError, TimeoutError):
             pass
-    return start[:ERROR_BYTES].decode("utf-8", "replace").strip()
+    return start[:most].decode("utf-8", "replace").strip()
 
 
 def _message(text: str) -> str:

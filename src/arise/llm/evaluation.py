@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 from arise.llm.canaries import EVERY_TASK, Canary, canaries
 from arise.llm.prompt import Prompt, Template, render, to_json
+from arise.llm.shapes import verdict_lines
 from arise.llm.trace import Trace
 from arise.llm.wire import DiagnosticReply, VerdictReply
 from arise.types import DiagnosticItem, Pool, Rubric, Verdict
@@ -40,13 +41,13 @@ def question(
         "call": nonce,
         "pool_version": pool.version,
         "rubrics": entries[: len(asked)],
+        "rubric_count": len(asked),
         "sample_result": trace.sample,
     }
-    counts = {"rubric_count": str(len(asked))}
     if diagnostics:
-        values["rest_of_pool"] = entries[len(asked) :]
-        counts["rubric_count_plus_one"] = str(len(asked) + 1)
-    prompt = render(Template.RUBRIC_EVALUATION, values, counts, {"diagnostics": diagnostics})
+        values |= {"rest_of_pool": entries[len(asked) :], "rubric_count_plus_one": len(asked) + 1}
+    shape = verdict_lines([alias for alias, _ in named[: len(asked)]], diagnostics)
+    prompt = render(Template.RUBRIC_EVALUATION, values, {"diagnostics": diagnostics}, shape)
     pool_aliases = {alias: one.id for alias, one in named if isinstance(one, Rubric)}
     return Question(
         prompt,
@@ -83,16 +84,8 @@ def _lot(nonce: str, one: Rubric | Canary) -> str:
 
 
 def _entry(alias: str, one: Rubric | Canary) -> dict[str, object]:
-    version, condition = (one.version, one.applicability_condition) if isinstance(one, Rubric) else (1, EVERY_TASK)
-    return {
-        "rubric_id": alias,
-        "rubric_version": version,
-        "source_criteria_id": f"criteria-{alias}",
-        "scope": "global",
-        "applicability_condition": condition,
-        "rule_text": one.rule_text,
-        "rubric_weight": 1.0,
-    }
+    condition = one.applicability_condition if isinstance(one, Rubric) else EVERY_TASK
+    return {"rubric_id": alias, "applicability_condition": condition, "rule_text": one.rule_text}
 
 
 def _with_real_ids(found: DiagnosticReply, names: dict[str, str]) -> DiagnosticReply:

@@ -1,70 +1,58 @@
-"""One cheap call before anything is spent: check that the endpoint accepts the key, knows the model and answers.
+"""The first call of a command: find out, before anything is spent, whether the endpoint can do what it will be asked.
 
-The reply is recorded and billed like any other, so a resumed run does not repeat it.
+It checks key, host, model, usage, window, form and two control questions. What cannot work is refused with its remedy
+within seconds. The findings are recorded with the replies, so a resumed run does not repeat it.
 """
 
+import json
 import os
-import time
-from dataclasses import dataclass
+import re
+from dataclasses import replace
+from hashlib import sha256
 
-from arise.config.llm import CallsConfig, EndpointConfig
+from arise.config.llm import EndpointConfig
 from arise.errors import AriseError, Exit
-from arise.llm.client import Client, Reply, Unanswered
-from arise.llm.endpoint import Denied, RateLimited, Refused, Transient
-from arise.llm.prompt import to_json
+from arise.llm.control import control_question, right
+from arise.llm.discovery import ALIVE, stated_window
+from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Refused, Transient
+from arise.llm.opening import FIRST_CALL, PATIENCE, PAYMENT, Sender, asked_in, confined, modes, one_word
+from arise.llm.prompt import CONTRACT, to_json
+from arise.llm.served import Needs, Served
 from arise.llm.spend import Budget, own_host
-from arise.run.calls import Store
+from arise.llm.wire.marks import marks
+from arise.run.calls import Recorded, Store
 
-FIRST_CALL = "first_call"
-"""The only key of the JSON object in the user message."""
-CALLS = CallsConfig(
-    concurrency=1, request_timeout=30.0, deadline=40.0, transport_attempts=3, breaker_after=100, when_down="task_only"
-)
+__all__ = ["FIRST_CALL", "Needs", "Served", "first_call", "require_key"]
 
-
-@dataclass(frozen=True)
-class Greeting:
-    """The prompt of a first call; `asker` scopes its recorded reply."""
-
-    asker: tuple[str, ...]
-    messages: tuple[dict[str, str], ...] = (
-        {"role": "system", "content": "You answer in one word."},
-        {"role": "user", "content": to_json({FIRST_CALL: "Say ok."})},
-    )
-    template_hash: str = ""
-
-    @property
-    def distinct(self) -> tuple[str, ...]:
-        """Return the cache key of a reply."""
-        return (FIRST_CALL, *self.asker)
+_CONTEXT = re.compile(r"context|too (?:long|large|many tokens)|maximum.{0,20}length|exceed", re.IGNORECASE)
+_MODEL = re.compile(r"model.{0,60}(?:not|unknown|invalid|exist)|(?:no|unknown|invalid) (?:such )?model", re.IGNORECASE)
+_FORM = re.compile(r"response_format|json_schema|schema|grammar|structured|guided", re.IGNORECASE)
+_TOKENS = re.compile(r"\d[\d,]{2,}")
+_SPARE = 64
 
 
 async def first_call(
-    endpoint: EndpointConfig, store: Store, budget: Budget, purpose: str, *, again: bool = False
-) -> None:
-    """Request one token; raise if the endpoint has no key, denies the request or cannot be reached.
+    endpoint: EndpointConfig, store: Store, budget: Budget, purpose: str, needs: Needs, *, again: bool = False
+) -> Served:
+    """Return what was found out about an endpoint; raise if it cannot work.
 
-    `again` repeats the call even if a reply is on record. A rate-limited server (429) has accepted the key and counts
-    as reachable.
+    `again` asks even if findings are on record; they still serve if the provider only limits our rate.
     """
     require_key(endpoint)
-    asker = (endpoint.base_url, endpoint.api_key_env, *([str(time.time_ns())] if again else []))
-    reply = await _asked(endpoint.model_copy(update={"max_tokens": 1}), store, budget, purpose, asker)
-    if isinstance(reply, Unanswered) and reply.reason == Refused.kind:
-        # Some reasoning models refuse a limit that leaves no room for an answer.
-        reply = await _asked(endpoint, store, budget, purpose, asker)
-    if isinstance(reply, Unanswered) and reply.reason != RateLimited.kind:
-        raise _unusable(endpoint, str(reply), _remedy(endpoint, reply))
-
-
-async def _asked(
-    endpoint: EndpointConfig, store: Store, budget: Budget, purpose: str, asker: tuple[str, ...]
-) -> Reply | Unanswered:
-    client = Client(endpoint, CALLS, store, budget, purpose=purpose)
-    try:
-        return await client.ask(Greeting(asker))
-    finally:
-        await client.close()
+    budget.require_price(endpoint)
+    place = _place(endpoint)
+    known = _recorded(store, place)
+    if known is None or again:
+        connection = Connection(endpoint)
+        try:
+            found = await _found(Sender(connection, budget, purpose), needs)
+        finally:
+            await connection.close()
+        if not found.unchecked:
+            store.keep(place, _as_record(found))
+        known = known if known and found.unchecked else found
+    _require_window(endpoint, needs, known)
+    return known
 
 
 def require_key(endpoint: EndpointConfig) -> None:
@@ -74,13 +62,135 @@ def require_key(endpoint: EndpointConfig) -> None:
         raise _unusable(endpoint, what, f"export {endpoint.api_key_env}=..., or name the variable that holds the key")
 
 
-def _remedy(endpoint: EndpointConfig, reply: Unanswered) -> str:
-    if reply.reason == Denied.kind and "404" in reply.detail:
-        return f"check the model's name ({endpoint.model}) and the address ({endpoint.base_url})"
-    if reply.reason == Denied.kind:
+async def _found(sender: Sender, needs: Needs) -> Served:
+    listed = await _listed(sender)
+    found, failed = await (_judges(sender) if needs.judges else _answers(sender))
+    if isinstance(failed, RateLimited) and not PAYMENT.search(str(failed)):
+        return Served(unchecked=f"not checked: the provider limits our rate ({failed}), so it has accepted the key")
+    if failed is not None:
+        raise _unusable(sender.endpoint, f"{failed.kind}: {failed}", _remedy(sender.endpoint, needs, failed))
+    _require_usage(sender.endpoint, found)
+    window = await stated_window(sender.connection, listed)
+    if window is None:
+        window = await _probed(sender, needs, found.prompt_tokens)
+    return replace(found, window=window, left_out=sender.left_out, seconds=sender.seconds)
+
+
+async def _listed(sender: Sender) -> bytes:
+    """Return the server's list of models; raise if no server is there."""
+    endpoint = sender.endpoint
+    try:
+        return await sender.connection.get(endpoint.base_url.rstrip("/") + "/models", ALIVE)
+    except Transient as error:
+        raise _unusable(endpoint, f"{error.kind}: {error}", _remedy(endpoint, None, error)) from None
+
+
+async def _answers(sender: Sender) -> tuple[Served, CallFailed | None]:
+    reply = await sender.adapted(one_word())
+    return (Served(), reply) if isinstance(reply, CallFailed) else (_noted(sender.endpoint, reply), None)
+
+
+async def _judges(sender: Sender) -> tuple[Served, CallFailed | None]:
+    """Ask the control questions, in each form that may be had until the server keeps to one."""
+    question = control_question(sender.endpoint.model)
+    found, failed = Served(), None
+    for mode in modes(sender.endpoint):
+        if mode == "off" and found.prompt_tokens:
+            break
+        reply = await sender.adapted(asked_in(question, mode))
+        if isinstance(reply, CallFailed):
+            failed = reply
+            if isinstance(reply, Refused) and _FORM.search(str(reply)) and sender.endpoint.structured == "auto":
+                continue
+            return found, failed
+        text, kept = confined(reply.text, mode)
+        form = mode if kept or sender.endpoint.structured != "auto" else "off"
+        found = replace(_noted(sender.endpoint, reply), control=right(question, text), structured=form)
+        if kept:
+            break
+    return found, None if found.prompt_tokens else failed
+
+
+def _noted(endpoint: EndpointConfig, reply: Recorded) -> Served:
+    """Return what one reply shows; raise if it was cut off before it said anything."""
+    if reply.finish == "length" and not reply.text.strip():
+        limit = endpoint.max_tokens
+        raise _unusable(
+            endpoint,
+            f"its reply was cut off at max_tokens = {limit:,} before it answered",
+            f"it thinks first and needs room for the answer: set max_tokens = {4 * limit:,} or more, or turn thinking "
+            "off with extra_body",
+        )
+    usage = reply.usage
+    return Served(
+        usage=not reply.estimated,
+        prompt_tokens=usage.prompt_tokens if usage else 1,
+        completion_tokens=usage.completion_tokens if usage else 1,
+        thinks=True in marks(reply.text),
+    )
+
+
+async def _probed(sender: Sender, needs: Needs, least: int) -> int | None:
+    """Return the window that a prompt of the greatest length shows, where nothing states it; None if it fits.
+
+    A server refuses a prompt that is too long at once. One that starts to read it has accepted it. Some read only a
+    part, without a word: their count of tokens tells.
+    """
+    endpoint = sender.endpoint
+    wanted = min(needs.largest, endpoint.context_tokens) - _SPARE
+    if wanted <= least:
+        return None
+    sender.connection.endpoint = endpoint.model_copy(update={"max_tokens": 1})
+    reply = await sender.once(one_word(wanted), PATIENCE)
+    sender.connection.endpoint = endpoint
+    if isinstance(reply, Refused) and _CONTEXT.search(str(reply)):
+        stated = [int(number.replace(",", "")) for number in _TOKENS.findall(str(reply))]
+        return min([number for number in stated if number > 400], default=least)
+    if isinstance(reply, Recorded) and reply.usage and not reply.estimated and reply.usage.prompt_tokens < wanted // 2:
+        return reply.usage.prompt_tokens
+    return None
+
+
+def _require_usage(endpoint: EndpointConfig, found: Served) -> None:
+    """Raise if tokens are not reported and somebody may be billed for them."""
+    free = endpoint.price is not None and endpoint.price.input == endpoint.price.output == 0.0
+    if not found.usage and not free:
+        raise _unusable(
+            endpoint,
+            "it does not report usage, so what a call costs cannot be known",
+            "turn the reporting of usage on at the server, or say price = 0 in the endpoint's section (--price 0) if "
+            "nobody is billed",
+        )
+
+
+def _require_window(endpoint: EndpointConfig, needs: Needs, found: Served) -> None:
+    window = min(found.window or endpoint.context_tokens, endpoint.context_tokens)
+    if window < needs.least:
+        what = f"its window has {window:,} tokens, and a request of this command needs at least {needs.least:,}"
+        raise _unusable(endpoint, what, _larger_window(needs))
+
+
+def _larger_window(needs: Needs) -> str:
+    return (
+        f"start the server with a window of {max(needs.largest, needs.least):,} tokens (vLLM: --max-model-len, "
+        "llama.cpp: -c, Ollama: OLLAMA_CONTEXT_LENGTH), take a model with a larger one, or raise context_tokens"
+    )
+
+
+def _remedy(endpoint: EndpointConfig, needs: Needs | None, failed: CallFailed) -> str:
+    said = str(failed)
+    if PAYMENT.search(said):
+        return f"check the account that the key in {endpoint.api_key_env} belongs to"
+    if isinstance(failed, Denied) and "404" not in said:
         return f"check the key in {endpoint.api_key_env} and what it may be used for"
-    if reply.reason == Transient.kind:
+    if isinstance(failed, Denied) or (isinstance(failed, Refused) and _MODEL.search(said)):
+        return f"check the model's name ({endpoint.model}) and the address ({endpoint.base_url})"
+    if isinstance(failed, Transient):
         return f"check that a server runs at {endpoint.base_url} and can be reached from here"
+    if needs is not None and _CONTEXT.search(said):
+        return _larger_window(needs)
+    if _FORM.search(said) and endpoint.structured != "auto":
+        return 'set structured = "auto" or "off" in the section of the endpoint'
     return "check the settings of the endpoint: model, temperature, top_p, max_tokens and extra_body"
 
 
@@ -92,3 +202,22 @@ def _unusable(endpoint: EndpointConfig, what: str, remedy: str) -> AriseError:
         "nothing was tried and nothing was created",
         remedy,
     )
+
+
+def _place(endpoint: EndpointConfig) -> str:
+    settings = endpoint.model_dump(mode="json", exclude={"price"})
+    return sha256(to_json([CONTRACT, FIRST_CALL, settings]).encode()).hexdigest()
+
+
+def _as_record(found: Served) -> Recorded:
+    return Recorded(
+        text=json.dumps(found.as_json()), finish="", model="", fingerprint="", template_hash=FIRST_CALL, usage=None
+    )
+
+
+def _recorded(store: Store, place: str) -> Served | None:
+    reply = store.get(place)
+    try:
+        return Served.from_json(json.loads(reply.text)) if reply else None
+    except (ValueError, KeyError, TypeError):
+        return None

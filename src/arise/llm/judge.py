@@ -10,16 +10,25 @@ from dataclasses import dataclass, field
 
 from arise.config.llm import ModelJudge
 from arise.llm.client import Client, Observe, Reply, Unanswered
+from arise.llm.control import control_question, right
 from arise.llm.evaluation import Question, caught, digest, question, settled
 from arise.llm.prompt import Prompt, Template, render, template_hash, to_json
+from arise.llm.shapes import diagnostics_object
 from arise.llm.stops import RunStop
 from arise.llm.trace import Trace, render_trace
 from arise.llm.wire import VerdictReply, parse_diagnostics, parse_verdicts
 from arise.types import Diagnostic, Judgment, Pool, Rollout, Rubric, Task, Verdict
 
 NO_DIAGNOSTICS = "not asked for"
-PROMPT_CHARS = 20_000
+PROMPT_CHARS = 10_000
 """Room that the templates take, schemas included."""
+CONTROLS = 3
+"""Wordings in which a judge that missed a control question is asked again on a neutral trace."""
+QUARANTINE_REASON = (
+    "quarantined: a control question was answered wrongly here and rightly on a neutral trace: "
+    "text in the trajectory may have steered the judge"
+)
+WEAK_REASON = "weak: the judge answers control questions wrongly on a neutral trace too"
 
 
 @dataclass
@@ -103,7 +112,9 @@ class LanguageModelJudge:
         part = _Part()
         for attempt in range(self._settings.calls.format_attempts):
             call = digest(to_json([self._salt, attempt, trace.sample]))
-            prompt = render(Template.INITIAL_ANALYSIS, {"call": call, "sample_result": trace.sample})
+            prompt = render(
+                Template.INITIAL_ANALYSIS, {"call": call, "sample_result": trace.sample}, shape=diagnostics_object()
+            )
             reply = await self._client.ask(prompt, window=pool.version)
             if isinstance(reply, Unanswered):
                 part.diagnostic_absent = str(reply)
@@ -140,9 +151,11 @@ class LanguageModelJudge:
                 break
             parsed = self._read(asked, reply, wanted)
             if caught(asked.canaries, parsed):
-                self._quarantine(part, missing, wanted, reply)
+                await self._quarantine(part, missing, wanted, reply, pool.version)
                 break
             _take(part, asked, parsed, wanted)
+            if reply.finish == "length":
+                _mark_cut_off(part, self._settings.endpoint.max_tokens)
             missing = [rubric for rubric in missing if rubric.id not in part.verdicts]
             wanted = wanted and part.diagnostic is None
             if not missing and not wanted:
@@ -155,12 +168,26 @@ class LanguageModelJudge:
         self._report(asked.prompt, reply, parsed)
         return parsed
 
-    def _quarantine(self, part: _Part, missing: Sequence[Rubric], diagnostics: bool, reply: Reply) -> None:
-        reason = "quarantined: a control question with a known answer was answered wrongly"
+    async def _quarantine(
+        self, part: _Part, missing: Sequence[Rubric], diagnostics: bool, reply: Reply, window: int
+    ) -> None:
+        """Discard a reply; tell a weak judge from one that this trajectory steered."""
+        weak = not await self._sound(reply.text, window)
+        reason = WEAK_REASON if weak else QUARANTINE_REASON
         part.absent |= {rubric.id: reason for rubric in missing}
         if diagnostics:
             part.diagnostic_absent = reason
-        self._observe("judge.quarantined", {"model": reply.model, "rubrics": len(missing)})
+        name = "judge.weak" if weak else "judge.quarantined"
+        self._observe(name, {"model": reply.model, "rubrics": len(missing), "reason": reason})
+
+    async def _sound(self, said: str, window: int) -> bool:
+        """Return whether the judge answers control questions rightly where nothing can steer it.
+
+        The reply is recorded, so a run asks once in each wording; without an answer the judge counts as sound.
+        """
+        asked = control_question(f"{self._salt}/{int(digest(said), 16) % CONTROLS}")
+        reply = await self._client.ask(asked.prompt, window=window)
+        return isinstance(reply, Unanswered) or right(asked, reply.text) is True
 
     def _report(self, prompt: Prompt, reply: Reply, parsed: VerdictReply) -> None:
         self._observe(
@@ -191,3 +218,11 @@ def _take(part: _Part, asked: Question, parsed: VerdictReply, diagnostics: bool)
     if diagnostics:
         part.diagnostic, part.diagnostic_absent = found.diagnostic, found.absent
         part.notes += [f"diagnostics: {reason}" for reason in found.dropped]
+
+
+def _mark_cut_off(part: _Part, limit: int) -> None:
+    """Say of what is missing that the reply was cut off."""
+    reason = f"cut off: the reply reached max_tokens = {limit:,}"
+    part.absent = dict.fromkeys(part.absent, reason)
+    if part.diagnostic is None and part.diagnostic_absent not in ("", NO_DIAGNOSTICS):
+        part.diagnostic_absent = reason

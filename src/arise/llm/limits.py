@@ -32,8 +32,8 @@ class Pace:
             await asyncio.sleep(mine - now)
 
 
-class State(StrEnum):
-    """State of a circuit breaker."""
+class BreakerState(StrEnum):
+    """BreakerState of a circuit breaker."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -44,24 +44,24 @@ class Breaker:
     """Opens after `after` failures in a row, lets one probe through each `cooldown`, closes on the first success."""
 
     def __init__(
-        self, after: int, cooldown: float, policy: str, max_pause: float, changed: Callable[[State, str], None]
+        self, after: int, cooldown: float, policy: str, max_pause: float, changed: Callable[[BreakerState, str], None]
     ) -> None:
         self._after, self._cooldown, self._policy, self._max_pause = after, cooldown, policy, max_pause
         self._changed = changed
         self._failures = 0
         self._probe_at = self._down_since = 0.0
         self._reason = ""
-        self.state = State.CLOSED
+        self.state = BreakerState.CLOSED
 
     async def admit(self) -> bool:
         """Return whether a call may proceed; by policy it waits, is rejected, or the run stops."""
-        while self.state is not State.CLOSED:
+        while self.state is not BreakerState.CLOSED:
             now = time.monotonic()
             if self._policy == "stop" or now - self._down_since > self._max_pause:
                 raise ModelUnusable(f"the endpoint has not answered for {now - self._down_since:.0f} s: {self._reason}")
             if now >= self._probe_at:
                 self._probe_at = now + self._cooldown
-                self._become(State.PROBING, "one call tries again")
+                self._become(BreakerState.PROBING, "one call tries again")
                 return True
             if self._policy == "task_only":
                 return False
@@ -70,18 +70,18 @@ class Breaker:
 
     def succeeded(self) -> None:
         self._failures = 0
-        if self.state is not State.CLOSED:
-            self._become(State.CLOSED, "the endpoint answers again")
+        if self.state is not BreakerState.CLOSED:
+            self._become(BreakerState.CLOSED, "the endpoint answers again")
 
     def failed(self, reason: str) -> None:
         self._failures += 1
         self._reason = reason
-        if self.state is State.PROBING or (self.state is State.CLOSED and self._failures >= self._after):
+        if self.state is BreakerState.PROBING or (self.state is BreakerState.CLOSED and self._failures >= self._after):
             self._probe_at = time.monotonic() + self._cooldown
-            if self.state is State.CLOSED:
+            if self.state is BreakerState.CLOSED:
                 self._down_since = time.monotonic()
-            self._become(State.OPEN, f"{self._failures} failures in a row, last: {reason}")
+            self._become(BreakerState.OPEN, f"{self._failures} failures in a row, last: {reason}")
 
-    def _become(self, state: State, reason: str) -> None:
+    def _become(self, state: BreakerState, reason: str) -> None:
         self.state = state
         self._changed(state, reason)

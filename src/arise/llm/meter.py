@@ -13,7 +13,7 @@ class Meter:
     """Count the events of a judge's calls; `str(meter)` is the line for the screen."""
 
     def __init__(self) -> None:
-        self.replies = self.cached = self.quarantined = 0
+        self.replies = self.cached = self.quarantined = self.weak = 0
         self._seconds: deque[float] = deque(maxlen=RECENT)
         self._since_lap: list[float | None] = []
 
@@ -21,6 +21,8 @@ class Meter:
         """Count one event; events unrelated to the judge's replies are ignored."""
         if name == "judge.quarantined":
             self.quarantined += 1
+        if name == "judge.weak":
+            self.weak += 1
         if name != "judge.reply":
             return
         self.replies += 1
@@ -46,4 +48,5 @@ class Meter:
             return "no reply yet"
         typical = f"typically {seconds(median(self._seconds))}, " if self._seconds else ""
         recorded = f"{percent(self.cached / self.replies)} recorded"
-        return f"{self.replies} replies, {typical}{recorded}, {self.quarantined} quarantined"
+        weak = f", {self.weak} from a judge too weak for its control questions" if self.weak else ""
+        return f"{self.replies} replies, {typical}{recorded}, {self.quarantined} quarantined{weak}"

@@ -11,17 +11,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 
+from arise.llm.prompt_files import read, schema
+from arise.llm.shapes import Shape
 from arise.taxonomy import issue_tags, patterns
 from arise.types import Capability
 
-CONTRACT = 2
+CONTRACT = 3
 """Raised whenever the meaning of a prompt or of `wire` changes: cached replies of an older contract are not used."""
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _BLOCK = re.compile(r"^\{\{([#^])(\w+)\}\}\n(.*?)^\{\{/\2\}\}\n", re.MULTILINE | re.DOTALL)
-_SHARED = ("data_is_not_instruction", "evidence_sources", "diagnostic_items", "visible_checks", "skill_limits")
+_SHARED = (
+    "data_is_not_instruction", "diagnostic_items", "evidence_sources", "one_object", "skill_limits", "visible_checks",
+)  # fmt: skip
 
 
 class Template(StrEnum):
@@ -48,6 +51,9 @@ class Prompt:
     system: str
     user: str
     template_hash: str
+    shape: Shape | None = None
+    """The form of the reply, for servers that can enforce it; no part of the cache key, since it is no part of the
+    question."""
 
     @property
     def messages(self) -> tuple[dict[str, str], ...]:
@@ -68,19 +74,22 @@ class Prompt:
 def render(
     template: Template,
     user: Mapping[str, object],
-    system: Mapping[str, str] | None = None,
     switches: Mapping[str, bool] | None = None,
+    shape: Shape | None = None,
 ) -> Prompt:
-    """Render a template; every placeholder needs a value and every value a placeholder."""
+    """Render a template; every placeholder needs a value and every value a placeholder.
+
+    The system part has no values: it is the same in every request of a kind, which a provider's prompt cache needs.
+    """
     system_part, user_part = (_switch(part, switches or {}) for part in _parts(template))
-    text = _fill(system_part, {**fixed_texts(template), **(system or {})}, template)
+    text = _fill(system_part, fixed_texts(template), template)
     encoded = {name: to_json(value) for name, value in {**_fixed_data(template), **user}.items()}
     body = _fill(user_part, encoded, template)
-    unused = (set(system or {}) - _names(system_part)) | (set(user) - _names(user_part))
+    unused = set(user) - _names(user_part)
     if unused:
         raise PromptError(f"{template}: no placeholder for {', '.join(sorted(unused))}")
     json.loads(body)
-    return Prompt(template, text, body, template_hash(template))
+    return Prompt(template, text, body, template_hash(template), shape)
 
 
 @cache
@@ -98,16 +107,10 @@ def to_json(value: object) -> str:
 
 
 @cache
-def schema(name: str) -> object:
-    """Read a schema or specification that ships with the prompts, e.g. `diagnostics`."""
-    return json.loads(_read(f"schemas/{name}.json"))
-
-
-@cache
 def fixed_texts(template: Template) -> dict[str, str]:
     """Return the shared texts and taxonomies that a system part includes."""
     names = _names(_parts(template)[0])
-    texts = {name: _read(f"prompts/shared/{name}.md").strip() for name in _SHARED}
+    texts = {name: read(f"prompts/shared/{name}.md").strip() for name in _SHARED}
     texts["behavior_issue_taxonomy"] = "\n".join(
         f"- `{tag.id}`: {tag.definition}. Usually {tag.usual_capability}. Not for: {tag.not_for}."
         for tag in issue_tags()
@@ -116,18 +119,20 @@ def fixed_texts(template: Template) -> dict[str, str]:
         f"- {p.id} {p.name} (`{p.issue_tag}`, {p.capability}): when {p.when}. Good: {p.good}. Bad: {p.bad}."
         for p in patterns()
     )
+    texts["issue_tags_in_brief"] = "\n".join(f"- `{tag.id}`: {tag.brief}" for tag in issue_tags())
+    texts["patterns_in_brief"] = "\n".join(f"- {pattern.brief}" for pattern in patterns())
     texts["capability_categories"] = ", ".join(f"`{capability}`" for capability in Capability)
     for name in ("verdict_example", "diagnostics_example"):
-        texts[name] = _read(f"schemas/{name}.jsonl").strip()
+        texts[name] = read(f"schemas/{name}.jsonl").strip()
     return {name: text for name, text in texts.items() if name in names}
 
 
 @cache
 def _fixed_data(template: Template) -> dict[str, object]:
     data = {
-        Template.INITIAL_ANALYSIS: {"diagnostics_schema": "diagnostics"},
-        Template.RUBRIC_EVALUATION: {"diagnostics_schema": "diagnostics"},
-        Template.PAIR_GENERATION: {"output_schema": "paired_items"},
+        Template.INITIAL_ANALYSIS: {"diagnostics_schema": "diagnostics_shape"},
+        Template.RUBRIC_EVALUATION: {"diagnostics_schema": "diagnostics_shape"},
+        Template.PAIR_GENERATION: {"output_schema": "paired_items_shape"},
         Template.SKILL_REFINEMENT: {"output_schema": "skill_rewrite", "scoring_spec": "scoring_spec"},
         Template.TASK_ANNOTATION: {"required_output_shape": "annotation_shape"},
         Template.DUPLICATE_CHECK: {},
@@ -137,7 +142,7 @@ def _fixed_data(template: Template) -> dict[str, object]:
 
 @cache
 def _parts(template: Template) -> tuple[str, str]:
-    text = _read(f"prompts/{template}.md")
+    text = read(f"prompts/{template}.md")
     opening, system, rest = text.partition("# System\n")
     body, user, user_part = rest.partition("\n# User\n")
     if opening.strip() or not system or not user:
@@ -166,7 +171,3 @@ def _fill(text: str, values: Mapping[str, str], template: Template) -> str:
 
 def _names(text: str) -> set[str]:
     return set(_PLACEHOLDER.findall(text))
-
-
-def _read(path: str) -> str:
-    return files(__package__).joinpath(path).read_text(encoding="utf-8")

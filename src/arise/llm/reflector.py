@@ -14,6 +14,7 @@ from arise.llm.evaluation import digest
 from arise.llm.evidence_view import fit, generation_view, refinement_view
 from arise.llm.near_duplicates import agreement, repeats, same_words, shortlist
 from arise.llm.prompt import Prompt, Template, render, to_json
+from arise.llm.shapes import pair_items, same_lines, skill_rewrite
 from arise.llm.stops import RunStop
 from arise.llm.wire import PairReply, parse_duplicates, parse_pairs, parse_rewrite
 from arise.llm.wire.pairs import PROVENANCE, evidence_text
@@ -139,7 +140,8 @@ class LanguageModelReflector:
             refused = [{"reason": str(entry["reason"])[:300]} for entry in refused]
         told = {**values, "refused": list(refused)} if refused else dict(values)
         call = digest(to_json([self._salt, attempt, told]))
-        return render(template, told | {"call": call}, switches={"second_try": bool(refused)})
+        shape = pair_items() if template is Template.PAIR_GENERATION else skill_rewrite()
+        return render(template, told | {"call": call}, {"second_try": bool(refused)}, shape)
 
     async def _drop_repeats(self, found: _Round, avoid: Sequence[Pair], evidence: Selection) -> None:
         """Drop paraphrases of pairs in `avoid` and of earlier proposals."""
@@ -180,7 +182,7 @@ class LanguageModelReflector:
             for key, (index, pair) in similar.items()
         ]
         call = digest(to_json([self._salt, pairs]))
-        prompt = render(Template.DUPLICATE_CHECK, {"call": call, "pairs": pairs})
+        prompt = render(Template.DUPLICATE_CHECK, {"call": call, "pairs": pairs}, shape=same_lines(list(similar)))
         reply = await self._client.ask(prompt)
         if isinstance(reply, Unanswered):
             return {}

@@ -47,6 +47,17 @@ class JudgeChanged(RunStop):
         super().__init__("judge", Exit.JUDGE, what, "verdicts of two judges would mix in one window", remedy)
 
 
+class AnswersUnusable(RunStop):
+    """Less than half of what the judge was asked in a window of the pool is usable."""
+
+    def __init__(self, what: str) -> None:
+        remedy = (
+            "mend the judge and resume, or set judge.when_unusable = 'task_only' and resume with "
+            "--change judge.when_unusable"
+        )
+        super().__init__("judge", Exit.JUDGE, what, "rubrics would decide on few or biased verdicts", remedy)
+
+
 class ModelUnusable(RunStop):
     """The endpoint is down and the policy is to stop, or a pause has lasted too long."""
 

@@ -11,13 +11,13 @@ from arise.types import (
     EvidenceRecord,
     GenerationRecord,
     Group,
-    Outcome,
     RefinementRecord,
     Rollout,
     Selection,
     ShownSkill,
     SkillUse,
     Verdict,
+    VerifierOutcome,
 )
 
 
@@ -54,7 +54,7 @@ def _record(iteration: int, evidence_id: str, group: Group, rollout: Rollout) ->
         feedback=feedback(trajectory),
     )
     known = rollout.reward is not None and rollout.success is not None
-    outcome = Outcome(bool(rollout.success), float(rollout.reward or 0.0)) if known else None
+    outcome = VerifierOutcome(bool(rollout.success), float(rollout.reward or 0.0)) if known else None
     verdicts = tuple(sorted({**judgment.verdicts, **judgment.watched}.items()))
     failing = excerpt(trajectory) if SkillUse.NOT_FOLLOWED in use else ()
     return EvidenceRecord(view, group.task.id, trajectory.id, verdicts, outcome, failing)

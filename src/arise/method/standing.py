@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from arise.types import Status, Tally
+from arise.types import PairStatus, Tally
 
 STUCK_AFTER = 3
 """So many refinements in a row without effect make a skill stuck."""
 _STATUS = {
-    "born": Status.HIDDEN,
-    "imported": Status.HIDDEN,
-    "activate": Status.SHOWN,
-    "refine": Status.SHOWN,
-    "hide": Status.HIDDEN,
-    "retire": Status.RETIRED,
-    "reopen": Status.HIDDEN,
+    "born": PairStatus.HIDDEN,
+    "imported": PairStatus.HIDDEN,
+    "activate": PairStatus.SHOWN,
+    "refine": PairStatus.SHOWN,
+    "hide": PairStatus.HIDDEN,
+    "retire": PairStatus.RETIRED,
+    "reopen": PairStatus.HIDDEN,
 }
 
 
@@ -28,9 +28,9 @@ class LifeEvent(Protocol):
 
 
 class Standing(NamedTuple):
-    """`Standing(Status.SHOWN, stuck=True)` reads `shown, stuck`."""
+    """`Standing(PairStatus.SHOWN, stuck=True)` reads `shown, stuck`."""
 
-    status: Status
+    status: PairStatus
     stuck: bool = False
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ def standing(life: Iterable[LifeEvent]) -> Standing:
     Events of unknown kinds, written by a newer version, do not change the status.
     Stuck is a shown skill whose refinements had no effect: see `without_effect`.
     """
-    status, refinements = Status.HIDDEN, list[Tally]()
+    status, refinements = PairStatus.HIDDEN, list[Tally]()
     for event in life:
         status = _STATUS.get(event.kind, status)
         refinements = [*refinements, event.guided] if event.kind == "refine" else []

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,11 +14,14 @@ from rich.text import Text
 
 from arise.config import Config
 from arise.observe.terminal import Display, no_update, pool_change, unguided
+from arise.observe.waits import Wait
+from arise.run.facts.judging import judge_note
 from arise.run.record import IterationRecord
 from arise.run.summaries import weakest_cell
 from arise.text import numbers
 from arise.text.escape import visible
-from arise.types import PoolEvent, Rollout
+from arise.text.progress import Reached
+from arise.types import PoolEvent
 
 BARS = "▁▂▃▄▅▆▇█"
 KEPT_MESSAGES, KEPT_EVENTS, KEPT_WRONG = 6, 4, 3
@@ -44,6 +46,15 @@ def _rates(event: PoolEvent) -> str:
     return f"{every}, unguided {numbers.counted_rate(event.unguided_passes, alone)}"
 
 
+def _bar(wait: Wait) -> Table:
+    """Draw a wait: a bar, the counts and the estimate."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row(
+        ProgressBar(total=max(1, wait.reached.total), completed=wait.reached.done, width=24), Text(visible(str(wait)))
+    )
+    return grid
+
+
 class LiveDisplay(Display):
     """Show the numbers of the plain lines on one screen; use it as a context manager."""
 
@@ -58,7 +69,8 @@ class LiveDisplay(Display):
         self._done = 0
         self._alarm = ""
         self._began = time.monotonic()
-        self._live = Live(self._screen(), console=console, auto_refresh=False)
+        # Redrawn by itself, so that elapsed time and estimates go on while a wait reports nothing.
+        self._live = Live(console=console, get_renderable=self._screen, refresh_per_second=1)
 
     def __enter__(self) -> "LiveDisplay":
         self._live.__enter__()
@@ -79,19 +91,26 @@ class LiveDisplay(Display):
             ("tasks", self._tasks()),
             ("rubrics", self._rubrics()),
             ("sampling", self._sampling(record)),
-            ("judge", self._judge([rollout for group in record.groups for rollout in group.rollouts])),
+            ("judge", self._judge()),
             ("update", self._update()),
         ]
-        self._live.update(self._screen(), refresh=True)
+        self._live.refresh()
+
+    def reached(self, reached: Reached) -> None:
+        """Draw a long wait as a bar as soon as it begins."""
+        known = {wait.reached.what for wait in self._waits.under_way()}
+        self._waits.take(reached)
+        if not reached.over and reached.what not in known:
+            self._live.refresh()
 
     def warn(self, alarm: str) -> None:
         """Keep the alarm on the screen."""
         self._alarm = alarm
-        self._live.update(self._screen(), refresh=True)
+        self._live.refresh()
 
     def _remember(self, message: str) -> None:
         self._messages = [*self._messages, message][-KEPT_MESSAGES:]
-        self._live.update(self._screen(), refresh=True)
+        self._live.refresh()
 
     def _time(self, record: IterationRecord) -> str:
         elapsed = time.monotonic() - self._began
@@ -130,11 +149,9 @@ class LiveDisplay(Display):
             parts.append(f"weakest {task_type} x {capability} {numbers.percent(mean)} ± {numbers.points(spread)}")
         return ", ".join(parts)
 
-    def _judge(self, rollouts: Sequence[Rollout]) -> str:
-        absences = [reason for rollout in rollouts if rollout.judgment for reason in rollout.judgment.absent.values()]
-        absent = Counter(reason.split(":")[0] for reason in absences)
+    def _judge(self) -> str:
         parts = [self.trust.judge(self._history[-1])] if self.trust else []
-        parts += [f"no verdict: {', '.join(f'{reason} {n}' for reason, n in absent.most_common(3))}"] if absent else []
+        parts += [note.strip()] if (note := judge_note(self._history[-1])) else []
         parts += [money] if self.trust and (money := self.trust.money(self._done)) else []
         return "   ".join(parts)
 
@@ -155,6 +172,8 @@ class LiveDisplay(Display):
         rows.add_column()
         for name, text in self._rows:
             rows.add_row(name, Text(visible(text)))
+        for wait in self._waits.under_way():
+            rows.add_row("now", _bar(wait))
         if self._alarm:
             rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
         for n, line in enumerate(self._wrong):

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from arise.observe.trust import Trust
+from arise.observe.waits import Wait, Waits
 from arise.rollouts.guidance import left_out_ids, left_out_text
 from arise.run.facts.alarms import alarm_text
+from arise.run.facts.judging import judge_note
 from arise.run.facts.metrics import iteration_metrics
 from arise.run.numbering import iteration_of
 from arise.run.record import IterationRecord
 from arise.state import State
 from arise.text import numbers
+from arise.text.progress import Reached
 from arise.types import Group, PoolEvent, StepStats
 from arise.types.codec import to_json
 
@@ -30,10 +33,20 @@ class Display:
         self.trust: Trust | None = None
         self._left_out: list[str] = []
         self._doubted: set[str] = set()
+        self._waits = Waits()
 
     def tell(self, message: str) -> None:
         """Write a message that is not about an iteration."""
         self._write(message)
+
+    def reached(self, reached: Reached) -> None:
+        """Write now and then how far a long wait is."""
+        if wait := self._waits.due(reached):
+            self.wait(wait)
+
+    def wait(self, wait: Wait) -> None:
+        """Write a line about a wait."""
+        self._write(str(wait))
 
     def part(self, name: str) -> None:
         """Start timing the next part of the iteration."""
@@ -81,6 +94,7 @@ class Display:
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  "
             f"coverage {numbers.percent(m.get('coverage'))}  {numbers.seconds(spent)}"
             + (f"  {money}" if money else "")
+            + judge_note(m)
             + no_update(m)
         )
 
@@ -135,6 +149,12 @@ class JsonDisplay(Display):
     def warn(self, alarm: str) -> None:
         """Write an alarm."""
         self._write(json.dumps({"alarm": alarm}))
+
+    def wait(self, wait: Wait) -> None:
+        """Write how far a wait is."""
+        reached = wait.reached
+        facts = {"what": reached.what, "done": reached.done, "total": reached.total, "seconds_left": wait.left}
+        self._write(json.dumps({"progress": facts}))
 
     def show(self, record: IterationRecord, spent: float) -> None:
         """Write an iteration with its metrics and the pool's events."""

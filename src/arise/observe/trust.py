@@ -8,7 +8,7 @@ from arise.llm.spend import Budget
 from arise.method.alarm import Divergence, divergence
 from arise.observe.summary import weak_line
 from arise.run.facts.alarms import SUSPECT, alarm_text, recorded_signals, signal_of
-from arise.run.facts.metrics import verdict_metrics
+from arise.run.facts.judging import judging_metrics, missing_by_kind, unusable_text
 from arise.run.facts.story import run_facts
 from arise.run.numbering import k_of
 from arise.run.queries import RunQueries
@@ -39,7 +39,7 @@ class Trust:
         """Return the judge's metrics for the record of an iteration, numbered from 1."""
         self._signals[k_of(iteration)] = signal_of(groups)
         found = self._divergence(iteration) if iteration % self._every == 0 else None
-        return verdict_metrics(groups) | (_as_numbers(found) if found else {})
+        return judging_metrics(groups) | (_as_numbers(found) if found else {})
 
     def judge(self, metrics: Mapping[str, float]) -> str:
         """Summarise the judge: the share of valid verdicts, and the number of model calls."""
@@ -65,13 +65,16 @@ class Trust:
         """Return the final lines: valid verdicts, their cost, every recorded alarm, and rubrics that agree."""
         rows = run.iterations()
         totals = {name: sum(row.metrics.get(name, 0.0) for row in rows) for name in ("verdicts", "verdicts_absent")}
-        if not any(totals.values()):
+        missing = missing_by_kind(row.metrics for row in rows)
+        if not any(totals.values()) and not missing:
             return []
         money = self.money(len(rows))
         alarms = [text for row in rows if (text := alarm_text(row.number, row.metrics))]
         compared = sum("alarm" in row.metrics for row in rows)
         return [
             f"judge: {self.judge(totals)}" + (f"; {money}" if money else ""),
+            *([f"judge: missing {', '.join(f'{n:,} {kind}' for kind, n in missing.items())}"] if missing else []),
+            *([f"judge: {wrong}"] if (wrong := unusable_text([row.metrics for row in rows])) else []),
             *(alarms or [f"no alarm in {compared} comparisons of rubric pass rates with verified success"]),
             *alike(run, len(rows) - self._window),
         ]

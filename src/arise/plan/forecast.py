@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from arise.config import Config
 from arise.plan.fleet import Schedule, Simulated, simulate
 from arise.plan.hardware import Gpu
-from arise.plan.layout import Layout, Memory, divide, lora_share, sampling_memory, tensor_parallel_for, training_memory
+from arise.plan.layout import Layout, Memory, divide, lora_share, memory_of, tensor_parallel_for
 from arise.plan.shapes import ModelShape, shape_of
 from arise.plan.speed import Speeds, speeds
 from arise.plan.workload import Assumptions, Workload, workload_of
@@ -58,7 +58,7 @@ def forecast(
     rates = measured(speeds(shape, work, layout, assumed))
     schedule = Schedule(layout.servers, config.train.max_staleness, config.pool.update_every)
     simulated = simulate(work, rates, assumed, schedule)
-    memory = (training_memory(shape, work, layout, trained), sampling_memory(shape, work, layout, assumed))
+    memory = memory_of(shape, work, layout, assumed, trained)
     return Forecast(
         shape,
         work,
@@ -102,7 +102,7 @@ def best_layout(config: Config, gpu: Gpu, gpus: int, assumed: Assumptions) -> La
     schedule = Schedule(1, config.train.max_staleness, config.pool.update_every, iterations=3)
 
     def worth(layout: Layout) -> tuple[bool, float]:
-        memory = (training_memory(shape, work, layout, trained), sampling_memory(shape, work, layout, assumed))
+        memory = memory_of(shape, work, layout, assumed, trained)
         if not all(part.fits for part in memory):
             return True, max(part.total / part.limit for part in memory)
         rates = speeds(shape, work, layout, assumed)

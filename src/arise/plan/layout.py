@@ -25,10 +25,12 @@ class Layout:
     tensor_parallel: int
     trainers: int
     context_parallel: int = 1
+    shared_cache: float = 0.0
+    """Bytes of the cache if one device samples and trains in turn, as the built-in engine does; else 0."""
 
     @property
     def gpus(self) -> int:
-        return self.servers * self.tensor_parallel + self.trainers
+        return 1 if self.shared_cache else self.servers * self.tensor_parallel + self.trainers
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,20 @@ def sampling_memory(shape: ModelShape, work: Workload, layout: Layout, assumed: 
     )
 
 
+def memory_of(
+    shape: ModelShape, work: Workload, layout: Layout, assumed: Assumptions, trained: float
+) -> tuple[Memory, ...]:
+    """Return the memory of every role of a layout."""
+    training = training_memory(shape, work, layout, trained)
+    if not layout.shared_cache:
+        return training, sampling_memory(shape, work, layout, assumed)
+    return (Memory("", (*training.parts, ("cache", layout.shared_cache)), training.limit),)
+
+
 def resident(shape: ModelShape, work: Workload, layout: Layout, assumed: Assumptions) -> int:
     """Return how many conversations of mean length one server holds at a time."""
     room = assumed.cache_share * layout.gpu.memory * layout.tensor_parallel - 2 * shape.parameters
+    room = layout.shared_cache or room
     return max(1, int(room / (shape.cache_bytes * work.tokens)))
 
 

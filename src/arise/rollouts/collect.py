@@ -1,6 +1,7 @@
 """Run B x G concurrent attempts, each in its own sandbox, verified after its processes have ended, grouped by task."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,10 @@ from arise.rollouts.guidance import SkillLimit, shown_skills, system_prompt
 from arise.rollouts.stages import run_stages
 from arise.rollouts.time_limit import WithinTime
 from arise.rollouts.verifier import Verifier
+from arise.text.progress import Progress
 from arise.types import Draw, Group, Pair, Rollout, StopReason, Task, TaskSpec, Trajectory
+
+log = logging.getLogger(__name__)
 
 MAX_OUTPUT_CHARS = 2000
 AGENT_SECONDS = 10_000.0
@@ -62,17 +66,26 @@ class Collector:
 
         `shown` holds, for each draw, the pairs that each rollout of its group sees.
         """
+        wait = Progress(log, f"iteration {iteration + 1}: rollouts")
+        wait.expect(sum(len(shown_J) for shown_J in shown))
         return [
-            asyncio.create_task(self._group(iteration, draw.task_id, shown_J), name=draw.task_id)
+            asyncio.create_task(self._group(iteration, draw.task_id, shown_J, wait), name=draw.task_id)
             for draw, shown_J in zip(draws, shown, strict=True)
         ]
 
-    async def _group(self, iteration: int, task_id: str, shown_J: Sequence[Sequence[Pair]]) -> Group:
+    async def _group(self, iteration: int, task_id: str, shown_J: Sequence[Sequence[Pair]], wait: Progress) -> Group:
         finished = self.journal.finished_group(iteration, task_id)
         if finished is not None:
+            wait.add(len(shown_J))
             return finished
         task = self.tasks[task_id]
-        attempts = [self.attempt(task, shown, f"k{iteration}/{task_id}/{j}") for j, shown in enumerate(shown_J)]
+
+        async def attempt(j: int, shown: Sequence[Pair]) -> Rollout:
+            rollout = await self.attempt(task, shown, f"k{iteration}/{task_id}/{j}")
+            wait.add()
+            return rollout
+
+        attempts = [attempt(j, shown) for j, shown in enumerate(shown_J)]
         group = Group(task.task, tuple(await asyncio.gather(*attempts)), len(shown_J))
         self.journal.save_group(iteration, group)
         return group

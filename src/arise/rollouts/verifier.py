@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arise.ports import Sandbox, SandboxLost, VerifierPool
+from arise.rollouts.ctrf import read_report
 from arise.rollouts.reward import RewardError, final_reward
 from arise.types import TaskSpec, VerifierRun
 
 SUCCESS = 1.0
 COLLECT_SECONDS = 60.0
+ONLY_REPORT = "ctrf.json alone is no reward, because the program that writes it runs files of the attempt"
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,16 @@ class Verifier:
         if run.refused:
             return _zero(f"the files it left cannot be shown to test.sh: {run.refused}")
         said = "".join(f"[not shown to test.sh: {name}]\n" for name in run.left_out) + run.output
+        tests = read_report(run.tests)
+        if tests is not None:
+            said = f"{said.rstrip()}\n{tests.line()}\n"
         try:
             _require_end(run)
             reward, numbers = final_reward(run.rewards, task.verifier.reward_range)
         except RewardError as error:
-            return _zero("; ".join((str(error), *run.notes)), said)
-        return VerifierResult(reward, reward >= SUCCESS, "", said, numbers)
+            only = () if run.rewards or tests is None else (ONLY_REPORT,)
+            return _zero("; ".join((str(error), *only, *run.notes)), said)
+        return VerifierResult(reward, reward >= SUCCESS, "", said, {**(tests.numbers() if tests else {}), **numbers})
 
 
 async def _collect(attempt: Sandbox, task: TaskSpec) -> None:

@@ -164,6 +164,11 @@ class Store:
                 self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, value, _hash(key, value)))
             self._add(Charge(key, purpose, reply.model, reply.usage or Usage(), nano_usd, reply.estimated), noted)
 
+    def keep(self, key: str, reply: Recorded) -> None:
+        """Record something under a key that cost nothing."""
+        value = reply.model_dump_json()
+        self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, value, _hash(key, value)))
+
     def charge(self, charge: Charge, noted: int | None = None) -> None:
         """Record the cost of a request without a reply that may have been billed."""
         with self._transaction():

@@ -25,8 +25,8 @@ _own = threading.local()
 _HEAD_LENGTH = struct.Struct("<I")
 
 
-class Place(NamedTuple):
-    """The location of a trajectory — `Place("k00012.zst", 4096, 812)`."""
+class ChunkPlace(NamedTuple):
+    """The location of a trajectory — `ChunkPlace("k00012.zst", 4096, 812)`."""
 
     chunk: str
     start: int
@@ -82,7 +82,7 @@ def pack_rollout(rollout: Rollout) -> bytes:
 class StoredRollout:
     """One rollout in its chunk; opening it reads only the head."""
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(self, folder: Path, place: ChunkPlace) -> None:
         self._path, self._end = folder / Path(place.chunk).name, place.start + place.length
         length = int.from_bytes(self._read(place.start, _HEAD_LENGTH.size), "little")
         head = self._open(place.start + _HEAD_LENGTH.size, length)
@@ -128,7 +128,7 @@ class StoredRollout:
             return file.read(min(length, self._end - start))
 
 
-def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[Place]:
+def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[ChunkPlace]:
     """Write rollouts durably into one file; return the place of each."""
     folder.mkdir(parents=True, exist_ok=True)
     places, start = [], 0
@@ -137,7 +137,7 @@ def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[Pl
         for rollout in rollouts:
             content = pack_rollout(rollout)
             file.write(content)
-            places.append(Place(name, start, len(content)))
+            places.append(ChunkPlace(name, start, len(content)))
             start += len(content)
         file.flush()
         os.fsync(file.fileno())
@@ -145,7 +145,7 @@ def write_chunk(folder: Path, name: str, rollouts: Iterable[Rollout]) -> list[Pl
     return places
 
 
-def read_rollout(folder: Path, place: Place) -> Rollout:
+def read_rollout(folder: Path, place: ChunkPlace) -> Rollout:
     """Read one whole rollout from its chunk."""
     return StoredRollout(folder, place).whole()
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from arise.method.lifecycle import UNCHANGED
 from arise.method.standing import Standing, standing
 from arise.run.numbering import iteration_of
-from arise.types import Rubric, Status, Tally
+from arise.types import PairStatus, Rubric, Tally
 
 EVENTS = {
     "born": "born",
@@ -44,7 +44,11 @@ class Event(NamedTuple):
     @property
     def words(self) -> str:
         """Return the event in words; a refinement may have left the skill unchanged."""
-        return "skill not rewritten" if self.note.startswith(UNCHANGED) else EVENTS.get(self.kind, self.kind)
+        return "skill not rewritten" if self.unchanged else EVENTS.get(self.kind, self.kind)
+
+    @property
+    def unchanged(self) -> bool:
+        return self.note.startswith(UNCHANGED)
 
     @property
     def guided(self) -> Tally:
@@ -80,7 +84,7 @@ class PairLife:
     @property
     def retired_at(self) -> int | None:
         """Return k of the iteration that ended with its retirement; None if it is not retired."""
-        return self.events[-1].k if self.status is Status.RETIRED else None
+        return self.events[-1].k if self.status is PairStatus.RETIRED else None
 
     @property
     def born(self) -> int:
@@ -97,7 +101,7 @@ class PairLife:
         return standing(self.events)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> PairStatus:
         return self.standing.status
 
     def after(self, k: int) -> "PairLife":
@@ -127,7 +131,7 @@ class VerdictCount(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """One verdict with its rollout; a missing verdict (None) has its reason."""
+    """One verdict with its rollout; a missing verdict (None) has its reason, another one may have."""
 
     rollout_id: str
     rubric_id: str

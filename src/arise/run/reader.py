@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from arise.run.chunks import Place, StoredRollout
+from arise.run.chunks import ChunkPlace, StoredRollout
 from arise.run.pool_rows import VerdictCount
 from arise.run.queries import RunQueries
 from arise.run.rows import GroupSums, Iteration
@@ -39,6 +39,6 @@ class RunReader(Snapshot, RunQueries):
     def _verdict_counts(self) -> list[VerdictCount]:
         return super().verdict_counts()
 
-    def _stored(self, place: Place) -> StoredRollout:
+    def _stored(self, place: ChunkPlace) -> StoredRollout:
         with self._readable():
             return super()._stored(place)

@@ -7,7 +7,7 @@ from typing import Any
 
 from arise.coevolution import Update
 from arise.method.credit import Advantages
-from arise.run.chunks import Place, compress
+from arise.run.chunks import ChunkPlace, compress
 from arise.run.digests import EMPTY, Row, changed_seal
 from arise.run.numbering import iteration_of
 from arise.run.summaries import printable, summary_rows
@@ -71,7 +71,7 @@ def repeatable(row: Row) -> Row:
     return (table, columns[:-1]) if table == "iterations" else row
 
 
-def rows_of(record: IterationRecord, places: Iterable[Place], now: float) -> Iterator[Row]:
+def rows_of(record: IterationRecord, places: Iterable[ChunkPlace], now: float) -> Iterator[Row]:
     """Yield every row that an iteration writes, except those of its files."""
     state = compress(json.dumps(record.state))
     yield "iterations", (record.k, json.dumps(dict(record.metrics), allow_nan=False), state, record.checkpoint, now)
@@ -88,7 +88,9 @@ def rows_of(record: IterationRecord, places: Iterable[Place], now: float) -> Ite
     yield from summary_rows(record.k, record.groups, record.state)
 
 
-def _rollout_rows(k: int, group: Group, rollout: Rollout, split: Sequence[float | None], place: Place) -> Iterator[Row]:
+def _rollout_rows(
+    k: int, group: Group, rollout: Rollout, split: Sequence[float | None], place: ChunkPlace
+) -> Iterator[Row]:
     t = rollout.trajectory
     success = None if rollout.success is None else int(rollout.success)
     reward = None if rollout.reward is None else float(rollout.reward)
@@ -98,7 +100,8 @@ def _rollout_rows(k: int, group: Group, rollout: Rollout, split: Sequence[float 
         return
     shown = {skill.rubric_id for skill in t.shown_skills}
     for rubric_id, verdict in rollout.judgment.verdicts.items():
-        yield "verdicts", (t.id, rubric_id, k, verdict.value, "", int(rubric_id in shown))
+        reason = rollout.judgment.reasons.get(rubric_id, "")
+        yield "verdicts", (t.id, rubric_id, k, verdict.value, reason, int(rubric_id in shown))
     for rubric_id, reason in rollout.judgment.absent.items():
         yield "verdicts", (t.id, rubric_id, k, None, reason, int(rubric_id in shown))
 

@@ -4,7 +4,7 @@ import json
 
 from arise.run import rows
 from arise.run.base_queries import BaseQueries
-from arise.run.chunks import Place, StoredRollout
+from arise.run.chunks import ChunkPlace, StoredRollout
 from arise.run.why import Mass
 from arise.types import Draw
 from arise.types.codec import from_json
@@ -23,6 +23,16 @@ _OUTCOMES = {
     "fail": "success = 0",
     "fault": "fault != ''",
 }
+
+
+ORDERS = {
+    "newest": "k DESC, task_id, rowid",
+    "reward": "reward IS NULL, reward, k DESC, rowid",
+    "turns": "turns DESC, k DESC, rowid",
+    "tokens": "generated_tokens DESC, k DESC, rowid",
+    "advantage": "advantage IS NULL, advantage, k DESC, rowid",
+}
+"""Orders of rollouts by name: the newest, the worst or the longest first."""
 
 
 class RolloutQueries(BaseQueries):
@@ -91,18 +101,37 @@ class RolloutQueries(BaseQueries):
         return _task(*found[0]) if found else None
 
     def rollouts(
-        self, *, outcome: str = "", k: int | None = None, task_id: str = "", limit: int = 50, offset: int = 0
+        self,
+        *,
+        outcome: str = "",
+        k: int | None = None,
+        task_id: str = "",
+        stop: str = "",
+        rubric_id: str = "",
+        verdict: str = "",
+        order: str = "newest",
+        limit: int = 50,
+        offset: int = 0,
     ) -> list[rows.RolloutRow]:
-        """Return rollouts, newest iteration first; `outcome` is pass, fail, fault or empty for all."""
+        """Return rollouts in one of `ORDERS`; `outcome` is pass, fail, fault or empty for all.
+
+        With a rubric, only rollouts that it applied to, or those with a given verdict.
+        """
+        given = {"k": k, "task_id": task_id, "stop": stop, "rubric_id": rubric_id, "verdict": verdict}
         conditions = [_OUTCOMES[outcome]]
         conditions += ["k = :k"] if k is not None else []
         conditions += ["task_id = :task_id"] if task_id else []
+        conditions += ["stop = :stop"] if stop else []
+        if rubric_id:
+            kind = "verdict = :verdict" if verdict else "verdict IN ('pass', 'fail')"
+            found = "SELECT 1 FROM verdicts WHERE rollout_id = rollouts.id AND rubric_id = :rubric_id"
+            conditions.append(f"EXISTS ({found} AND {kind})")
         return self._rows(
             rows.RolloutRow,
             # The inner query uses only an index, so that late pages are as fast as the first.
             f"{_ROLLOUT} WHERE rowid IN (SELECT rowid FROM rollouts WHERE {' AND '.join(conditions)} "  # noqa: S608 - own words only
-            "ORDER BY k DESC, task_id, rowid LIMIT :limit OFFSET :offset) ORDER BY k DESC, task_id, rowid",
-            {"k": k, "task_id": task_id, "limit": limit, "offset": offset},
+            f"ORDER BY {ORDERS[order]} LIMIT :limit OFFSET :offset) ORDER BY {ORDERS[order]}",
+            {**given, "limit": limit, "offset": offset},
         )
 
     def rollout(self, rollout_id: str) -> rows.RolloutRow | None:
@@ -117,12 +146,12 @@ class RolloutQueries(BaseQueries):
 
     def trajectory(self, rollout_id: str) -> StoredRollout | None:
         """Open a rollout in its chunk, to read turns page by page; None for an unknown id."""
-        found = self._rows(Place, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
+        found = self._rows(ChunkPlace, "SELECT chunk, start, length FROM rollouts WHERE id=?", (rollout_id,))
         if not found:
             return None
         return self._stored(found[0])
 
-    def _stored(self, place: Place) -> StoredRollout:
+    def _stored(self, place: ChunkPlace) -> StoredRollout:
         return StoredRollout(self.folder / "trajectories", place)
 
     def stops(self) -> list[tuple[str, int]]:
@@ -133,12 +162,12 @@ class RolloutQueries(BaseQueries):
         """Return how many rollouts of each iteration k ended with an infrastructure fault."""
         return dict(self.query("SELECT k, COUNT(*) FROM rollouts WHERE fault != '' GROUP BY k"))
 
-    def newest_rollouts(self, limit: int) -> list[tuple[str, Place]]:
+    def newest_rollouts(self, limit: int) -> list[tuple[str, ChunkPlace]]:
         """Return (task, place in its chunk) of the newest rollouts without a fault."""
         found = self.query(
             "SELECT task_id, chunk, start, length FROM rollouts WHERE fault = '' ORDER BY k DESC, id LIMIT ?", (limit,)
         )
-        return [(task_id, Place(*place)) for task_id, *place in found]
+        return [(task_id, ChunkPlace(*place)) for task_id, *place in found]
 
     def drawn_tasks(self, first_k: int, last_k: int) -> tuple[str, ...]:
         """Return the tasks drawn in iterations first_k to last_k, both included, each once."""

@@ -1,4 +1,4 @@
-"""Explain in one sentence, with the deciding numbers, why a slot of a batch got its task."""
+"""Explain why a slot of a batch got its task: the reason in one line, and the arithmetic behind it."""
 
 from typing import NamedTuple
 
@@ -13,51 +13,61 @@ class Mass(NamedTuple):
     fails: float
 
 
-def why(draw: Draw, mass: Mass | None = None) -> str:
-    """Explain a draw: `Adaptive: Verification in unit harmonization looked improvable ...`; `mass` is its cell's."""
+class Reason(NamedTuple):
+    """Why a task was drawn: `Reason("Adaptive: Verification in unit harmonization ...", "A draw from ...")`."""
+
+    line: str
+    arithmetic: str
+
+    def __str__(self) -> str:
+        return f"{self.line} {self.arithmetic}"
+
+
+def why(draw: Draw, mass: Mass | None = None) -> Reason:
+    """Explain a draw; `mass` is that of its cell."""
     if draw.path is DrawPath.ADAPTIVE:
         return _adaptive(draw, mass)
     return _REASONS[draw.path](draw)
 
 
-def _adaptive(draw: Draw, mass: Mass | None) -> str:
+def _adaptive(draw: Draw, mass: Mass | None) -> Reason:
     task_type, capability = draw.cell or ("?", "?")
     counts = (
         ""
         if mass is None
         else f" ({decimal(mass.passes, 1)} passes and {decimal(mass.fails, 1)} fails, older ones counting less)"
     )
-    return (
-        f"Adaptive: {capability} in {task_type.replace('-', ' ')} looked improvable. A draw from its pass "
-        f"record{counts} gave {percent(draw.estimate)}, weight {decimal(draw.weight)} (largest at 33 %, neither "
-        f"hopeless nor mastered). Slots of this batch it may still get: {draw.quota_left}; "
-        f"chance of this task {percent(draw.probability)}."
+    return Reason(
+        f"Adaptive: {capability} in {task_type.replace('-', ' ')} looked improvable.",
+        f"A draw from its pass record{counts} gave {percent(draw.estimate)}, weight {decimal(draw.weight)} (largest at "
+        f"33 %, neither hopeless nor mastered). Slots of this batch it may still get: {draw.quota_left}; "
+        f"chance of this task {percent(draw.probability)}.",
     )
 
 
-def _discovery(draw: Draw) -> str:
-    return (
-        f"Discovery: with chance ρ = {decimal(draw.rho)} a slot goes to a task that some rubric was not yet "
-        f"judged on. Tasks tried less often come first: this one was {_tried(draw.attempts)}; "
-        f"chance {percent(draw.probability)}."
+def _discovery(draw: Draw) -> Reason:
+    return Reason(
+        f"Discovery: some rubric was not yet judged on this task, {_tried(draw.attempts)}.",
+        f"With chance ρ = {decimal(draw.rho)} a slot goes to such a task. Tasks tried less often come first; "
+        f"chance {percent(draw.probability)}.",
     )
 
 
-def _fallback(draw: Draw) -> str:
-    return (
-        "Fallback: no cell had both evidence and quota left, so the slot went to a task tried rarely "
-        f"(this one was {_tried(draw.attempts)}); chance {percent(draw.probability)}."
+def _fallback(draw: Draw) -> Reason:
+    return Reason(
+        f"Fallback: no cell had both evidence and quota left; this task was {_tried(draw.attempts)}.",
+        f"Tasks tried rarely come first; chance {percent(draw.probability)}.",
     )
 
 
-def _uniform(draw: Draw) -> str:
-    return f"Uniform: every task comes once an epoch, in shuffled order; chance {percent(draw.probability)}."
+def _uniform(draw: Draw) -> Reason:
+    return Reason("Uniform: every task comes once an epoch, in shuffled order.", f"Chance {percent(draw.probability)}.")
 
 
-def _vade(draw: Draw) -> str:
-    return (
-        f"VADE: a draw from the task's verified outcomes gave {percent(draw.estimate)}, which promises most to learn "
-        f"(weight {decimal(draw.weight)})."
+def _vade(draw: Draw) -> Reason:
+    return Reason(
+        "VADE: the task's verified outcomes promise most to learn.",
+        f"A draw from them gave {percent(draw.estimate)}, weight {decimal(draw.weight)}.",
     )
 
 

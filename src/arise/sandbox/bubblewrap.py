@@ -18,7 +18,7 @@ from pathlib import Path
 
 from arise.ports import SandboxLost, TreeRefused
 from arise.sandbox import transfer
-from arise.sandbox.cgroup import Group
+from arise.sandbox.cgroup import ControlGroup
 from arise.sandbox.layout import RELAY, USER, Layout, inner_python
 from arise.sandbox.tree import copy_tree, read_plain_file
 from arise.sandbox.usage import MAX_STRETCH
@@ -86,7 +86,7 @@ class BubblewrapSandbox:
     folders: dict[str, int]
     """Every place that the host can fill, open."""
     shown: dict[str, Path]
-    group: Group | None
+    group: ControlGroup | None
     watches_capped: bool = True
     """Whether it can take no more than its part of the machine's inotify instances."""
     left_out: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ CPU_PERIOD = 100_000  # microseconds
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """The cgroup of one sandbox: one folder in version 2, one per controller in version 1."""
 
     folders: tuple[Path, ...]
@@ -50,12 +50,14 @@ class Cgroups:
     shares: bool = False
     """Whether each sandbox gets an equal share of the processors."""
 
-    def create(self, limits: Limits) -> Group:
+    def create(self, limits: Limits) -> ControlGroup:
         """Create one group and write its limits."""
         name = new_name()
         folders = tuple(parent / name for parent in self.parents)
         memory, pids, cpu = folders[0], folders[0 if self.version == 2 else 1], folders[-1]
-        group = Group(tuple(dict.fromkeys(folders)), memory / _of(self.version, "memory.oom_control", "memory.events"))
+        group = ControlGroup(
+            tuple(dict.fromkeys(folders)), memory / _of(self.version, "memory.oom_control", "memory.events")
+        )
         try:
             for folder in group.folders:
                 folder.mkdir()

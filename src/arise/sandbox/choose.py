@@ -93,7 +93,7 @@ class ChosenPool:
         hidden: tuple[str, ...] = (),
         pull: Pull = "missing",
         tell: Callable[[str], None] | None = None,
-        network: str = "none",
+        network: str = "public",
     ) -> None:
         self.kind, self.pull, self.network = kind, pull, network
         self._plain = BubblewrapPool(size, hidden=hidden)
@@ -134,13 +134,26 @@ class ChosenPool:
         return await pool.open(self._connected(place))
 
     def _connected(self, place: Place) -> Place:
-        return place if place.network else replace(place, network=self.network)
+        """Return the place with the default network if it names none; report that network once."""
+        if place.network:
+            return place
+        chosen = self.network if self.network in networks() else "none"
+        why = "the default of the format" if chosen == "public" else "no network"
+        if chosen != self.network:
+            why += ", because slirp4netns is not installed"
+        self._once(f'sandbox: tasks that name no network get "{chosen}" ({why}); sandbox.network changes it')
+        return replace(place, network=chosen)
 
     def _say(self, kind: str, reason: str) -> None:
         """Report the chosen kind and the reason, once per kind."""
         if kind not in self._told:
             self._told.add(kind)
             self._tell(f"sandbox: {kind}, because {reason}")
+
+    def _once(self, message: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            self._tell(message)
 
     async def _image_pool(self) -> OverlayPool | ContainerPool:
         async with self._starting:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from arise.ports import Sandbox, SandboxLost
-from arise.sandbox.cgroup import ROOT, Group
+from arise.sandbox.cgroup import ROOT, ControlGroup
 from arise.sandbox.health import become_ready
 from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
 from arise.sandbox.images import Image, Images, Pull
@@ -227,12 +227,12 @@ async def _accepted(listening: socket.socket, process: "subprocess.Popen[bytes]"
         waiting.cancel()
 
 
-def _group(pid: int) -> Group | None:
+def _group(pid: int) -> ControlGroup | None:
     """Return the cgroup that the engine created, used to count OOM kills."""
     own = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     for _, names, path in own:
         if names == "memory":
-            return Group((), ROOT / "memory" / path.lstrip("/") / "memory.oom_control")
+            return ControlGroup((), ROOT / "memory" / path.lstrip("/") / "memory.oom_control")
         if names == "" and (ROOT / path.lstrip("/") / "memory.events").exists():
-            return Group((), ROOT / path.lstrip("/") / "memory.events")
+            return ControlGroup((), ROOT / path.lstrip("/") / "memory.events")
     return None

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import logging
 import os
 import stat
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -11,8 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from arise.sandbox.programs import EngineFailed, Program, cache_folder
+from arise.native.build import cache_folder
+from arise.sandbox.programs import EngineFailed, Program
+from arise.text.progress import Progress
 from arise.types import Place
+
+log = logging.getLogger(__name__)
 
 Pull = Literal["missing", "never", "always"]
 LABEL = "arise.image"
@@ -71,6 +76,7 @@ class Images:
         self.program, self.pull = program, pull
         self._known: dict[str, asyncio.Task[Image]] = {}
         self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
+        self._wait = Progress(log, "task images")
         self.built = 0
         """How many builds were run, because no earlier one had the same content."""
 
@@ -87,10 +93,14 @@ class Images:
         return await asyncio.shield(task)
 
     async def _prepare(self, key: str, place: Place) -> Image:
-        async with self._slots:
-            if place.dockerfile is None:
-                return await self._take(place.image)
-            return await self._build(f"localhost/arise:{key[:40]}", key, place.dockerfile, place.build_timeout)
+        self._wait.expect(1)
+        try:
+            async with self._slots:
+                if place.dockerfile is None:
+                    return await self._take(place.image)
+                return await self._build(f"localhost/arise:{key[:40]}", key, place.dockerfile, place.build_timeout)
+        finally:
+            self._wait.add()
 
     async def _take(self, name: str) -> Image:
         found = await self.program.inspect("image", name) if self.pull != "always" else None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
-from arise.sandbox.cgroup import Cgroups, Group
+from arise.sandbox.cgroup import Cgroups, ControlGroup
 from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
 from arise.sandbox.owner import new_name, owner_mark
@@ -69,7 +69,7 @@ def _spawn(
         passed.append(rules)
     # The server enforces the limits that no cgroup enforces.
     caps = (0, 0) if grouped else (layout.limits.processes, layout.limits.memory_bytes)
-    server = layout.server(str(control.fileno()), *map(str, caps), owner_mark(), layout.guard_settings)
+    server = layout.server(str(control.fileno()), *map(str, caps), owner_mark())
     try:
         return subprocess.Popen(
             [*line, *server],
@@ -164,7 +164,7 @@ async def _take_hold(
     pid: int,
     outer: int,
     on_failure: contextlib.ExitStack,
-) -> tuple[tuple[int, int], dict[str, int], Group | None]:
+) -> tuple[tuple[int, int], dict[str, int], ControlGroup | None]:
     """Apply the limits and open the file descriptors the host needs, before any agent code runs."""
 
     def kept(fd: int) -> int:

@@ -11,7 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 from arise.ports import SandboxLost
+from arise.sandbox.etc_folder import OF_THE_HOST, OWN, etc_folder
 from arise.sandbox.limits import MIB, Limits
+from arise.sandbox.native_server import INNER, as_lines, native_server
 from arise.sandbox.seccomp import guard_settings
 
 INSTALL = "apt-get install bubblewrap"
@@ -71,12 +73,21 @@ def _system() -> list[str]:
             line += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             line += ["--ro-bind", str(path), str(path)]
-    for path in sorted((_HERE / "etc").iterdir()):
+    line += _etc()
+    line += ["--ro-bind", str(_HERE / "inside"), f"{_PACKAGE}/inside"]
+    if (server := native_server()) is not None:
+        return [*line, "--ro-bind", str(server), INNER]
+    return [*line, "--ro-bind", str(_HERE / "usage.py"), f"{_PACKAGE}/usage.py"]
+
+
+def _etc() -> list[str]:
+    if (folder := etc_folder()) is not None:
+        return ["--ro-bind", str(folder), "/etc"]
+    line = []
+    for path in sorted(OWN.iterdir()):
         line += ["--ro-bind", str(path), f"/etc/{path.name}"]
-    for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
-        line += ["--ro-bind-try", name, name]
-    for name in ("inside", "usage.py"):
-        line += ["--ro-bind", str(_HERE / name), f"{_PACKAGE}/{name}"]
+    for name in OF_THE_HOST:
+        line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return line
 
 
@@ -147,14 +158,19 @@ class Layout:
         """Return the arguments that mount `mounts`."""
         return [word for path, inner in self.mounts for word in ("--ro-bind", path, inner)]
 
-    @property
-    def guard_settings(self) -> str:
-        """Return the settings of the server's guard; "" if there is no guard."""
+    @cached_property
+    def guard_settings(self) -> dict[str, object]:
+        """Return the settings of the server's guard; empty if there is no guard."""
         settings = guard_settings(platform.machine()) if self.guard else None
         if self.guard is None or settings is None:
-            return ""
+            return {}
         logs, tests = self.guard
-        return json.dumps(settings | {"logs": logs, "tests": tests, "system": self.read_only} | self.guard_extras)
+        return settings | {"logs": logs, "tests": tests, "system": self.read_only} | self.guard_extras
+
+    @property
+    def settings_json(self) -> str:
+        """Return the guard's settings as the Python server reads them; "" if there is no guard."""
+        return json.dumps(self.guard_settings) if self.guard_settings else ""
 
     @property
     def guard_extras(self) -> dict[str, object]:
@@ -173,7 +189,9 @@ class Layout:
 
     def server(self, *arguments: str) -> list[str]:
         """Return the command line of the server inside."""
-        return [inner_python()[0], "-I", "-S", SERVER, *arguments]
+        if native_server() is not None:
+            return [INNER, *arguments, as_lines(self.guard_settings) if self.guard_settings else ""]
+        return [inner_python()[0], "-I", "-S", SERVER, *arguments, self.settings_json]
 
     @cached_property
     def arguments(self) -> list[str]:

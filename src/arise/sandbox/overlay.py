@@ -4,18 +4,18 @@ The image's folders are the lower layers of an overlay in a separate mount names
 when the sandbox ends, however it ends. Users keep their numeric ids in a separate user namespace.
 """
 
+import errno
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from arise.native.build import cache_folder
 from arise.sandbox.layers import User
 from arise.sandbox.layout import Layout, find_bubblewrap, proc_arguments
 from arise.sandbox.limits import MIB
-from arise.sandbox.programs import cache_folder
 from arise.sandbox.runtime import runtime
 
 # Docker's default capabilities, without those to create devices and to leave a root folder.
@@ -91,7 +91,7 @@ class ImageLayout(Layout):
         return {"added": self.added}
 
     def server(self, *arguments: str) -> list[str]:
-        return runtime().command(*arguments)
+        return runtime().command(*arguments, self.settings_json)
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -119,8 +119,24 @@ class ImageLayout(Layout):
         for name in ("layers", "root"):
             (self.scratch / name).mkdir()
         if not self.limits.in_memory:
-            shutil.copyfile(empty_disk(self.limits.disk_bytes), self.scratch / "disk")
-            os.truncate(self.scratch / "disk", self.limits.disk_bytes)
+            copy_sparse(empty_disk(self.limits.disk_bytes), self.scratch / "disk")
+
+
+def copy_sparse(source: Path, target: Path) -> None:
+    """Copy a file without its holes: an empty disk of 10 GB holds a few hundred kilobytes."""
+    with source.open("rb") as file, target.open("wb") as copy:
+        size, at = os.fstat(file.fileno()).st_size, 0
+        copy.truncate(size)
+        while at < size:
+            try:
+                begin = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # nothing but a hole is left
+                    return
+                raise
+            at = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
+            copy.seek(begin)
+            copy.write(os.pread(file.fileno(), at - begin, begin))
 
 
 def empty_disk(size: int) -> Path:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from arise.native.build import cache_folder
 from arise.ports import SandboxLost
 from arise.sandbox.layout import SandboxUnavailable
 
@@ -31,13 +32,6 @@ runtime="runc"
 
 class EngineFailed(SandboxLost):
     """A call of the container engine failed; the message ends with its last output."""
-
-
-def cache_folder() -> Path:
-    """Return the cache folder of ARISE — ARISE_CACHE, else `arise` below XDG_CACHE_HOME or `~/.cache`."""
-    if own := os.environ.get("ARISE_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arise"
 
 
 def find_program(wanted: Name | None = None) -> Name | None:

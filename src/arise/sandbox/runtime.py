@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from arise.native.build import cache_folder
 from arise.sandbox.layout import SERVER, SandboxUnavailable, inner_python
-from arise.sandbox.programs import cache_folder
 
 INNER = "/run/arise/python"
 _ASK = "import sys, sysconfig; print(sysconfig.get_path('stdlib')); print(sysconfig.get_config_var('VERSION'))"

@@ -5,6 +5,7 @@ own server, new namespaces, sockets that no namespace confines, limits shared by
 long record of vulnerabilities. Calls newer than this list do not exist inside, unless they are named here.
 """
 
+import functools
 import os
 import platform
 import struct
@@ -144,6 +145,7 @@ def _sockets(column: int) -> list[bytes]:
     ]
 
 
+@functools.cache
 def filter_program(machine: str, guarded: bool = False) -> bytes | None:
     """Return the BPF program for `machine`; None if its system-call numbers are unknown.
 

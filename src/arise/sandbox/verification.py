@@ -15,7 +15,15 @@ from arise.sandbox.layout import WORKDIR
 from arise.sandbox.limits import Limits
 from arise.sandbox.pool import BubblewrapPool
 from arise.types import CommandResult, RewardFile, VerifierJob, VerifierRun
-from arise.types.sandbox import LOGS, MAX_REWARD_BYTES, REWARD_JSON, REWARD_TEXT, TESTS
+from arise.types.sandbox import (
+    LOGS,
+    MAX_REPORT_BYTES,
+    MAX_REWARD_BYTES,
+    REWARD_JSON,
+    REWARD_TEXT,
+    TEST_REPORT,
+    TESTS,
+)
 
 # The working directory is the agent's: Python must not import libraries from it unless the task says so.
 SAFE_ENVIRONMENT = {
@@ -122,6 +130,7 @@ def result_of(done: CommandResult, sandbox: BubblewrapSandbox, guarded: bool) ->
         rewards,
         notes,
         sandbox.left_out,
+        sandbox.read(LOGS, TEST_REPORT, MAX_REPORT_BYTES) or b"",
     )
 
 

@@ -26,8 +26,12 @@ def read_task(directory: Path) -> TaskSpec | list[TaskProblem]:
     problems: list[TaskProblem] = []
     harbor, benchflow = (_present(directory / name) for name in (HARBOR_FILE, BENCHFLOW_FILE))
     if harbor == benchflow:
-        what = f"has both {HARBOR_FILE} and {BENCHFLOW_FILE}" if harbor else f"has no {HARBOR_FILE} or {BENCHFLOW_FILE}"
-        problems.append(TaskProblem(directory, what, "keep exactly one of them"))
+        if harbor:
+            what, remedy = f"has both {HARBOR_FILE} and {BENCHFLOW_FILE}", "keep one of them"
+        else:
+            what = f"has no {HARBOR_FILE} or {BENCHFLOW_FILE}"
+            remedy = f"add a {HARBOR_FILE} with a [task] name, as in a folder of `arise init`"
+        problems.append(TaskProblem(directory, what, remedy))
         return [*problems, *scan(directory)]
     path = directory / (HARBOR_FILE if harbor else BENCHFLOW_FILE)
     given, prompt = _read_toml(path, problems) if harbor else _read_markdown(path, problems)

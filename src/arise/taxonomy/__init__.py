@@ -17,6 +17,8 @@ class IssueTag:
     definition: str
     usual_capability: Capability
     not_for: str
+    brief: str
+    """Definition and limit in one line, for prompts that are sent with every rollout."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,15 @@ class Pattern:
     bad: str
     issue_tag: str
     capability: Capability
+    brief: str
+    """Opportunity and both sides in one line, for prompts that are sent with every rollout."""
 
 
 @cache
 def issue_tags() -> tuple[IssueTag, ...]:
     """All tags, in the taxonomy's order."""
     rows = _read("issue_tags.toml")["tag"]
-    return tuple(
-        IssueTag(row["id"], row["definition"], Capability(row["usual_capability"]), row["not_for"]) for row in rows
-    )
+    return tuple(IssueTag(**(row | {"usual_capability": Capability(row["usual_capability"])})) for row in rows)
 
 
 @cache

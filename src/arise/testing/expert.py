@@ -21,7 +21,6 @@ from arise.types import (
     DiagnosticKind,
     GenerationRecord,
     Observation,
-    Outcome,
     Pair,
     Pool,
     Proposal,
@@ -37,6 +36,7 @@ from arise.types import (
     Trajectory,
     Turn,
     Verdict,
+    VerifierOutcome,
 )
 
 
@@ -49,10 +49,10 @@ class Expert:
 
     async def __call__(self, ask: Ask) -> Action:
         data = ask.data
-        if FIRST_CALL in data:
-            text = "ok"
-        elif "rubrics" in data:
+        if "rubrics" in data:
             text = await self._evaluate(data)
+        elif FIRST_CALL in data:
+            text = "ok"
         elif "sample_result" in data:
             text = await self._analyse(data)
         elif "max_items" in data:
@@ -111,7 +111,7 @@ class Expert:
         failures = []
         for shown in data["failing_evidence"]:
             context = shown["outcome_context"]
-            outcome = Outcome(context["verifier_success"], context["score"]) if context else None
+            outcome = VerifierOutcome(context["verifier_success"], context["score"]) if context else None
             failures.append(RefinementRecord(_record(shown), outcome))
         rewrite = await self._reflector.rewrite(pair, failures)
         return json.dumps({"skill_text": rewrite.text}) if rewrite.text is not None else f"no rewrite: {rewrite.reason}"

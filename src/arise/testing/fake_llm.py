@@ -7,7 +7,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +21,9 @@ class Ask:
     number: int
     at: float
     body: dict[str, Any]
+    path: str = ""
+    key: str = ""
+    """What the authorization header carries."""
 
     @property
     def model(self) -> str:
@@ -55,6 +58,8 @@ class Say:
     prompt_tokens: int = 1000
     completion_tokens: int = 100
     usage: bool = True
+    cached_tokens: int = 0
+    """Tokens of the prompt that a prompt cache had."""
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
     """Tool calls: name and arguments of each."""
 
@@ -103,6 +108,8 @@ class Wire:
     gap: float = 0.0
 
 
+PAGES = {"/props": {"default_generation_settings": {"n_ctx": 131_072}}}
+"""The window of a server that states one, in the way of llama.cpp."""
 Action = Say | Status | Hang | CutOff | RawBody | Wire
 Script = Callable[[Ask], "Action | Awaitable[Action]"]
 
@@ -113,6 +120,8 @@ class FakeLLM:
 
     script: Script
     latency: float = 0.0
+    pages: Mapping[str, Any] = field(default_factory=lambda: PAGES)
+    """What GET returns, by path: `{"/v1/models": {"data": [...]}}`; any other path is HTTP 404."""
     asks: list[Ask] = field(default_factory=list)
     answers: list[tuple[float, Ask, Action]] = field(default_factory=list)
     open_connections: int = 0
@@ -141,8 +150,12 @@ class FakeLLM:
         self.open_connections += 1
         self.connections += 1
         try:
-            while (body := await _read_request(reader)) is not None:
-                if not await self._answer(body, reader, writer):
+            while (request := await _read_request(reader)) is not None:
+                method, path, key, body = request
+                if method == "GET":
+                    writer.write(self._page(path))
+                    await writer.drain()
+                elif not await self._answer(Ask(len(self.asks), time.monotonic(), body, path, key), reader, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
@@ -151,9 +164,12 @@ class FakeLLM:
             self._tasks.discard(task)
             writer.close()
 
-    async def _answer(self, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    def _page(self, path: str) -> bytes:
+        found = self.pages.get(path)
+        return _response(404, b"no such page") if found is None else _response(200, json.dumps(found).encode())
+
+    async def _answer(self, ask: Ask, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Perform one action; return False if the connection must close."""
-        ask = Ask(len(self.asks), time.monotonic(), json.loads(body))
         self.asks.append(ask)
         result = self.script(ask)
         action = result if isinstance(result, Action) else await result
@@ -208,17 +224,17 @@ async def _write_raw(action: Wire, writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
-async def _read_request(reader: asyncio.StreamReader) -> bytes | None:
+async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, str, dict[str, Any]] | None:
+    """Return method, path, key and body of the next request; None at the end of the connection."""
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError:
         return None
-    length = 0
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length":
-            length = int(value)
-    return await reader.readexactly(length)
+    first, *lines = head.split("\r\n")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    method, path, _ = first.split(" ", 2)
+    return method, path, headers.get("authorization", "").removeprefix("Bearer "), json.loads(body) if body else {}
 
 
 def _response(code: int, body: bytes, content_type: str = "application/json", extra: str = "") -> bytes:
@@ -227,11 +243,13 @@ def _response(code: int, body: bytes, content_type: str = "application/json", ex
 
 
 def _completion(say: Say, ask: Ask) -> dict[str, Any]:
-    usage = {
+    usage: dict[str, Any] = {
         "prompt_tokens": say.prompt_tokens,
         "completion_tokens": say.completion_tokens,
         "total_tokens": say.prompt_tokens + say.completion_tokens,
     }
+    if say.cached_tokens:
+        usage["prompt_tokens_details"] = {"cached_tokens": say.cached_tokens}
     return {
         "id": f"fake-{ask.number}",
         "object": "chat.completion",

@@ -40,7 +40,7 @@ def honest(verdict_of: Callable[[str, Ask], Verdict], diagnostics: dict[str, Any
     """Return a judge that follows the contract: `verdict_of(rule, ask)` for each rubric, canaries by the trace."""
 
     def answer(ask: Ask) -> Action:
-        if FIRST_CALL in ask.data:
+        if FIRST_CALL in ask.data and "rubrics" not in ask.data:
             return Say("ok", prompt_tokens=20, completion_tokens=1)
         turns = ask.data["sample_result"]["llm_interaction_trajectory"]
         body = NOTHING_UNCOVERED | (diagnostics or {})

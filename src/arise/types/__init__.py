@@ -12,10 +12,10 @@ from arise.types.evidence import (
     ExcerptTurn,
     Feedback,
     GenerationRecord,
-    Outcome,
     RefinementRecord,
     Selection,
     SkillUse,
+    VerifierOutcome,
 )
 from arise.types.policy import (
     Capabilities,
@@ -35,6 +35,7 @@ from arise.types.pool import (
     Fate,
     Need,
     Pair,
+    PairStatus,
     Pool,
     PoolEvent,
     Proposal,
@@ -44,7 +45,6 @@ from arise.types.pool import (
     Rewrite,
     Rubric,
     Skill,
-    Status,
     Tally,
 )
 from arise.types.rollout import (
@@ -107,8 +107,8 @@ __all__ = [
     "Need",
     "Observation",
     "OptimSpec",
-    "Outcome",
     "Pair",
+    "PairStatus",
     "Place",
     "PolicyRef",
     "Pool",
@@ -132,7 +132,6 @@ __all__ = [
     "Skill",
     "SkillUse",
     "SolutionSpec",
-    "Status",
     "StepSpec",
     "StepStats",
     "StopReason",
@@ -147,6 +146,7 @@ __all__ = [
     "Turn",
     "Verdict",
     "VerifierJob",
+    "VerifierOutcome",
     "VerifierRun",
     "VerifierSpec",
 ]

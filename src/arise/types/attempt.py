@@ -28,3 +28,5 @@ class Attempt:
     """Bytes of evolved skills in its prompt, which must be 0 in an evaluation."""
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     rollout: Rollout = field(kw_only=True)
+    instruction: str = field(default="", kw_only=True)
+    """What the task asked for: tasks that training never draws are not in the store."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from arise.types.rollout import DiagnosticItem, ShownSkill, StopReason, Verdict
 
 
-class Outcome(NamedTuple):
+class VerifierOutcome(NamedTuple):
     """Verifier context of a rollout; refinement may see it, generation never does."""
 
     success: bool
@@ -92,7 +92,7 @@ class EvidenceRecord:
     task_id: str
     trajectory_id: str
     verdicts: tuple[tuple[str, Verdict], ...]
-    outcome: Outcome | None
+    outcome: VerifierOutcome | None
     excerpt: tuple[ExcerptTurn, ...] = ()
     """The turns that show how it failed, where a skill was shown and its rubric failed all the same."""
 
@@ -106,5 +106,5 @@ class RefinementRecord:
     """One failed rollout for a skill's rewrite: its diagnostics, the verifier's outcome context, its failing turns."""
 
     view: GenerationRecord
-    outcome: Outcome | None
+    outcome: VerifierOutcome | None
     excerpt: tuple[ExcerptTurn, ...] = ()

@@ -115,7 +115,7 @@ class Fate(StrEnum):
     KEEP = "keep"
 
 
-class Status(StrEnum):
+class PairStatus(StrEnum):
     """Status of a pair: in the pool with its skill hidden or shown, or retired."""
 
     HIDDEN = "hidden"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 TESTS, LOGS, SOLUTION = "/tests", "/logs/verifier", "/solution"
 """Inside a sandbox: the tests during verification, the reward files, the task's own solution."""
-REWARD_JSON, REWARD_TEXT = "reward.json", "reward.txt"
-MAX_REWARD_BYTES = 64 * 1024
+REWARD_JSON, REWARD_TEXT, TEST_REPORT = "reward.json", "reward.txt", "ctrf.json"
+MAX_REWARD_BYTES, MAX_REPORT_BYTES = 64 * 1024, 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Place:
     healthcheck: Healthcheck | None = None
     setup: tuple[str, ...] = ()
     """Commands to run once before the agent starts."""
+    directory: Path | None = None
+    """The folder of the task, for sandboxes that read the whole task themselves."""
     mounts: tuple[tuple[str, str], ...] = ()
     """Host paths and where each is seen inside, read-only, such as an agent's installation. No task asks for it."""
 
@@ -142,5 +144,7 @@ class VerifierRun:
     """Attempts of other programs to write the reward."""
     left_out: tuple[str, ...] = ()
     """Files of the attempt that test.sh did not see, each with the reason."""
+    tests: bytes = b""
+    """The content of ctrf.json, which any program of the attempt may have written."""
     refused: str = ""
     """Why the files of the attempt could not be shown to test.sh, which then did not run."""

@@ -103,7 +103,7 @@ class TaskSpec:
     @property
     def place(self) -> Place:
         """What the agent's sandbox must offer."""
-        return _as(self.environment, self.agent.user, self.agent.network)
+        return replace(_as(self.environment, self.agent.user, self.agent.network), directory=self.directory)
 
     @property
     def verifier_job(self) -> VerifierJob:

@@ -16,7 +16,6 @@ from arise.types import (
     DiagnosticItem,
     DiagnosticKind,
     GenerationRecord,
-    Outcome,
     Pair,
     Pool,
     Proposal,
@@ -26,6 +25,7 @@ from arise.types import (
     Rubric,
     Selection,
     Skill,
+    VerifierOutcome,
 )
 
 WORK = task("Convert in.csv as described in spec.txt and write out.csv.")
@@ -171,7 +171,7 @@ def test_every_text_obeys_the_papers_rules_and_stays_short(pattern_id: str) -> N
 
 
 def rewrite(pair: Pair, *failures: GenerationRecord) -> Rewrite:
-    records = [RefinementRecord(view, Outcome(False, 0.0)) for view in failures]
+    records = [RefinementRecord(view, VerifierOutcome(False, 0.0)) for view in failures]
     return asyncio.run(OfflineReflector().rewrite(pair, records))
 
 

@@ -226,7 +226,7 @@ def test_the_cap_is_never_passed_and_the_rest_is_unjudged(tmp_path: Path) -> Non
     assert 0 < found["usd"] <= 0.5
     assert found["judged"] + sum(found["unjudged"].values()) == 40
     assert found["unjudged"]["budget reached"] > 0
-    assert len(fake.asks) == 1 + found["asked"]
+    assert len([ask for ask in fake.asks if FIRST_CALL not in ask.data]) == found["asked"]
 
 
 def test_replies_are_kept_and_a_second_run_asks_nothing(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_replies_are_kept_and_a_second_run_asks_nothing(tmp_path: Path) -> None:
     with in_thread(FakeLLM(judge(lambda _ask, _entry: {"verdict": "pass"}))) as fake:
         done = run(tmp_path / "runs.jsonl", "--judge", "m", "--base-url", fake.base_url, "--json", *words)
     again = json.loads(done.stdout[done.stdout.index("{") :])
-    assert len(asked.asks) == 6
+    assert len([ask for ask in asked.asks if FIRST_CALL not in ask.data]) == 5
     assert len([ask for ask in fake.asks if FIRST_CALL not in ask.data]) == 0
     assert again["gaps"] == first["gaps"]
 

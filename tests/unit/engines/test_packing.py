@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from arise.engines.checks import TrainingRow
 from arise.engines.local import llama_training
 from arise.engines.local.packing import pack
 from arise.engines.local.small_model import small_model
-from arise.engines.local.training import TrainingRow, any_logits_at, micro_batches, token_logprobs
+from arise.engines.local.training import any_logits_at, micro_batches, token_logprobs
 from arise.types import Tokens
 
 CPU = torch.device("cpu")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arise.llm.prompt import PromptError, Template, fixed_texts, render, schema, template_hash
+from arise.llm.prompt import PromptError, Template, fixed_texts, render, template_hash
+from arise.llm.prompt_files import schema
 from arise.taxonomy import issue_tags
 from arise.types import Capability
 
@@ -60,9 +61,9 @@ def test_a_switch_that_is_not_set_is_an_error() -> None:
 
 
 def test_values_of_a_switched_off_block_are_an_error() -> None:
-    values = {"call": "c", "pool_version": 1, "rubrics": [], "rest_of_pool": [], "sample_result": {}}
+    values = {"call": "c", "pool_version": 1, "rubrics": [], "rest_of_pool": [], "sample_result": {}, "rubric_count": 0}
     with pytest.raises(PromptError, match="no placeholder for rest_of_pool"):
-        render(Template.RUBRIC_EVALUATION, values, {"rubric_count": "0"}, {"diagnostics": False})
+        render(Template.RUBRIC_EVALUATION, values, {"diagnostics": False})
 
 
 def test_nan_is_an_error() -> None:

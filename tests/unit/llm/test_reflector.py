@@ -19,7 +19,6 @@ from arise.types import (
     DiagnosticItem,
     DiagnosticKind,
     GenerationRecord,
-    Outcome,
     Pair,
     RefinementRecord,
     Rubric,
@@ -27,6 +26,7 @@ from arise.types import (
     ShownSkill,
     Skill,
     Verdict,
+    VerifierOutcome,
 )
 from tests.builders import a_pair
 from tests.unit.llm.builders import QUICK, pool, reflector_settings
@@ -217,7 +217,7 @@ def test_a_prompt_names_the_pairs_that_retired_last_and_a_repetition_of_an_older
 
 def rewrite(script: Script, text: str = "Keep habit 1.", earlier: tuple[str, ...] = ()) -> tuple[Any, FakeLLM]:
     pair = Pair(pool(1).pairs[0].rubric, Skill(text, True, 2, earlier=earlier))
-    failures = [RefinementRecord(record(i), Outcome(False, 0.0)) for i in range(1, 3)]
+    failures = [RefinementRecord(record(i), VerifierOutcome(False, 0.0)) for i in range(1, 3)]
     return reflected(script, lambda r: r.rewrite(pair, failures))
 
 

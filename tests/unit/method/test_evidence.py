@@ -11,13 +11,13 @@ from arise.types import (
     GenerationRecord,
     Group,
     Observation,
-    Outcome,
     ShownSkill,
     SkillUse,
     StopReason,
     ToolCall,
     Turn,
     Verdict,
+    VerifierOutcome,
 )
 from arise.types.codec import from_json, to_json
 from tests.builders import FAIL, NA, PASS, a_diagnostic, a_rollout, a_task, the_record
@@ -62,9 +62,9 @@ def test_one_record_for_every_judged_rollout() -> None:
     )
     assert (first.task_id, first.trajectory_id) == ("x9", "tau0")
     assert first.verdicts == (("a", NA), ("b", FAIL)), "sorted by rubric id"
-    assert first.outcome == Outcome(success=True, reward=0.5)
+    assert first.outcome == VerifierOutcome(success=True, reward=0.5)
     assert second.outcome is None
-    assert third.outcome == Outcome(success=False, reward=0.0)
+    assert third.outcome == VerifierOutcome(success=False, reward=0.0)
     assert third.view.uncovered_issues == ()
     assert [record.has_diagnostics for record in found] == [True, False, False]
 
@@ -151,7 +151,7 @@ def test_refinement_takes_failures_under_this_revision_failed_tasks_first() -> N
     found = records_of(0, [Group(a_task(), tuple(cases.values()), 7)])
     chosen = for_refinement(found, skill, seed=0, update=1)
     assert chosen[0].view == the_record(found, "e0000-00-01").view
-    assert chosen[0].outcome == Outcome(success=False, reward=0.0)
+    assert chosen[0].outcome == VerifierOutcome(success=False, reward=0.0)
     assert {record.view.evidence_id for record in chosen} == {"e0000-00-00", "e0000-00-01", "e0000-00-02"}
     assert len(for_refinement(found, skill, seed=0, update=1, limit=2)) == 2
 

@@ -3,7 +3,7 @@ from typing import NamedTuple
 import pytest
 
 from arise.method.standing import Standing, standing, without_effect
-from arise.types import Status, Tally
+from arise.types import PairStatus, Tally
 
 
 class Happened(NamedTuple):
@@ -31,18 +31,18 @@ def stands(*kinds: str) -> Standing:
     ],
 )
 def test_the_last_event_says_where_a_pair_stands(kinds: tuple[str, ...], status: str) -> None:
-    assert stands(*kinds) == Standing(Status(status))
+    assert stands(*kinds) == Standing(PairStatus(status))
     assert str(stands(*kinds)) == status
 
 
 def test_an_event_of_an_unknown_kind_leaves_the_status_as_it_was() -> None:
-    assert stands("born", "activate", "merged") == Standing(Status.SHOWN)
+    assert stands("born", "activate", "merged") == Standing(PairStatus.SHOWN)
 
 
 def test_four_refinements_of_which_the_last_three_helped_nothing_are_stuck() -> None:
     assert not stands("born", "activate", *["refine"] * 3).stuck
     found = stands("born", "activate", *["refine"] * 4)
-    assert found == Standing(Status.SHOWN, stuck=True)
+    assert found == Standing(PairStatus.SHOWN, stuck=True)
     assert str(found) == "shown, stuck"
 
 

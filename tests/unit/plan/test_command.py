@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from arise.cli.app import app
 
+CONFIGS = Path(__file__).parents[3] / "configs"
 CONFIG = """
 [model]
 kind = "pretrained"
@@ -69,7 +70,7 @@ def test_fleets_are_compared(config: str) -> None:
         (("--gpu", "h100", "--assume", "trun=3"), "trun"),
         (("--gpu", "h100", "--sweep", "8,many"), "8,many"),
         (("--gpu", "h100", "--gpus", "4", "--servers", "4", "--tensor-parallel", "1"), "leave none of 4"),
-        (("--gpus", "4"), "--gpu"),
+        (("--gpus", "4"), "no GPU is named"),
     ],
 )
 def test_bad_options_are_refused_by_name(config: str, arguments: tuple[str, ...], named: str) -> None:
@@ -87,3 +88,17 @@ def test_a_run_without_rollouts_cannot_be_measured(config: str, tmp_path: Path) 
     done = plan(config, "--from", str(tmp_path / "run"))
     assert done.exit_code == 2
     assert "no rollouts" in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "said"),
+    [
+        ("paper.toml", "h800", "2 sampling servers of 8 GPUs, 16 GPUs train, 4 per row"),
+        ("one-node.toml", "h100", "4 sampling servers of 1 GPUs, 4 GPUs train"),
+        ("lora-one-gpu.toml", "rtx4090", "one rtx4090 that samples and trains in turn"),
+    ],
+)
+def test_the_shipped_configurations_for_gpus_fit_as_they_are(name: str, gpu: str, said: str) -> None:
+    done = plan(str(CONFIGS / name), "--gpu", gpu, "--assume", "turns=3")
+    assert done.exit_code == 0, done.output
+    assert said in done.output

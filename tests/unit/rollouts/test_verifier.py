@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from arise.rollouts.ctrf import read_report
 from arise.rollouts.reward import (
     RewardError,
     choose_reward,
@@ -228,3 +229,27 @@ def test_verification_is_quick(tmp_path: Path) -> None:
             return min(taken)
 
     assert asyncio.run(body()) < 0.2  # a tenth of it on an idle machine
+
+
+CTRF = (
+    '{"results": {"summary": {"tests": 3}, "tests": [{"name": "test_a", "status": "passed"}, '
+    '{"name": "test_b", "status": "failed"}, {"name": "test_c", "status": "skipped"}]}}'
+)
+
+
+def test_a_test_report_is_kept_as_evidence_beside_the_reward(tmp_path: Path) -> None:
+    result = verify(f"echo ran; echo '{CTRF}' > {OUT}/ctrf.json; echo 0.5 > {OUT}/reward.txt", tmp_path)
+    assert (result.reward, result.details) == (0.5, {"tests": 3.0, "tests passed": 1.0, "reward": 0.5})
+    report = "[ctrf.json: 1 of 3 tests passed; not passed: test_b (failed), test_c (skipped)]"
+    assert result.stdout.splitlines() == ["ran", report]
+
+
+def test_a_test_report_alone_is_no_reward(tmp_path: Path) -> None:
+    result = verify(f"echo '{CTRF}' | sed s/failed/passed/ > {OUT}/ctrf.json", tmp_path)
+    assert result.reward == 0.0
+    assert "ctrf.json alone is no reward" in result.reason
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"results": {"tests": [{"name": 1}]}}', '{"results": {"tests": []}}'])
+def test_a_malformed_report_is_ignored(text: str) -> None:
+    assert read_report(text.encode()) is None

@@ -13,8 +13,8 @@ from arise.types import Observation, Rollout, StopReason, Trajectory, Turn
 TURNS = 20_000
 OPEN = """
 import json, pathlib, resource, sys, time
-from arise.run.chunks import Place, StoredRollout
-place = Place(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+from arise.run.chunks import ChunkPlace, StoredRollout
+place = ChunkPlace(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 began = time.process_time()
 stored = StoredRollout(pathlib.Path(sys.argv[1]), place)

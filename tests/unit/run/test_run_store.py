@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arise.errors import AriseError, Exit
-from arise.run.chunks import Place, read_rollout
+from arise.run.chunks import ChunkPlace, read_rollout
 from arise.run.record import IterationRecord
 from arise.run.snapshot import FORMAT
 from arise.run.store import RunStore
@@ -40,7 +40,7 @@ def test_a_committed_iteration_reads_back(tmp_path: Path) -> None:
     store.commit(record(0, with_checkpoint(store, 0)))
     assert store.last_checkpoint() == ({"at": 0}, "checkpoints/k00000")
     ((chunk, start, length),) = store.query("SELECT chunk, start, length FROM rollouts WHERE id='k0/t/1'")
-    assert read_rollout(tmp_path / "trajectories", Place(chunk, start, length)).reward == 1.0
+    assert read_rollout(tmp_path / "trajectories", ChunkPlace(chunk, start, length)).reward == 1.0
     assert store.query("SELECT * FROM inflight") == []
     store.close()
 

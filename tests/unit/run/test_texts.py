@@ -17,7 +17,7 @@ from arise.errors import AriseError
 from arise.report.exports import export
 from arise.report.exports.names import file_name
 from arise.rollouts.discretion import redacted_turn
-from arise.run.chunks import Place, StoredRollout, decompress, pack, pack_rollout, unpack_group, write_chunk
+from arise.run.chunks import ChunkPlace, StoredRollout, decompress, pack, pack_rollout, unpack_group, write_chunk
 from arise.run.reader import RunReader
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
@@ -99,7 +99,7 @@ def test_no_name_leads_out_of_a_folder(tmp_path: Path, name: str) -> None:
     (place,) = write_chunk(inside, "k00000.zst", [rollout("text")])
     (tmp_path / "secret").write_bytes(pack_rollout(rollout("secret")))
     with pytest.raises((AriseError, OSError, ValueError)):
-        StoredRollout(inside, Place(f"../../{name}/../secret", place.start, place.length)).whole()
+        StoredRollout(inside, ChunkPlace(f"../../{name}/../secret", place.start, place.length)).whole()
     made = file_name(name)
     assert "/" not in made
     assert made not in {"", ".", ".."}

@@ -1,12 +1,26 @@
 """Who may write the reward, by the path and the arguments of a program; whatever is unknown may not."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from arise.sandbox.inside.writers import NOBODY, PROGRAM, SHELL, OwnTests, Start, role_of
+from arise.sandbox.inside.writers import NOBODY, PROGRAM, SHELL, OwnTests, Start
+from arise.sandbox.inside.writers import role_of as python_role_of
+from arise.sandbox.native_server import as_lines, native_server
 
 PYTHON, BASH = "/usr/bin/python3.11", "/bin/bash"
+SETTINGS = {"logs": "/logs", "limits": "00", "notify": "00", "calls": {}, "system": ()}
+
+
+def role_of(start: Start, tests: OwnTests) -> int:
+    """Return what both servers say; a machine without a compiler has one."""
+    found = python_role_of(start, tests)
+    if (program := native_server()) is not None:
+        settings = as_lines({**SETTINGS, "tests": tests.folder})
+        line = [str(program), "role", settings, start.image, start.cwd, start.stdin, *start.argv]
+        assert int(subprocess.run(line, capture_output=True, check=True).stdout) == found, start
+    return found
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from arise.engines.checks import TrainingRow
 from arise.engines.local import llama, llama_training
-from arise.engines.local.training import TrainingRow, any_logits_at, micro_batches, token_logprobs
+from arise.engines.local.training import any_logits_at, micro_batches, token_logprobs
 from arise.engines.local.weights import plain_model, trainable
 from arise.types import Tokens
 

@@ -11,13 +11,16 @@ import numpy as np
 import torch
 
 from arise.engines.chat import ChatFormat
+from arise.engines.checks import check_request
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.local import llama
 from arise.engines.local.checkpoint import read_state, write_state
 from arise.engines.local.decoding import Decoder, Row
 from arise.engines.local.generation import Generator
 from arise.engines.local.generic import GenericDecoder
+from arise.engines.local.kernel import kernel
 from arise.engines.local.models import save, save_adapter
+from arise.engines.local.native_llama import NativeDecoder
 from arise.engines.local.scheduler import Scheduler
 from arise.engines.local.stopping import StopRules
 from arise.engines.local.training import Trainer
@@ -56,6 +59,7 @@ class LocalEngine:
         chat_format: Format | None = None,
         gradient_checkpointing: bool = False,
         fast: bool = True,
+        native: bool = True,
         device: str = "cpu",
         threads: int | None = None,
         seed: int = 0,
@@ -67,8 +71,13 @@ class LocalEngine:
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         decoder: Decoder
         fast = fast and llama.supports(config)
-        if fast:
-            decoder = llama.LlamaDecoder(config, model.model.rotary_emb, self._context_length, dtype, self._device)
+        library = kernel() if native and dtype == torch.float32 and self._device.type == "cpu" else None
+        self._threads = threads or torch.get_num_threads()
+        rotary = model.model.rotary_emb if fast else None
+        if fast and library is not None:
+            decoder = NativeDecoder(library, config, rotary, self._context_length, self._threads)
+        elif fast:
+            decoder = llama.LlamaDecoder(config, rotary, self._context_length, dtype, self._device)
         else:
             decoder = GenericDecoder(model, dtype)
         if gradient_checkpointing:
@@ -78,7 +87,6 @@ class LocalEngine:
         rules = StopRules(tokenizer, frozenset(end_ids or _end_ids(tokenizer, model)))
         self._generator = Generator(decoder, rules, self._context_length, batch_rows, cache_bytes, self._device)
         self._trainer = Trainer(self._model, token_budget, precision, self._context_length, self._device, fast)
-        self._threads = threads or torch.get_num_threads()
         self._scheduler = Scheduler(self._threads)
         # Row invariance depends on the number of threads: measure on the compute thread.
         self._scheduler.run_now(lambda: self._publish(version=0))
@@ -114,9 +122,9 @@ class LocalEngine:
         )
 
     def facts(self) -> dict[str, str]:
-        """Facts that two runs must share to be bit-equal: weight digest, torch version, threads."""
-        weights = _digest(self._model.state_dict())
-        return {"weights": weights, "threads": str(self._threads), "torch": torch.__version__}
+        """Facts that two runs must share to be bit-equal: weight digest, torch version, threads, decoder."""
+        weights, decoder = _digest(self._model.state_dict()), self._generator.decoder_name
+        return {"weights": weights, "threads": str(self._threads), "torch": torch.__version__, "decoder": decoder}
 
     @cached_property
     def _foundation(self) -> dict[str, str]:
@@ -127,26 +135,13 @@ class LocalEngine:
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         """Sample n continuations of a prompt; safe to call from many coroutines."""
-        self._check_request(prompt_ids, params)
+        vocabulary = self._model.get_input_embeddings().num_embeddings
+        check_request(prompt_ids, params, vocabulary, self._context_length)
         if len(prompt_ids) == self._context_length:
             return [Segment((), (), (), "", "context")] * n
         prompt = np.array(prompt_ids, dtype=np.int64)
         rows = [Row(prompt, params, index) for index in range(n)]
         return await asyncio.gather(*(self._scheduler.turn(self._generator, row) for row in rows))
-
-    def _check_request(self, prompt_ids: Sequence[int], params: SamplingParams) -> None:
-        vocabulary = self._model.get_input_embeddings().num_embeddings
-        if not prompt_ids or not 0 <= min(prompt_ids) <= max(prompt_ids) < vocabulary:
-            raise ValueError(f"sample: prompt_ids must be one or more ids below {vocabulary}, the model's vocabulary")
-        if len(prompt_ids) > self._context_length:
-            raise ValueError(
-                f"sample: the prompt has {len(prompt_ids)} tokens, the model's window is {self._context_length}: "
-                "end the conversation before it overflows, or choose a model with a longer window"
-            )
-        if params.max_tokens < 1 or params.temperature <= 0.0 or not 0.0 < params.top_p <= 1.0 or "" in params.stop:
-            raise ValueError(
-                f"sample: need max_tokens >= 1, temperature > 0, 0 < top_p <= 1, no empty stop; got {params}"
-            )
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
         """Return the row with the log-probs that the current policy gives its generated tokens at `temperature`."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from arise.engines.faults import EngineFault
 from arise.engines.local.cache import IdArray, Prefix, PrefixStore, shared_length
 from arise.engines.local.decoding import Decoder, Opening, Row
-from arise.engines.local.sampling import choose, uniforms
+from arise.engines.local.sampling import uniforms
 from arise.engines.local.stopping import StopRules
 
 MIN_SHARED = 16
@@ -50,6 +50,11 @@ class Generator:
         self._active: list[Row] = []
         self._waited = 0
         self.version = 0
+
+    @property
+    def decoder_name(self) -> str:
+        """Return which implementation computes the samples."""
+        return type(self._decoder).__name__
 
     @property
     def busy(self) -> bool:
@@ -123,7 +128,7 @@ class Generator:
                 self._decoder.start_row(place, None, 0)
         hidden = self._compute(rows)
         self._active += rows
-        return self._accept(rows, self._decoder.logits(torch.stack([hidden[row] for row in rows])))
+        return self._accept(rows, torch.stack([hidden[row] for row in rows]))
 
     def _opening(self, row: Row) -> IdArray:
         """Return a row's shareable opening: its conversation's first prompt, so later turns compute the same bits."""
@@ -194,12 +199,12 @@ class Generator:
         hidden = self._decoder.forward(0, ids_RT, start_R, torch.zeros_like(start_R))
         for row in rows:
             row.cached += 1
-        return self._accept(rows, self._decoder.logits(hidden))
+        return self._accept(rows, hidden)
 
-    def _accept(self, rows: Sequence[Row], logits_RV: Tensor) -> list[Row]:
+    def _accept(self, rows: Sequence[Row], hidden_RD: Tensor) -> list[Row]:
         """Sample each row's next token; finished rows leave the batch."""
         uniform_R = uniforms([row.key for row in rows], [len(row.ids) for row in rows])
-        ids, logprobs = choose(logits_RV, uniform_R, [row.params for row in rows])
+        ids, logprobs = self._decoder.choose(hidden_RD, uniform_R, [row.params for row in rows])
         if not all(map(math.isfinite, logprobs)):
             raise EngineFault(f"the policy of version {self.version} gives no probabilities any more: it has diverged")
         for row, token, logprob in zip(rows, ids, logprobs, strict=True):

@@ -4,12 +4,17 @@ Slower than `llama`, but it makes no assumption about the model, and rows are in
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DynamicCache
+
+from arise.engines.local.sampling import choose
+from arise.types import SamplingParams
 
 
 class GenericDecoder:
@@ -48,6 +53,12 @@ class GenericDecoder:
     def logits(self, hidden_RD: Tensor) -> Tensor:
         """Next-token logits in float32."""
         return hidden_RD.float()
+
+    def choose(
+        self, hidden_RD: Tensor, uniform_R: NDArray[np.float64], params: Sequence[SamplingParams]
+    ) -> tuple[list[int], list[float]]:
+        """Sample one token per row."""
+        return choose(self.logits(hidden_RD), uniform_R, params)
 
     def start_row(self, row: int, known: Any, length: int) -> None:  # noqa: ARG002 - prompts are shared whole or not
         """Start an empty row."""

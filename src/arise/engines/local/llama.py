@@ -3,17 +3,21 @@
 Fused weights, shared prefixes read once, batch-invariant results. Must agree with transformers to 1e-4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad, rms_norm, silu
 
 from arise.engines.local.attention import MAX_QUERIES, Reach, agreement, attend, merged, padded_queries, reach
 from arise.engines.local.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear, by_rows
 from arise.engines.local.key_values import KeyValues, SharedPrefixes, Sharing
+from arise.engines.local.sampling import choose
+from arise.types import SamplingParams
 
 SUPPORTED = ("llama", "mistral", "qwen2", "qwen3")
 
@@ -201,6 +205,12 @@ class LlamaDecoder:
         rows = len(hidden_RD)
         padded = pad(hidden_RD, (0, 0, 0, -rows % ROW_BLOCK))
         return self._lm_head(rms_norm(padded, padded.shape[-1:], self._norm, self._eps))[:rows].float()
+
+    def choose(
+        self, hidden_RD: Tensor, uniform_R: NDArray[np.float64], params: Sequence[SamplingParams]
+    ) -> tuple[list[int], list[float]]:
+        """Sample one token per row."""
+        return choose(self.logits(hidden_RD), uniform_R, params)
 
     def start_row(self, row: int, known: Saved | None, length: int) -> None:
         """Start a row from the first `length` tokens of an unshared row, or empty; it shares nothing."""

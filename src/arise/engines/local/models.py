@@ -85,6 +85,20 @@ def model_folder(name_or_path: str) -> Path | None:
     return folder
 
 
+def tokenizer_and_config(source: str) -> tuple[Any, Any]:
+    """Return the tokenizer and the configuration of a model's text part, without loading its weights."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(source), AutoConfig.from_pretrained(source).get_text_config()
+    except Exception as error:  # transformers raises a dozen kinds; a user needs one sentence
+        raise ValueError(f"{source} cannot be loaded as a causal language model: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
 def _from_transformers(name: str, source: str) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -93,8 +107,7 @@ def _from_transformers(name: str, source: str) -> tuple[Any, Any]:
         loaded: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
         tokenizer = AutoTokenizer.from_pretrained(source)
     except Exception as error:  # transformers raises a dozen kinds; a user needs one sentence
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ValueError(f"{name} cannot be loaded as a causal language model: {reason}") from error
+        raise ValueError(f"{name} cannot be loaded as a causal language model: {_first_line(error)}") from error
     # transformers only warns about missing weights and initialises them randomly.
     model, report = loaded
     missing = sorted(report["missing_keys"])

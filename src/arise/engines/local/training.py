@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from arise.engines.faults import EngineFault
+from arise.engines.checks import TrainingRow, UpdateCount, skip_reason, training_rows
 from arise.engines.local import llama_training
 from arise.engines.local.packing import Packed, pack
 from arise.engines.local.weights import plain_model, trainable
@@ -23,24 +23,7 @@ from arise.method.loss import policy_loss
 from arise.method.schedule import learning_rate
 from arise.types import Example, LossSpec, OptimSpec, StepStats, Tokens
 
-MAX_FAILURES = 3
 LogitsAt = Callable[[Any, Packed], Tensor]
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingRow:
-    """One row of tokens with its trajectory's advantage."""
-
-    tokens: Tokens
-    advantage: float
-
-    @property
-    def generated_tokens(self) -> int:
-        return int(self.tokens.generated_U.sum())
-
-    @property
-    def prompt(self) -> bytes:
-        return self.tokens.ids_U[: int(self.tokens.generated_U.argmax())].tobytes()
 
 
 @dataclass
@@ -53,38 +36,36 @@ class Totals:
     max_abs_log_ratio: float = 0.0
 
 
-class Trainer:
-    """Owns the optimizer; `updates` counts the updates taken, `failures` consecutive non-finite ones."""
+class Trainer(UpdateCount):
+    """Owns the optimizer and counts its updates."""
 
     def __init__(
         self, model: Any, token_budget: int, precision: str, context_length: int, device: torch.device, fast: bool
     ) -> None:
+        super().__init__()
         self._model, self._token_budget, self._device = model, token_budget, device
         self._bf16, self._context_length, self._fast = precision == "bf16", context_length, fast
         self.parameters = trainable(model)
         self.optimizer = torch.optim.AdamW(self.parameters.values(), fused=True)
-        self.updates = 0
-        self.failures = 0
 
     def update(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
         """Take one update; skip it if the gradient is zero (nothing to learn) or not finite (a failure)."""
         rows = training_rows(examples, self._context_length)
         rate = learning_rate(self.updates, optim.learning_rate, optim.warmup_updates)
-        count = sum(row.generated_tokens for row in rows)
+        tokens = sum(row.generated_tokens for row in rows)
         self.optimizer.zero_grad(set_to_none=True)
-        totals, norm = self.backward(rows, loss, count), math.nan
+        totals, norm = self.backward(rows, loss, tokens), math.nan
         if math.isfinite(totals.loss):
             norm = float(torch.nn.utils.clip_grad_norm_(self.parameters.values(), optim.max_grad_norm))
-        skipped = self._skip_reason(totals, norm)
+        skipped = skip_reason(totals.loss, norm)
         if not skipped:
             for group in self.optimizer.param_groups:
                 group.update(lr=rate, betas=optim.betas, weight_decay=optim.weight_decay)
             self.optimizer.step()
-            self.updates += 1
         self.optimizer.zero_grad(set_to_none=True)
-        self._count_failures(skipped, math.isfinite(norm))
+        self.count(skipped, math.isfinite(norm))
         kept, clipped, ratio = totals.kept_tokens, totals.dual_clipped_tokens, totals.max_abs_log_ratio
-        return StepStats(totals.loss, norm, rate, count, kept, clipped, ratio, skipped)
+        return StepStats(totals.loss, norm, rate, tokens, kept, clipped, ratio, skipped)
 
     def backward(self, rows: Sequence[TrainingRow], loss: LossSpec, token_count: int) -> Totals:
         """Accumulate the gradient of Eq. 19 over all rows; stop at non-finite log-probs."""
@@ -121,45 +102,6 @@ class Trainer:
         model = plain_model(self._model)
         logits_at = llama_training.logits_at if self._fast else any_logits_at
         return token_logprobs(logits_at, model, rows, self._device, temperature)
-
-    def _skip_reason(self, totals: Totals, norm: float) -> str:
-        if not math.isfinite(totals.loss):
-            return "the loss is not finite"
-        if not math.isfinite(norm):
-            return "the gradient is not finite"
-        # AdamW would still move by its momentum; an empty batch must not change the weights.
-        return "" if norm > 0.0 else "the gradient is zero"
-
-    def _count_failures(self, skipped: str, finite: bool) -> None:
-        """Count consecutive failures; an empty batch neither extends nor resets the count."""
-        if not finite:
-            self.failures += 1
-        elif not skipped:
-            self.failures = 0
-        if self.failures >= MAX_FAILURES:
-            raise EngineFault(
-                f"three updates in a row were skipped because {skipped}; the weights are still those of update "
-                f"{self.updates}"
-            )
-
-
-def training_rows(examples: Sequence[Example], context_length: int) -> list[TrainingRow]:
-    """Return the validated rows of all examples that contain generated tokens."""
-    rows = []
-    for number, example in enumerate(examples):
-        for tokens in example.rows:
-            generated_U = tokens.generated_U
-            if len(tokens) > context_length:
-                raise ValueError(f"example {number} has {len(tokens)} tokens, the model's window is {context_length}")
-            if len(tokens) and generated_U[0]:
-                raise ValueError(f"example {number} marks its first token as generated, but nothing stands before it")
-            if not (np.isfinite(tokens.logprob_U[generated_U]).all() and math.isfinite(example.advantage)):
-                raise ValueError(
-                    f"example {number} has a log-prob or advantage that is not finite: drop it from the batch"
-                )
-            if generated_U.any():
-                rows.append(TrainingRow(tokens, example.advantage))
-    return rows
 
 
 def micro_batches(rows: Sequence[TrainingRow], token_budget: int) -> list[list[TrainingRow]]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from arise.llm.wire.envelope import answer_object
 from arise.llm.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object
 
 
@@ -58,7 +59,7 @@ class AnnotationReply:
 
 def parse_annotations(text: str, task_keys: Sequence[str], tag_ids: Collection[str]) -> AnnotationReply:
     """Parse a reply to task-type annotation; a task named twice, unknown or against a rule has no annotation."""
-    value = read_object(text)
+    value = read_object(answer_object(text))
     if isinstance(value, Unreadable):
         return AnnotationReply({}, dict.fromkeys(task_keys, value.reason))
     judgments = value.get("judgments")

@@ -5,17 +5,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arise.llm.wire.envelope import answer_lines
+from arise.llm.wire.marks import marks
 from arise.llm.wire.strict_json import Unreadable, read_object
 
 REASONING = "inside reasoning text"
 QUOTED = "quoted in prose"
 
-_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad"
-_TAG = re.compile(
-    rf"[<◁]\s*(?P<end>/?)\s*(?:\w{{1,20}}:)?(?:{_NAMES})(?:\s+\w+=[^>]{{0,80}})?\s*[>▷]|\[(?P<end2>/?)think\]",
-    re.IGNORECASE,
-)
-_CHANNEL = re.compile(r"<\|(?:channel\|>\s*(?P<name>\w+)|(?P<mark>begin|end)_of_thought\|>)", re.IGNORECASE)
 _JSON_PIECE = re.compile(r"""[\[\]{},]|"[^"]*"\s*:|```""")
 
 
@@ -37,7 +33,7 @@ def read_lines(text: str, wanted: Collection[str], id_key: str) -> list[Line]:
     """
     lines = [
         Line(number, line, read_object(line))
-        for number, raw in enumerate(text.split("\n"), start=1)
+        for number, raw in enumerate(answer_lines(text).split("\n"), start=1)
         if (line := raw.strip(" \t\r"))
     ]
     first, last = _answer(lines)
@@ -60,21 +56,12 @@ def _answer(lines: Sequence[Line]) -> tuple[int, int]:
     for at, line in enumerate(lines):
         if not isinstance(line.value, Unreadable):
             continue
-        for ends in _marks(line.text):
+        for ends in marks(line.text):
             if ends:
                 first, last = at + 1, len(lines)
             elif last == len(lines):
                 last = at
     return first, max(first, last)
-
-
-def _marks(text: str) -> list[bool]:
-    """Return the marks of reasoning in a line, in their order: True ends it, False begins it."""
-    found = [(match.start(), bool(match["end"] or match["end2"])) for match in _TAG.finditer(text)]
-    for match in _CHANNEL.finditer(text):
-        ends = match["name"].lower() == "final" if match["name"] else match["mark"].lower() == "end"
-        found.append((match.start(), ends))
-    return [ends for _, ends in sorted(found)]
 
 
 def _is_prose(line: Line) -> bool:

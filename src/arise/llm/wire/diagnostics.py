@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from arise.llm.wire.envelope import answer_object
 from arise.llm.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object
 from arise.taxonomy import issue_tags
 from arise.text.rules import item_problem
@@ -46,7 +47,7 @@ class DiagnosticReply:
 
 def parse_diagnostics(text: str, known_ids: Collection[str] = ()) -> DiagnosticReply:
     """Parse a reply to the initial analysis: `{"diagnostics": {...}}` and nothing else."""
-    value = read_object(text)
+    value = read_object(answer_object(text))
     if isinstance(value, Unreadable):
         return DiagnosticReply(None, value.reason)
     if set(value) != {"diagnostics"}:

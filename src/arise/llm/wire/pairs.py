@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import FailFast, Field, ValidationError
 
 from arise.llm.wire.answer import read_lines
+from arise.llm.wire.envelope import answer_object
 from arise.llm.wire.strict_json import Strict, Texts, Unreadable, problem_of, read_object, too_long
 from arise.text.rules import proposal_problems, skill_problems
 from arise.types import Capability, Proposal, Rejection
@@ -70,7 +71,7 @@ class PairReply:
 
 def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> PairReply:
     """Parse a reply to pair generation: `{"items": [...]}`, each item valid by itself or dropped."""
-    value = read_object(text)
+    value = read_object(answer_object(text))
     if isinstance(value, Unreadable):
         return PairReply(unreadable=value.reason)
     try:
@@ -96,7 +97,7 @@ def parse_pairs(text: str, evidence_ids: Collection[str], max_items: int) -> Pai
 
 def parse_rewrite(text: str, forbidden_ids: Collection[str] = ()) -> tuple[str | None, str]:
     """Parse a reply to skill refinement: the new text, or None with the reason."""
-    value = read_object(text)
+    value = read_object(answer_object(text))
     if isinstance(value, Unreadable):
         return None, value.reason
     try:

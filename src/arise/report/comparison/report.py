@@ -40,7 +40,7 @@ from arise.report.comparison.tables import (
 from arise.text.numbers import decimal
 
 
-class Draw(Protocol):
+class DrawFigures(Protocol):
     """Draw the figures that a study has data for into a folder."""
 
     def __call__(self, study: Study, folder: Path, formats: Sequence[str] = ...) -> Sequence[Picture]: ...
@@ -65,7 +65,7 @@ class Written:
     summary: dict[str, Any]
 
 
-def write_report(folder: Path, draw: Draw | None = None) -> Written:
+def write_report(folder: Path, draw: DrawFigures | None = None) -> Written:
     """Measure every finished run and write the report, its tables, raw attempts, results.json and figures."""
     page = read_plan(folder)
     everything = read_study([folder])

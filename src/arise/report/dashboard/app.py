@@ -20,6 +20,7 @@ STATIC = {
     "arise.css": "text/css",
     "analysis.css": "text/css",
     "live.js": "text/javascript",
+    "charts.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 POLL_SECONDS, BEAT_EVERY = 1.0, 15

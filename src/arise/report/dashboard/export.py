@@ -1,5 +1,6 @@
 """Export a run as one self-contained HTML file: every page and rubric, the last attempts, no scripts."""
 
+import logging
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,6 +15,9 @@ from arise.report.dashboard.pages import compare, evaluation, health, judge, ove
 from arise.report.dashboard.pages import trajectory as one_rollout
 from arise.report.dashboard.pages.page import Asked, Page
 from arise.report.dashboard.rendering import render
+from arise.text.progress import Progress
+
+log = logging.getLogger(__name__)
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 RUBRICS, ATTEMPTS = 80, 8
@@ -68,11 +72,13 @@ def _pages_of(catalogue: Catalogue, name: str) -> list[tuple[str, str, str]]:
         found += [(links.rubric(i), partial(rubric.build, rubric_id=i)) for i in rubrics]
         attempts = [row.id for row in asked.run.rollouts(limit=ATTEMPTS)]
         found += [(links.trajectory(i), partial(one_rollout.build, rollout_id=i)) for i in attempts]
-        return [_rendered(asked, address, build, around) for address, build in found]
+        with Progress(log, f"exporting {name}: pages", len(found)) as wait:
+            return [_rendered(asked, address, build, around, wait) for address, build in found]
 
 
-def _rendered(asked: Asked, address: str, build: Build, around: dict[str, Any]) -> tuple[str, str, str]:
+def _rendered(asked: Asked, address: str, build: Build, around: dict[str, Any], wait: Progress) -> tuple[str, str, str]:
     page = build(asked)
+    wait.add()
     return f"{asked.name}: {page.title}", address, _main(render(page, around))
 
 

@@ -1,11 +1,15 @@
-"""Figures of held-out evaluations: the learning curve, and scores as facts of a page."""
+"""Held-out evaluations on pages: the learning curve, scores as facts, and tables of what moved."""
 
-from arise.report.dashboard.charts import Figure, Table
+from collections.abc import Sequence
+
+from arise.report.dashboard.charts import Figure, Link, OneLine, Table
+from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE
-from arise.report.dashboard.pages.page import Fact, interval, rate
+from arise.report.dashboard.pages.page import Asked, Fact, interval, rate
 from arise.run.facts.held_out import HeldOut
 from arise.run.facts.score import Evaluation, counts_text
+from arise.run.facts.story import Moved
 from arise.text import numbers
 
 
@@ -36,6 +40,24 @@ def curve(found: HeldOut) -> list[Figure]:
         "Points on the way have fewer attempts per task than the ends; the band is the 95 % interval.",
     )
     return [figure]
+
+
+def moved_table(asked: Asked, moved: Sequence[Moved], rate: str = "unguided") -> Table:
+    """Tabulate changes of unguided rates; each behaviour links to its page in the run of `asked`."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Link(item.rubric, asked.links.rubric(item.rubric)) if item.rubric else "",
+            item.name,
+            OneLine(item.change.from_to),
+            item.change.difference_text,
+            item.change.noise_text,
+            OneLine(f"{item.change.first.evaluations}, {item.change.last.evaluations}"),
+            item.source,
+        )
+        for item in moved
+    ]
+    columns = ("rubric", "behaviour or task type", rate, "difference", "is it noise?", "n of each", "measured")
+    return Table(columns, rows)
 
 
 def score_facts(found: HeldOut) -> list[Fact]:

@@ -25,6 +25,11 @@ class Links:
         kept = {name: value for name, value in chosen.items() if value not in (None, "")}
         return f"{self.root}/rollouts" + (f"?{urlencode(kept)}" if kept else "")
 
+    def attempts(self, task_type: str = "") -> str:
+        """Return the address of the held-out attempts, all or those of one task type."""
+        kept = f"?{urlencode({'task_type': task_type})}" if task_type else ""
+        return f"{self.root}/evaluation{kept}#attempts"
+
     def trajectory(self, rollout_id: str, turn: int | None = None) -> str:
         address = f"{self.root}/rollouts/{quote(rollout_id, safe='/')}"
         return address if turn is None else f"{address}?turn={turn}#turn-{turn}"

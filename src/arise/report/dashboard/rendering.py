@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from arise.report.dashboard.charts import Link, OneLine, Share
 from arise.report.dashboard.links import Links
-from arise.report.dashboard.pages.page import Page
+from arise.report.dashboard.pages.page import Page, brief
 from arise.run.facts.score import rate_text
 from arise.run.numbering import rollout_name
 from arise.text import numbers
@@ -63,6 +63,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "number": number,
+        "brief": brief,
         "rollout": rollout_name,
         "percent": numbers.percent,
         "rate": rate_text,

@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
+from pydantic import BeforeValidator, Field
 
 from arise.report.dashboard.answers import catalogue_of, given, run_page, shell
 from arise.report.dashboard.catalogue import summaries
 from arise.report.dashboard.links import Links
+from arise.report.dashboard.opened import StoredAttempt, open_rollout
 from arise.report.dashboard.pages import (
     compare,
-    evaluation,
     health,
     judge,
     overview,
@@ -24,8 +25,9 @@ from arise.report.dashboard.pages import (
     sampler,
     tasks,
 )
+from arise.report.dashboard.pages import evaluation as evaluations
 from arise.report.dashboard.pages import trajectory as one_rollout
-from arise.report.dashboard.pages.page import Fact, NotFound, Page
+from arise.report.dashboard.pages.page import Fact, Page
 from arise.run.chunks import StoredRollout
 from arise.run.listing import EXPLAINED, RunLine
 from arise.types.codec import to_json
@@ -36,7 +38,10 @@ Name = Annotated[str, Path(max_length=200)]
 Id = Annotated[str, Path(max_length=500)]
 Csv = Annotated[str, Query(max_length=60, description="Give the table behind this chart instead, as CSV.")]
 PageNumber = Annotated[int, Query(ge=1, le=100_000)]
-Number = Annotated[int | None, Query(ge=1, le=LARGEST)]
+Number = Annotated[
+    Annotated[int, Field(ge=1, le=LARGEST)] | None, BeforeValidator(lambda given: given or None), Query()
+]
+"""An optional number; a form sends an empty one for a field left blank."""
 Words = Annotated[str, Query(max_length=300)]
 CapabilityName = Literal["", "Understanding", "Execution", "Verification", "Debugging", "Efficiency"]
 StatusName = Literal["", "hidden", "shown", "retired", "stuck"]
@@ -51,7 +56,8 @@ def runs(request: Request) -> Response:
     if len(found) == 1 and not found[0].wrong:
         return RedirectResponse(Links(found[0].name).page(), 307)
     facts = [Fact(str(len(found)), "runs")]
-    content = {"summaries": found, "most": compare.MOST_RUNS, "href": _href, "explained": EXPLAINED}
+    newest = sorted(found, key=lambda line: -(line.last_commit or 0.0))
+    content = {"summaries": newest, "most": compare.MOST_RUNS, "href": _href, "explained": EXPLAINED}
     return given(Page("runs.html", "Runs", "runs", facts, (), content), shell(request))
 
 
@@ -116,11 +122,25 @@ def run_rollouts(
     outcome: OutcomeName = "",
     iteration: Number = None,
     task: Words = "",
+    stop: Words = "",
+    rubric: Words = "",
+    verdict: Literal["", "pass", "fail"] = "",
+    order: Literal["newest", "reward", "turns", "tokens", "advantage"] = "newest",
     page: PageNumber = 1,
     csv: Csv = "",
 ) -> Response:
-    """List rollouts, newest first."""
-    build = partial(rollouts.build, outcome=outcome, iteration=iteration, task=task, page=page)
+    """List rollouts."""
+    build = partial(
+        rollouts.build,
+        outcome=outcome,
+        iteration=iteration,
+        task=task,
+        stop=stop,
+        rubric=rubric,
+        verdict=verdict,
+        order=order,
+        page=page,
+    )
     return run_page(request, run, build, csv)
 
 
@@ -141,14 +161,12 @@ def run_trajectory(
 def run_raw(request: Request, run: Name, rollout_id: Id) -> Response:
     """Stream a rollout as JSON Lines: its head, then one line per turn."""
     with catalogue_of(request).open(run) as asked:
-        stored = asked.run.trajectory(rollout_id)
-    if stored is None:
-        raise NotFound(f"no rollout {rollout_id!r} in this run")
+        stored = open_rollout(asked, rollout_id).stored
     saved = {"Content-Disposition": 'attachment; filename="rollout.jsonl"'}
     return StreamingResponse(_lines(stored), media_type="application/jsonl", headers=saved)
 
 
-def _lines(stored: StoredRollout) -> Iterator[str]:
+def _lines(stored: StoredRollout | StoredAttempt) -> Iterator[str]:
     yield json.dumps(to_json(stored.rollout)) + "\n"
     for first in range(0, stored.turn_count, 100):
         yield "".join(json.dumps(to_json(turn)) + "\n" for turn in stored.turns(first, 100))
@@ -161,9 +179,11 @@ def run_judge(request: Request, run: Name, csv: Csv = "") -> Response:
 
 
 @router.get("/runs/{run}/evaluation")
-def run_evaluation(request: Request, run: Name, csv: Csv = "") -> Response:
+def run_evaluation(
+    request: Request, run: Name, evaluation: Words = "", task_type: Words = "", csv: Csv = ""
+) -> Response:
     """Show the evaluations on held-out tasks."""
-    return run_page(request, run, evaluation.build, csv)
+    return run_page(request, run, partial(evaluations.build, evaluation=evaluation, task_type=task_type), csv)
 
 
 @router.get("/runs/{run}/health")

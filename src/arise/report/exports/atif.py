@@ -1,6 +1,7 @@
 """Trajectories in the Agent Trajectory Interchange Format, version 1.8: one JSON document per rollout."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from arise import __version__
 from arise.report.exports.names import file_name
 from arise.rollouts.discretion import redacted_turn
 from arise.run.reader import RunReader
+from arise.text.progress import Progress
 from arise.text.secrets import redact
 from arise.types import Rollout, Tokens, Turn
+
+log = logging.getLogger(__name__)
 
 SCHEMA = "ATIF-v1.8"
 
@@ -19,17 +23,19 @@ def write_trajectories(run: RunReader, out: Path) -> list[Path]:
     """Write one document per rollout of a run."""
     instructions = {task.id: task.instruction for task in run.tasks()}
     model = str(run.config().get("model", {}).get("name") or "small")
-    written = []
-    for iteration in run.iterations():
-        for row in run.rollouts(k=iteration.k, limit=-1):
-            stored = run.trajectory(row.id)
-            assert stored is not None
-            rollout = stored.whole()
-            facts = {"iteration": iteration.number, "advantage": row.advantage}
-            document = trajectory_document(rollout, instructions.get(row.task_id, ""), model, facts)
-            path = out / f"{file_name(row.id)}.json"
-            path.write_text(json.dumps(document, indent=1))
-            written.append(path)
+    written, iterations = [], run.iterations()
+    with Progress(log, "exporting iterations", len(iterations)) as wait:
+        for iteration in iterations:
+            for row in run.rollouts(k=iteration.k, limit=-1):
+                stored = run.trajectory(row.id)
+                assert stored is not None
+                rollout = stored.whole()
+                facts = {"iteration": iteration.number, "advantage": row.advantage}
+                document = trajectory_document(rollout, instructions.get(row.task_id, ""), model, facts)
+                path = out / f"{file_name(row.id)}.json"
+                path.write_text(json.dumps(document, indent=1))
+                written.append(path)
+            wait.add()
     return written
 
 

@@ -1,6 +1,7 @@
 """The tables of a run and its trajectories as JSON Lines or Parquet: one file per table."""
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from arise.errors import AriseError, Exit
 from arise.rollouts.discretion import redacted_turn
 from arise.run.numbering import iteration_of
 from arise.run.reader import RunReader
+from arise.text.progress import Progress
 from arise.text.secrets import redact
 from arise.types.codec import to_json
+
+log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 TABLES = (
@@ -61,17 +65,21 @@ def _pairs(run: RunReader) -> Iterator[Record]:
 
 
 def _trajectories(run: RunReader) -> Iterator[Record]:
-    for iteration in run.iterations():
-        for row in run.rollouts(k=iteration.k, limit=-1):
-            stored = run.trajectory(row.id)
-            assert stored is not None
-            for number, turn in enumerate(map(redacted_turn, stored.turns())):
-                calls = json.dumps(to_json(turn.calls))
-                observations = json.dumps(to_json(turn.observations))
-                yield {"rollout_id": row.id, "turn": number, "text": turn.text, "reasoning": turn.reasoning} | {
-                    "calls": calls,
-                    "observations": observations,
-                }
+    iterations = run.iterations()
+    with Progress(log, "exporting iterations", len(iterations)) as wait:
+        for iteration in iterations:
+            for row in run.rollouts(k=iteration.k, limit=-1):
+                yield from _turns(run, row.id)
+            wait.add()
+
+
+def _turns(run: RunReader, rollout_id: str) -> Iterator[Record]:
+    stored = run.trajectory(rollout_id)
+    assert stored is not None
+    for number, turn in enumerate(map(redacted_turn, stored.turns())):
+        texts = {"rollout_id": rollout_id, "turn": number, "text": turn.text, "reasoning": turn.reasoning}
+        acts = {"calls": json.dumps(to_json(turn.calls)), "observations": json.dumps(to_json(turn.observations))}
+        yield texts | acts
 
 
 def _sources(run: RunReader) -> dict[str, Iterator[Record]]:

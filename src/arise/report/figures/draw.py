@@ -1,5 +1,6 @@
 """Draw all figures of a study into a folder, each with its caption."""
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from arise.report.comparison.document import Picture
 from arise.report.comparison.measures import Study
 from arise.report.figures import FORMATS, allocation, dynamics, efficiency, retention, timing
 from arise.report.figures.style import paper_style, save
+from arise.text.progress import Progress
+
+log = logging.getLogger(__name__)
 
 FIGURES: dict[str, tuple[Callable[[Study], Figure | None], str]] = {
     "figure-3": (
@@ -44,10 +48,11 @@ FIGURES: dict[str, tuple[Callable[[Study], Figure | None], str]] = {
 def draw(study: Study, folder: Path, formats: Sequence[str] = FORMATS) -> list[Picture]:
     """Draw the figures that the runs have data for; return their pictures."""
     pictures = []
-    for name, (make, caption) in FIGURES.items():
-        with paper_style():
+    with Progress(log, "drawing figures", len(FIGURES)) as wait, paper_style():
+        for name, (make, caption) in FIGURES.items():
             figure = make(study)
             if figure is not None:
                 save(figure, folder, name, formats)
                 pictures.append(Picture(folder / f"{name}.svg", caption))
+            wait.add()
     return pictures

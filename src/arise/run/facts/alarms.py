@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arise.method.alarm import Signal, divergence
+from arise.run.facts.judging import unusable_text
 from arise.run.facts.verdicts import kinds_by_rubric
 from arise.run.pool_rows import VerdictCount
 from arise.run.queries import RunQueries
@@ -37,7 +38,7 @@ def training_alarms(run: RunQueries) -> list[Alarm]:
     found = [
         _divergence(groups, counts, last, max(2, window)),
         _no_signal(groups, last),
-        _judge([count for count in counts if count.k > last - window]),
+        _judge([count for count in counts if count.k > last - window], iterations[-window:]),
         _incomplete(recent, window),
         _set_aside(iterations[-1]),
         _skipped(iterations[-window:]),
@@ -110,7 +111,9 @@ def _no_signal(groups: Sequence[GroupSums], last: int) -> Alarm | None:
     )
 
 
-def _judge(recent: Sequence[VerdictCount]) -> Alarm | None:
+def _judge(recent: Sequence[VerdictCount], window: Sequence[Iteration]) -> Alarm | None:
+    if wrong := unusable_text([iteration.metrics for iteration in window]):
+        return Alarm("serious", "The judge is not usable", f"In the last {len(window)} iterations {wrong}.")
     absent = sum(count.absent for count in recent)
     total = absent + sum(count.evaluations + count.not_applicable for count in recent)
     if not total or absent <= (1.0 - VALID_VERDICTS) * total:

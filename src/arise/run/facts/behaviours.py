@@ -15,6 +15,8 @@ from arise.run.queries import RunQueries
 from arise.types import Rubric, Tally
 
 HELD_OUT, TRAINING = "held out", "training"
+FEW = 5
+"""A rate of fewer verdicts says next to nothing: it is told after the others, and no chart draws it."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,16 @@ def _newest(pairs: Sequence[PairLife], evaluated: HeldOut, label: str) -> Tally:
 
 
 def weakest(found: Iterable[Behaviour], below: float = 1.0) -> list[Behaviour]:
-    """Return the behaviours whose unguided rate is below a bound, weakest first."""
+    """Return the behaviours whose unguided rate is below a bound, weakest first, those with few verdicts last."""
     judged = [behaviour for behaviour in found if behaviour.unguided.evaluations]
     weak = [behaviour for behaviour in judged if (pass_rate(behaviour.unguided) or 0.0) < below]
-    return sorted(weak, key=lambda b: (pass_rate(b.unguided) or 0.0, -b.unguided.evaluations, b.rubric.id))
+    return sorted(weak, key=weakness)
+
+
+def weakness(behaviour: Behaviour) -> tuple[bool, float, int, str]:
+    """Return the sort key from the weakest unguided behaviour to the strongest, those with few verdicts last."""
+    tally = behaviour.unguided
+    return tally.evaluations < FEW, pass_rate(tally) or 0.0, -tally.evaluations, behaviour.rubric.id
 
 
 def contrasts(run: RunQueries) -> dict[int, Guided]:

@@ -53,12 +53,6 @@ def iteration_metrics(groups: Sequence[Group], update: StepStats, state: State, 
     return {name: value for name, value in found.items() if isfinite(value)}
 
 
-def verdict_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """Return the numbers of valid and missing verdicts."""
-    kinds = kinds_by_rubric(groups).values()
-    return {"verdicts": sum(kind.given for kind in kinds), "verdicts_absent": sum(kind.absent for kind in kinds)}
-
-
 def _guided_rates(verdicts: Guided) -> dict[str, float]:
     rates = {"guided_rate": pass_rate(verdicts.guided), "unguided_rate": pass_rate(verdicts.unguided)}
     return {name: rate for name, rate in rates.items() if rate is not None}

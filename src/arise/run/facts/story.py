@@ -15,7 +15,7 @@ from arise.run.facts.held_out import Change, HeldOut, held_out
 from arise.run.folder import held
 from arise.run.queries import RunQueries
 from arise.text import numbers
-from arise.types import Status, Tally
+from arise.types import PairStatus, Tally
 
 FAILING = 0.5
 """A task type with a lower pass rate than this is failing."""
@@ -85,14 +85,17 @@ def ending(run: RunQueries) -> str:
 def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
     """Describe the measures for a behaviour: its skill, and how often the sampler draws its capability."""
     pair, status = behaviour.pair, behaviour.standing.status
-    if status is Status.RETIRED:
+    if status is PairStatus.RETIRED:
         return f"retired after {pair.retired}: not trained any more"
-    rewritten = sum(event.kind == "refine" for event in pair.events)
+    refined = [event for event in pair.events if event.kind == "refine"]
+    rewritten = sum(not event.unchanged for event in refined)
     words = f"skill {status.value}"
-    if status is Status.HIDDEN and behaviour.recent.all.evaluations:
+    if status is PairStatus.HIDDEN and behaviour.recent.all.evaluations:
         words += f" at {numbers.percent(pass_rate(behaviour.recent.all))} of all its rollouts"
     if rewritten:
         words += f", rewritten {rewritten} time{'' if rewritten == 1 else 's'}"
+    if refined and refined[-1].unchanged:
+        words += ", no other wording found"
     if behaviour.standing.stuck:
         words += ", stuck: rewriting has no effect"
     capability, total = behaviour.rubric.capability.value, sum(draws.values())

@@ -8,7 +8,7 @@ from arise.method.pass_rate import pass_rate
 from arise.run.facts.verdicts import guided_counts
 from arise.run.numbering import iteration_of
 from arise.run.pool_rows import PairLife, VerdictCount
-from arise.types import Status, Tally
+from arise.types import PairStatus, Tally
 
 NONE = Tally()
 
@@ -32,6 +32,10 @@ class Window:
     @property
     def tally(self) -> Tally:
         return Tally(self.passes, self.evaluations)
+
+    @property
+    def guided(self) -> Tally:
+        return Tally(self.passes - self.unguided.passes, self.evaluations - self.unguided.evaluations)
 
     @property
     def unguided_rate(self) -> float | None:
@@ -58,7 +62,7 @@ def pair_windows(pair: PairLife, counts: Sequence[VerdictCount], size: int, comm
     for number in range(first // size, last // size + 1 if last >= first else first // size):
         rows = rows_of[number]
         start, end = max(first, number * size), min(last, (number + 1) * size - 1)
-        if not rows and pair.after(start - 1).status is Status.RETIRED:
+        if not rows and pair.after(start - 1).status is PairStatus.RETIRED:
             continue
         verdicts = guided_counts(rows)
         shown, absent = any(row.shown for row in rows), sum(row.absent for row in rows)

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from arise.report.dashboard.charts.axes import Axes
 from arise.report.dashboard.charts.lines import MARKS, mark
 from arise.report.dashboard.charts.svg import Scale, drawing, element, shown, text
+from arise.report.dashboard.charts.tips import tips
 from arise.text.numbers import percent
 
 BARS_ON_CHART = 120
@@ -60,7 +61,12 @@ def stacked_bars(
                 )
                 parts.append(bar)
                 base += value
-    return drawing(width, height, label, *parts)
+    middles = [(axes.x(first - 0.5) + axes.x(last + 0.5)) / 2 for first, last, _ in bins]
+    names = [
+        f"iteration {first}" if first == last else f"iterations {first} to {last}, mean" for first, last, _ in bins
+    ]
+    series = {name: [values[name] for *_, values in bins] for name in values_of}
+    return drawing(width, height, label, *parts, tips=tips(middles, names, series, "") if bins else None)
 
 
 class Dot(NamedTuple):

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from arise.report.dashboard.charts.bars import short
 from arise.report.dashboard.charts.lines import mark
 from arise.report.dashboard.charts.palette import RED, viridis
 from arise.report.dashboard.charts.svg import Scale, drawing, element, text
 from arise.run.pool_rows import EVENTS
 from arise.text.numbers import counted_rate
 
-LANE, BAR, GUTTER, RIGHT, HEAD = 32.0, 12.0, 430.0, 34.0, 26.0
-BELOW = 7.0
-"""Space between a bar and the lane's lower edge; signs are drawn above the bar, the under-line below."""
+WIDTH, HEIGHT, BAR, TOP, LEFT, RIGHT = 600.0, 32.0, 13.0, 13.0, 12.0, 18.0
+"""A strip: signs of events above the bar, an under-line below it where the skill was shown."""
 BIRTHS = ("born", "imported")
 
 
@@ -31,51 +29,66 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Lane:
-    """One pair: its name, its link, its windows and its events as (iteration number, kind)."""
+    """One behaviour: its names with links, newest first, its unguided rate, its windows, its events (number, kind)."""
 
-    rubric_id: str
     name: str
-    href: str
+    ids: tuple[tuple[str, str], ...]
     colour: str
+    rate: str
+    counts: str
+    standing: str
     stretches: tuple[Stretch, ...]
     events: tuple[tuple[int, str], ...]
 
 
-def swimlanes(label: str, lanes: Sequence[Lane], last: int, width: float = 1140.0) -> Markup:
-    """Draw all lanes on one axis of iterations."""
-    height = HEAD + LANE * len(lanes) + 6
-    x = Scale(0.0, float(max(last, 1)), GUTTER, width - RIGHT)
-    parts: list[Markup] = []
-    for value in x.ticks(10):
-        if value == int(value):
-            parts.append(element("line", x1=x(value), x2=x(value), y1=HEAD - 6, y2=height - 4, class_="grid"))
-            parts.append(text(x(value), HEAD - 11, int(value), "tick", "middle"))
-    for n, lane in enumerate(lanes):
-        parts += _lane(lane, x, HEAD + n * LANE)
-    return drawing(width, height, label, *parts, links=True)
-
-
-def _lane(lane: Lane, x: Scale, y: float) -> list[Markup]:
-    top = y + LANE - BAR - BELOW
-    name = element(
-        "a",
-        element("rect", x=6, y=top + 1, width=11, height=11, rx=2, fill=lane.colour),
-        text(24, top + 11, lane.rubric_id, "tick"),
-        text(64, top + 11, short(lane.name, 58), "name"),
-        href=lane.href,
-        aria_label=f"{lane.rubric_id}: {lane.name}",
+def swimlanes(label: str, lanes: Sequence[Lane], last: int) -> Markup:
+    """Draw all lanes on one axis of iterations; names are text, so that a narrow page can put them above the strips."""
+    x = Scale(0.0, float(max(last, 1)), LEFT, WIDTH - RIGHT)
+    ticks = [value for value in x.ticks(8) if value == int(value)]
+    labels = [text(x(value), 12, int(value), "tick", "middle") for value in ticks]
+    axis = drawing(WIDTH, 16.0, "iterations", *labels)
+    head = element(
+        "div",
+        element("span", "behaviour"),
+        element("span", "unguided now"),
+        axis,
+        class_="lane lane-head",
     )
-    parts = [name]
+    return element(
+        "div", head, *(_lane(lane, x, ticks) for lane in lanes), class_="lanes", role="group", aria_label=label
+    )
+
+
+def _lane(lane: Lane, x: Scale, ticks: Sequence[float]) -> Markup:
+    (newest, href), *older = lane.ids
+    chip = element("rect", width=11, height=11, rx=2, fill=lane.colour)
+    name = element(
+        "div",
+        element("svg", chip, width=11, height=11, aria_hidden="true"),
+        " ",
+        element("a", element("small", newest), " ", lane.name, href=href),
+        *(element("a", f" also {rubric_id}", href=address, class_="minor") for rubric_id, address in older),
+        class_="lane-name",
+    )
+    rate = element(
+        "div", element("b", lane.rate), " ", lane.counts, element("small", lane.standing), class_="lane-rate"
+    )
+    return element("div", name, rate, _strip(lane, x, ticks), class_="lane")
+
+
+def _strip(lane: Lane, x: Scale, ticks: Sequence[float]) -> Markup:
+    parts = [element("line", x1=x(value), x2=x(value), y1=0, y2=HEIGHT, class_="grid") for value in ticks]
     for stretch in lane.stretches:
         left, right = x(stretch.first - 1), x(stretch.last)
-        parts.append(_stretch(stretch, left + 0.5, max(right - left - 1, 0.5), top))
+        width = max(right - left - 1, 0.5)
+        parts.append(_stretch(stretch, left + 0.5, width, TOP))
         if stretch.shown:
-            parts.append(element("rect", x=left + 0.5, y=top + BAR + 1.5, width=right - left - 1, height=2.5, fill=RED))
-    beside = {"born": -7.0, "imported": -7.0, "retire": 9.0}
+            parts.append(element("rect", x=left + 0.5, y=TOP + BAR + 2, width=width, height=3, fill=RED))
+    beside = {"born": -6.0, "imported": -6.0, "retire": 9.0}
     for number, kind in lane.events:
-        height = top + BAR / 2 if kind in beside else top - 6
+        height = TOP + BAR / 2 if kind in beside else TOP - 6
         parts.append(sign(kind, x(number) + beside.get(kind, 0.0), height, number))
-    return parts
+    return drawing(WIDTH, HEIGHT, f"pass rate of {lane.ids[0][0]} over the iterations", *parts)
 
 
 def _stretch(stretch: Stretch, x: float, width: float, y: float) -> Markup:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from arise.report.dashboard.charts.axes import LEFT, RIGHT, Axes
 from arise.report.dashboard.charts.svg import drawing, element, finite, polyline, runs_of_numbers, shown, text
+from arise.report.dashboard.charts.tips import tips, x_name
 from arise.text.numbers import percent
 
 POINTS_WITH_MARKS = 80
@@ -22,6 +23,12 @@ class Line:
     colour: str
     points: Sequence[tuple[float, float | None]]
     band: Sequence[tuple[float, float, float]] = field(default=())
+
+    @property
+    def constant(self) -> list[float]:
+        """Return its only value if it never moves: told in words, it does not flatten the lines that do."""
+        values = set(finite([y for _, y in self.points]))
+        return list(values) if len(values) == 1 and len(self.points) > 1 else []
 
 
 def line_chart(
@@ -48,7 +55,17 @@ def line_chart(
         parts.append(text(LEFT + 4, at + (12 if at < height / 2 else -4), name, "tick"))
     for number, line in enumerate(lines):
         parts += _line(axes, line, number)
-    return drawing(width, height, label, *parts)
+    return drawing(width, height, label, *parts, tips=_tips(axes, lines) if xs else None)
+
+
+def _tips(axes: Axes, lines: Sequence[Line]) -> str:
+    at = sorted({float(x) for line in lines for x, _ in line.points})
+    values = {}
+    for line in lines:
+        known = {float(x): y for x, y in line.points}
+        values[line.name] = [known.get(x) for x in at]
+    names = [x_name(axes.x_name, x) for x in at]
+    return tips([axes.x(x) for x in at], names, values, "%" if axes.percent else "")
 
 
 def _line(axes: Axes, line: Line, number: int) -> list[Markup]:

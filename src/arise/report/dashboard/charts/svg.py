@@ -26,8 +26,13 @@ def shown(value: object) -> object:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
-def drawing(width: float, height: float, label: str, *children: object, links: bool = False) -> Markup:
-    """Return a whole picture with a label for screen readers; set `links` if it contains links."""
+def drawing(
+    width: float, height: float, label: str, *children: object, links: bool = False, tips: str | None = None
+) -> Markup:
+    """Return a whole picture with a label for screen readers; set `links` if it contains links.
+
+    `tips` are the numbers for a crosshair, as `charts.tips` writes them.
+    """
     return element(
         "svg",
         *children,
@@ -36,6 +41,7 @@ def drawing(width: float, height: float, label: str, *children: object, links: b
         height=shown(float(height)),
         role="group" if links else "img",
         aria_label=label,
+        data_tips=tips,
         xmlns="http://www.w3.org/2000/svg",
     )
 

@@ -1,4 +1,4 @@
-"""Compare: differing settings first, then curves on one axis, with seeds of one configuration as a band."""
+"""Compare: what is better, what is worse, is it noise? Then settings and curves, with seeds as a band."""
 
 import json
 from collections import defaultdict
@@ -11,10 +11,12 @@ from arise.report.dashboard.charts import Figure, Link, Share, Table
 from arise.report.dashboard.charts.bars import Dot, dot_chart
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import SERIES
-from arise.report.dashboard.held_out import principal
+from arise.report.dashboard.held_out import moved_table, principal
 from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, share
 from arise.report.dashboard.spend import Spending
 from arise.run.facts.held_out import held_out
+from arise.run.facts.story import run_facts
+from arise.run.facts.versus import versus
 from arise.run.facts.windows import Window, summed
 from arise.run.numbering import iteration_of
 from arise.text.numbers import counted_rate
@@ -50,8 +52,36 @@ def build(asked: Sequence[Asked], by: str) -> Page:
     colours = {name: SERIES[n % len(SERIES)] for n, name in enumerate(named)}
     figures = [_curve(key, title, named, colours, by) for key, title in CURVES.items()]
     figures.append(_evaluations(runs))
-    content = {"runs": runs, "by": by, "axes": AXES, "difference": _difference(runs), "most": MOST_RUNS}
+    content = {
+        "runs": runs,
+        "by": by,
+        "axes": AXES,
+        "difference": _difference(runs),
+        "most": MOST_RUNS,
+        "answers": [_answer(asked[0], other, runs[0], run) for other, run in zip(asked[1:], runs[1:], strict=True)],
+    }
     return Page("compare.html", "Compare runs", "compare", [Fact(str(len(runs)), "runs compared")], figures, content)
+
+
+def _answer(first: Asked, other: Asked, base: Compared, run: Compared) -> dict[str, Any]:
+    """Say what is better and worse in a run than in the first one, and whether that is noise."""
+    found = versus(run_facts(first.run), run_facts(other.run))
+    tasks = [_held_out_tasks(asked) for asked in (first, other)]
+    return {
+        "first": base,
+        "run": run,
+        "change": found.change,
+        "same_tasks": tasks[0] == tasks[1],
+        "only_seed": base.without_seed == run.without_seed,
+        "worse": moved_table(other, found.worse, "rate"),
+        "better": moved_table(other, found.better, "rate"),
+        "alike": found.alike,
+    }
+
+
+def _held_out_tasks(asked: Asked) -> set[str]:
+    newest = held_out(asked.run).now
+    return {row.task_id for row in asked.run.attempts(newest.label)} if newest else set()
 
 
 def _read(asked: Asked, by: str) -> Compared:

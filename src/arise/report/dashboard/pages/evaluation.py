@@ -2,27 +2,39 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from arise.evaluation.retention import curves, retired
+from arise.method.pass_rate import pass_rate
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.bars import Dot, dot_chart
 from arise.report.dashboard.charts.palette import SERIES
 from arise.report.dashboard.held_out import curve, principal, score_facts
+from arise.report.dashboard.opened import attempt_link
 from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, rate
-from arise.run.facts.behaviours import behaviours
+from arise.run.facts.behaviours import behaviours, weakness
 from arise.run.facts.held_out import HeldOut, held_out
-from arise.run.facts.score import Evaluation
+from arise.run.facts.score import Evaluation, succeeded
 from arise.run.labels import is_held_out
 from arise.run.rows import AttemptRow
 from arise.text.numbers import counted_rate, decimal, percent
 from arise.types import Tally
 
+
+class Tried(NamedTuple):
+    """One held-out attempt in the table: its sign, the sign in words, and its page."""
+
+    sign: str
+    said: str
+    href: str
+
+
 ALL = "all tasks"
 TASKS_ON_PAGE = 400
 
 
-def build(asked: Asked) -> Page:
-    """Build the page with every evaluation in the run."""
+def build(asked: Asked, evaluation: str = "", task_type: str = "") -> Page:
+    """Build the page with every evaluation in the run; its attempts may be those of one evaluation or task type."""
     found = held_out(asked.run)
     named = principal(found)
     leaked = sum(evaluation.skill_bytes for evaluation in (*found.own, *found.others, *found.failed))
@@ -35,12 +47,15 @@ def build(asked: Asked) -> Page:
         *curve(found),
     ]
     labels = [label for label in asked.run.evaluations() if is_held_out(label)]
-    signs = {label: _signs(asked.run.attempts(label)) for label in labels}
-    shown = sorted({task_id for by_task in signs.values() for task_id in by_task})[:TASKS_ON_PAGE]
-    tasks = [(task_id, [" ".join(signs[label][task_id]) for label in labels]) for task_id in shown]
+    shown = [label for label in labels if label == evaluation] or [e.label for e in (*named, *found.failed)]
+    tasks = _tasks(asked, shown, task_type)
     content = {
         "labels": labels,
-        "tasks": tasks,
+        "shown": shown,
+        "evaluation": evaluation,
+        "task_type": task_type,
+        "types": sorted({name for e in named for name in e.by_task_type if name}),
+        "tasks": tasks[:TASKS_ON_PAGE],
         "scores": [(title, note, _scores(group)) for title, note, group in _groups(found) if group],
         "retention": _retention(asked),
     }
@@ -112,7 +127,7 @@ def _behaviours(asked: Asked, held: HeldOut, named: Sequence[Evaluation]) -> lis
     judged = [evaluation for evaluation in named if evaluation.behaviours]
     colours = {label: colour for label, colour in _colours(named).items() if label in {e.label for e in judged}}
     lines, rows = [], []
-    for behaviour in behaviours(asked.run, held):
+    for behaviour in sorted(behaviours(asked.run, held), key=weakness):
         rubric, dots = behaviour.rubric, []
         for evaluation in judged:
             tally = evaluation.behaviours.get(rubric.id, Tally())
@@ -150,9 +165,27 @@ def _retention(asked: Asked) -> Table | None:
     return Table(columns, rows) if gone else None
 
 
-def _signs(attempts: Sequence[AttemptRow]) -> dict[str, list[str]]:
-    """Return one sign per attempt, by task: a check, a cross, or a question mark for a fault."""
-    signs: dict[str, list[str]] = defaultdict(list)
-    for attempt in attempts:
-        signs[attempt.task_id].append({None: "?", 0: "✗", 1: "✓"}[attempt.success])
-    return signs
+def _tasks(asked: Asked, labels: Sequence[str], task_type: str) -> list[tuple[str, str, list[list[Tried]]]]:
+    """Return (task, task type, attempts by evaluation), tasks that fail most in the last evaluation first."""
+    tried: dict[str, dict[str, list[AttemptRow]]] = defaultdict(lambda: defaultdict(list))
+    types: dict[str, str] = {}
+    for label in labels:
+        for attempt in asked.run.attempts(label):
+            if task_type in ("", attempt.task_type):
+                tried[attempt.task_id][label].append(attempt)
+                types[attempt.task_id] = attempt.task_type
+
+    def weakness(task_id: str) -> tuple[float, str]:
+        newest = next((found for label in reversed(labels) if (found := tried[task_id][label])), [])
+        return pass_rate(succeeded(newest)) or 0.0, task_id
+
+    return [
+        (task_id, types[task_id], [[_tried(asked, attempt) for attempt in tried[task_id][label]] for label in labels])
+        for task_id in sorted(tried, key=weakness)
+    ]
+
+
+def _tried(asked: Asked, attempt: AttemptRow) -> Tried:
+    sign, said = {None: ("?", "no reward"), 0: ("✗", "failed"), 1: ("✓", "passed")}[attempt.success]
+    link = attempt_link(asked, attempt)
+    return Tried(sign, f"attempt {link.text} {said}", link.href)

@@ -53,10 +53,11 @@ def build(asked: Asked) -> Page:
         Fact(size(sum(used for *_, used in disk)), "on disk", f"{size(free)} free"),
         Fact(duration(max(0.0, time.time() - iterations[-1].at)) if iterations else "–", "since the last commit"),
     ]
-    return Page("health.html", "Health", "health", facts, [_faults_by_iteration(run, faults), *_time(asked)], content)
+    return Page("health.html", "Health", "health", facts, [*_faults_by_iteration(run, faults), *_time(asked)], content)
 
 
-def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
+def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> list[Figure]:
+    """Draw what went wrong by iteration; nothing if all went well."""
     iterations = run.iterations()
     absent = Counter({sums.k: sums.absent for sums in run.verdict_sums()})
     values = {
@@ -66,7 +67,7 @@ def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
         "skipped updates": [float(i.metrics.get("skipped", 0)) for i in iterations],
     }
     numbers = [i.number for i in iterations]
-    return Figure(
+    figure = Figure(
         "faults",
         "What went wrong, by iteration",
         stacked_bars("faults by iteration", numbers, values, KINDS, width=1140.0, height=200.0),
@@ -75,6 +76,7 @@ def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> Figure:
         tuple(KINDS.items()),
         wide=True,
     )
+    return [figure] if any(any(found) for found in values.values()) else []
 
 
 def _time(asked: Asked) -> list[Figure]:

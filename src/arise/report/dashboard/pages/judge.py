@@ -18,7 +18,8 @@ def build(asked: Asked) -> Page:
     run = asked.run
     sums, config, spending = run.verdict_sums(), run.config(), Spending.of(run)
     events, last = call_events(run.folder)
-    figures = [_valid(sums), _kinds(sums), *_reasons(asked), *answer_figures(run)]
+    missing = any(v.absent for v in sums)
+    figures = [*([_valid(sums)] if missing else []), _kinds(sums), *_reasons(asked), *answer_figures(run)]
     cost = spending.figure()
     if cost:
         figures.append(cost)

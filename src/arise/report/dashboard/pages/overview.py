@@ -8,15 +8,15 @@ from arise.report.dashboard.charts.bars import stacked_bars
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, GREEN, ORANGE, OUTCOME, RED
-from arise.report.dashboard.held_out import curve
+from arise.report.dashboard.held_out import curve, moved_table
 from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, share
 from arise.report.dashboard.spend import Spending
 from arise.run.facts.score import counts_text, rate_text
-from arise.run.facts.story import Moved, RunFacts, run_facts
+from arise.run.facts.story import RunFacts, run_facts
 from arise.run.facts.windows import Window, summed
 from arise.run.pool_rows import PairLife
 from arise.run.rows import GroupSums, Iteration
-from arise.text.numbers import amount, counted_rate, difference, percent
+from arise.text.numbers import amount, counted_rate, decimal, difference, percent
 
 WEAKEST, FAILING, IMPROVED = 8, 6, 8
 
@@ -44,7 +44,10 @@ def build(asked: Asked) -> Page:
 def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
     """Return the sections of the page, in the order of the terminal summary."""
     weak, improved = found.still_wrong, found.improved
-    failing = [(name, OneLine(rate_text(tally))) for name, tally in found.failing_types.items()]
+    failing = [
+        (Link(name, asked.links.attempts(name)), OneLine(rate_text(tally)))
+        for name, tally in found.failing_types.items()
+    ]
     return {
         "headline": _headline(found),
         "alarms": found.alarms,
@@ -52,8 +55,8 @@ def _story(asked: Asked, found: RunFacts) -> dict[str, object]:
         "more_wrong": max(0, len(weak) - WEAKEST),
         "failing": Table(("task type", "pass rate, held out"), failing[:FAILING]),
         "more_failing": max(0, len(failing) - FAILING),
-        "worse": _moved(asked, found.worse),
-        "improved": _moved(asked, improved[:IMPROVED]),
+        "worse": moved_table(asked, found.worse),
+        "improved": moved_table(asked, improved[:IMPROVED]),
         "more_improved": max(0, len(improved) - IMPROVED),
         "others": [(e.label, rate_text(e.tally)) for e in found.held_out.others],
         "failed": [(e.label, e.faults) for e in found.held_out.failed],
@@ -89,31 +92,6 @@ def _still_wrong(asked: Asked, found: RunFacts) -> Table:
         for b in found.still_wrong[:WEAKEST]
     ]
     columns = ("rubric", "behaviour", "unguided", "measured", "with its skill, training", "under way")
-    return Table(columns, rows)
-
-
-def _moved(asked: Asked, moved: Sequence[Moved]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            Link(item.rubric, asked.links.rubric(item.rubric)) if item.rubric else "",
-            item.name,
-            OneLine(item.change.from_to),
-            item.change.difference_text,
-            item.change.noise_text,
-            OneLine(f"{item.change.first.evaluations}, {item.change.last.evaluations}"),
-            item.source,
-        )
-        for item in moved
-    ]
-    columns = (
-        "rubric",
-        "behaviour or task type",
-        "unguided",
-        "difference",
-        "is it noise?",
-        "n before, after",
-        "measured",
-    )
     return Table(columns, rows)
 
 
@@ -204,14 +182,16 @@ def _signal(iterations: Sequence[Iteration]) -> Figure:
         ("share of tokens kept", "kept_share", GREEN),
         ("age of tokens in versions", "staleness", BLUE),
     )
-    lines = [Line(name, colour, [(i.number, i.metrics.get(key)) for i in iterations]) for name, key, colour in names]
+    every = [Line(name, colour, [(i.number, i.metrics.get(key)) for i in iterations]) for name, key, colour in names]
+    lines = [line for line in every if not line.constant]
+    still = [f"{line.name}: {decimal(line.constant[0])} throughout" for line in every if line.constant]
     rows = [(i.number, i.metrics.get("loss"), *(i.metrics.get(key) for _, key, _ in names)) for i in iterations]
     return Figure(
         "update",
         "Policy update",
         line_chart("gradient norm, share of tokens kept and their age", lines),
         Table(("iteration", "loss", *(name for name, _, _ in names)), rows),
-        "",
+        ". ".join([*still, ""]).strip(),
         tuple((line.name, line.colour) for line in lines),
     )
 

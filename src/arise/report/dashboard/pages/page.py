@@ -54,6 +54,11 @@ class NotFound(LookupError):  # noqa: N818 - it is an answer
     """The run has no item of this name; the message says what was requested."""
 
 
+def brief(name: str) -> str:
+    """Return the last part of a task's name; its folder is the same for most tasks of a run."""
+    return name.rpartition("/")[2]
+
+
 def rate(passes: float, evaluations: float) -> Share | None:
     """Return a pass rate, None without evaluations."""
     return Share(passes / evaluations) if evaluations else None

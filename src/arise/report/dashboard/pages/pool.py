@@ -1,20 +1,23 @@
-"""Pool: rubrics added and retired, and the life of each on one time axis."""
+"""Pool: the life of every behaviour on one time axis, the weakest first; then rubrics added and retired."""
 
 from collections import Counter
 from collections.abc import Sequence
 
+from arise.method.pass_rate import pass_rate
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.axes import Axes
+from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lanes import BIRTHS, Lane, Stretch, legend_sign, scale_bar, swimlanes
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.report.dashboard.charts.svg import drawing, element, polyline
 from arise.report.dashboard.pages.page import Asked, Fact, Page, share
+from arise.run.facts.behaviours import FEW, Behaviour, behaviours, weakness
 from arise.run.facts.verdicts import counts_by_rubric
 from arise.run.facts.windows import Window, pair_windows
 from arise.run.numbering import iteration_of
 from arise.run.pool_rows import EVENTS, Event, PairLife, ProposalRow
 from arise.text.numbers import percent
-from arise.types import Capability, Status
+from arise.types import Capability, PairStatus
 
 LANES_ON_PAGE = 80
 COLUMNS = (
@@ -24,6 +27,8 @@ COLUMNS = (
     "status",
     "born after",
     "retired after",
+    "unguided now",
+    "unguided verdicts",
     "first window",
     "last window",
     "last window, unguided",
@@ -34,7 +39,7 @@ USUAL = ("born", "activate", "refine", "hide", "retire", "reopen")
 REJECTED = 12
 JOINS = (*BIRTHS, "reopen")
 STUCK = "stuck"
-STATUSES = ("", *(status.value for status in Status), STUCK)
+STATUSES = ("", *(status.value for status in PairStatus), STUCK)
 
 
 def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -> Page:
@@ -42,14 +47,17 @@ def build(asked: Asked, capability: str = "", status: str = "", page: int = 1) -
     run = asked.run
     committed, pairs, events = run.committed(), run.pairs(), run.events()
     counts = counts_by_rubric(run.verdict_counts())
-    chosen = [pair for pair in pairs if capability in ("", pair.rubric.capability.value) and _has(pair, status)]
+    known = sorted(behaviours(run), key=lambda found: (not found.unguided.evaluations, weakness(found)))
+    chosen = [b for b in known if capability in ("", b.rubric.capability.value) and _has(b.pair, status)]
     pages = max(1, -(-len(chosen) // LANES_ON_PAGE))
     page = min(page, pages)
     visible = chosen[(page - 1) * LANES_ON_PAGE : page * LANES_ON_PAGE]
     windows = {
-        pair.rubric.id: pair_windows(pair, counts[pair.rubric.id], asked.update_every, committed) for pair in visible
+        pair.rubric.id: pair_windows(pair, counts[pair.rubric.id], asked.update_every, committed)
+        for behaviour in visible
+        for pair in behaviour.pairs
     }
-    figures = [_timeline(events, committed), _lanes(visible, windows, committed, asked)]
+    figures = [_lanes(visible, windows, committed, asked), _timeline(events, committed)]
     content = {
         "capabilities": [(c.value, CAPABILITY[c]) for c in Capability],
         "capability": capability,
@@ -83,11 +91,11 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
     iterations = asked.run.iterations()
     coverage = iterations[-1].metrics.get("coverage") if iterations else None
     return [
-        Fact(str(status[Status.HIDDEN] + status[Status.SHOWN]), "in the pool"),
+        Fact(str(status[PairStatus.HIDDEN] + status[PairStatus.SHOWN]), "in the pool"),
         Fact(str(len(pairs)), "added"),
-        Fact(str(status[Status.RETIRED]), "retired", returned),
-        Fact(str(status[Status.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
-        Fact(str(kinds["refine"]), "skills rewritten"),
+        Fact(str(status[PairStatus.RETIRED]), "retired", returned),
+        Fact(str(status[PairStatus.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
+        Fact(str(sum(e.kind == "refine" and not e.unchanged for e in events)), "skills rewritten"),
         Fact(percent(coverage), "coverage C"),
     ]
 
@@ -125,43 +133,57 @@ def _timeline(events: Sequence[Event], committed: int) -> Figure:
     )
 
 
-def _lanes(pairs: Sequence[PairLife], windows: dict[str, list[Window]], committed: int, asked: Asked) -> Figure:
-    lanes, rows = [], []
-    for pair in pairs:
-        rubric, href = pair.rubric, asked.links.rubric(pair.rubric.id)
-        lanes.append(
-            Lane(
-                rubric.id,
-                label(rubric.criteria_text),
-                href,
-                CAPABILITY[rubric.capability],
-                tuple(_stretch(window) for window in windows[rubric.id]),
-                tuple((event.iteration, event.kind) for event in pair.events),
-            )
-        )
-        judged = [window for window in windows[rubric.id] if window.evaluations]
-        rows.append(
-            (
-                Link(rubric.id, href),
-                rubric.criteria_text,
-                rubric.capability.value,
-                str(pair.standing),
-                pair.born,
-                pair.retired,
-                share(judged[0].rate) if judged else None,
-                share(judged[-1].rate) if judged else None,
-                share(judged[-1].unguided_rate) if judged else None,
-                sum(window.evaluations for window in judged),
-                pair.skills[-1].revision if pair.skills else 0,
-            )
-        )
+def _lanes(found: Sequence[Behaviour], windows: dict[str, list[Window]], committed: int, asked: Asked) -> Figure:
+    rows = [_row(pair, behaviour, windows[pair.rubric.id], asked) for behaviour in found for pair in behaviour.pairs]
     return Figure(
         "lifecycle",
-        "Life of every rubric",
-        swimlanes("lives of rubrics, one lane each", lanes, committed),
+        "Life of every behaviour, the weakest first",
+        swimlanes("lives of behaviours, one lane each", [_lane(b, windows, asked) for b in found], committed),
         Table(COLUMNS, rows),
-        "",
+        f"Unguided: without its skill, on held-out tasks where these were judged, else in the last window. Rates of "
+        f"fewer than {FEW} verdicts come last. Identical criteria share a lane.",
         wide=True,
+    )
+
+
+def _lane(behaviour: Behaviour, windows: dict[str, list[Window]], asked: Asked) -> Lane:
+    tally = behaviour.unguided
+    spans = [_stretch(window) for pair in behaviour.pairs for window in windows[pair.rubric.id]]
+    events = [(event.iteration, event.kind) for pair in behaviour.pairs for event in pair.events]
+    return Lane(
+        label(behaviour.rubric.criteria_text),
+        tuple((pair.rubric.id, asked.links.rubric(pair.rubric.id)) for pair in reversed(behaviour.pairs)),
+        CAPABILITY[behaviour.rubric.capability],
+        percent(pass_rate(tally)),
+        f"{tally.passes} of {tally.evaluations}" if tally.evaluations else "not judged",
+        _words(behaviour),
+        tuple(spans),
+        tuple(events),
+    )
+
+
+def _words(behaviour: Behaviour) -> str:
+    """Return the status in words: `skill shown, stuck`, `retired`."""
+    status = str(behaviour.standing)
+    return status if behaviour.standing.status is PairStatus.RETIRED else f"skill {status}"
+
+
+def _row(pair: PairLife, behaviour: Behaviour, windows: Sequence[Window], asked: Asked) -> tuple[Cell, ...]:
+    rubric, judged = pair.rubric, [window for window in windows if window.evaluations]
+    return (
+        Link(rubric.id, asked.links.rubric(rubric.id)),
+        rubric.criteria_text,
+        rubric.capability.value,
+        str(pair.standing),
+        pair.born,
+        pair.retired,
+        share(pass_rate(behaviour.unguided)),
+        behaviour.unguided.evaluations,
+        share(judged[0].rate) if judged else None,
+        share(judged[-1].rate) if judged else None,
+        share(judged[-1].unguided_rate) if judged else None,
+        sum(window.evaluations for window in judged),
+        pair.skills[-1].revision if pair.skills else 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""Rubric: its rule, its evidence, its pass rates, its skill's revisions, and its retention."""
+"""Rubric: how often it passes without and with its skill, its rule, its life, its skill's revisions, its evidence."""
 
 import difflib
 import re
@@ -7,22 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from arise.method.pass_rate import pass_rate
-from arise.report.dashboard.charts import Figure, Table
+from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
-from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, interval, rate, share
-from arise.report.dashboard.pages.pool import label
-from arise.run.facts.held_out import held_out
+from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, RED
+from arise.report.dashboard.opened import attempt_link
+from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, brief, interval, rate, share
+from arise.report.dashboard.pages.trajectory import sentence
+from arise.run.facts.behaviours import FEW, Behaviour, behaviours
+from arise.run.facts.held_out import HeldOut, held_out
 from arise.run.facts.score import share_interval
+from arise.run.facts.story import what_is_done
 from arise.run.facts.windows import Window, pair_windows
-from arise.run.pool_rows import PairLife, VerdictCount
+from arise.run.pool_rows import PairLife
 from arise.text import numbers
-from arise.text.numbers import counted_rate, percent
-from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Tally
+from arise.text.numbers import percent
+from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Tally, Verdict
 
-VERDICTS_ON_PAGE, SOURCES = 40, 6
-STUCK = "three refinements in a row did not raise the rate of the rollouts that saw it"
+VERDICTS_ON_PAGE, SOURCES, MISSED = 40, 6, 8
+STUCK = "Rewriting it three times in a row did not raise the rate of the rollouts that saw it."
 WINDOW_COLUMNS = (
     "iterations",
     "passes",
@@ -33,6 +36,9 @@ WINDOW_COLUMNS = (
     "unguided passes",
     "unguided evaluations",
     "unguided rate",
+    "guided passes",
+    "guided evaluations",
+    "guided rate",
     "skill",
     "no verdict",
 )
@@ -59,10 +65,14 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
         raise NotFound(f"no rubric {rubric_id!r} in this run")
     counts = run.verdict_counts(rubric_id)
     windows = pair_windows(pair, counts, asked.update_every, run.committed())
+    found = held_out(run)
+    behaviour = next(b for b in behaviours(run, found) if rubric_id in {p.rubric.id for p in b.pairs})
     limits = run.config().get("pool", {})
     content = {
         "pair": pair,
-        "label": label(pair.rubric.criteria_text),
+        "stuck": STUCK if pair.standing.stuck else "",
+        "under_way": what_is_done(behaviour, {}),
+        "same": [p for p in behaviour.pairs if p.rubric.id != rubric_id],
         "colour": CAPABILITY[pair.rubric.capability],
         "revisions": _revisions(pair, windows),
         "issues": [
@@ -76,34 +86,34 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
         "verdicts": run.verdicts(rubric_id, verdict, limit=VERDICTS_ON_PAGE),
         "verdict": verdict,
         "kinds": VERDICT_KINDS,
-        "retention": _retention(asked, rubric_id),
+        "retention": _retention(found, rubric_id),
+        "missed": _missed(asked, found, rubric_id),
     }
-    figures = [_rates(windows, limits), _shown(counts)]
-    return Page("rubric.html", f"Rubric {rubric_id}", "pool", _facts(pair, windows), figures, content)
+    return Page(
+        "rubric.html", f"Rubric {rubric_id}", "pool", _facts(behaviour, pair, windows), _rates(windows, limits), content
+    )
 
 
-def _facts(pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
-    judged = [window for window in windows if window.evaluations]
+def _facts(behaviour: Behaviour, pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
+    alone, guided = behaviour.unguided, behaviour.guided
     when = "" if pair.retired is None else f"after iteration {pair.retired}"
+    first = next((w.unguided for w in windows if w.unguided.evaluations), Tally())
     return [
-        Fact(str(pair.standing), "now", STUCK if pair.standing.stuck else when),
-        _passed(judged[:1], "passed unguided, first window"),
-        _passed(judged[-1:], "passed unguided, last window"),
+        Fact(percent(pass_rate(alone)), f"passed unguided, {behaviour.source}", f"n = {alone.evaluations}"),
+        Fact(percent(pass_rate(guided)), "passed with its skill, training", f"n = {guided.evaluations}"),
+        Fact(percent(pass_rate(first)), "passed unguided, first window", f"n = {first.evaluations}"),
+        Fact(str(pair.standing), "now", when),
         Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
         Fact(str(len(pair.skills)), "skill revisions"),
     ]
 
 
-def _passed(windows: Sequence[Window], name: str) -> Fact:
-    """Return the unguided pass rate of one window, with that of all its rollouts."""
-    alone, every = (windows[0].unguided, windows[0].tally) if windows else (Tally(), Tally())
-    return Fact(percent(pass_rate(alone)), name, f"n = {alone.evaluations}; all rollouts {counted_rate(*every)}")
-
-
-def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
-    points = [(w.end, w.rate) for w in windows]
-    alone = [(w.end, w.unguided_rate) for w in windows]
-    lines = [Line("all rollouts", BLUE, points, _band(windows)), Line("unguided rollouts", GREEN, alone)]
+def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> list[Figure]:
+    """Draw the rates of windows with enough verdicts; nothing if there is none."""
+    alone, guided = ([(w.end, _drawn(t)) for w, t in zip(windows, found, strict=True)] for found in _split(windows))
+    band = [(w.end, *found) for w in windows if _drawn(w.unguided) and (found := interval(*w.unguided))]
+    lines = [Line("unguided", BLUE, alone, band), Line("with its skill", RED, guided)]
+    lines = [line for line in lines if any(rate is not None for _, rate in line.points)]
     decides = "all its rollouts" if limits.get("rate", "all") == "all" else "its rollouts without the skill"
     thresholds = [
         (f"retires at {percent(limits.get('retire_at', 0.9))}", limits.get("retire_at", 0.9)),
@@ -118,47 +128,41 @@ def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> Figure:
             *(interval(w.passes, w.evaluations) or (None, None)),
             *w.unguided,
             share(w.unguided_rate),
+            *w.guided,
+            share(pass_rate(w.guided)),
             "shown" if w.shown else "hidden",
             w.absent,
         )
         for w in windows
     ]
-    return Figure(
+    figure = Figure(
         "windows",
-        "Pass rate by window",
+        "Pass rate by window, without and with its skill",
         line_chart(
-            "pass rate by window with thresholds",
+            "pass rate by window without and with the skill",
             lines,
+            width=1140.0,
             percent=True,
             y_range=(0.0, 1.0),
             thresholds=thresholds,
         ),
         Table(WINDOW_COLUMNS, rows),
-        f"At the end of a window the rate of {decides} decides the fate: retire, show, rewrite or hide.",
+        f"Unguided is what counts: the behaviour is the policy's own then. The band is its 95 % interval. Rates of "
+        f"fewer than {FEW} verdicts are only in the table. At the end of a window the rate of {decides} decides the "
+        "fate: retire, show, rewrite or hide.",
         tuple((line.name, line.colour) for line in lines),
+        wide=True,
     )
+    return [figure] if lines else []
 
 
-def _band(windows: Sequence[Window]) -> list[tuple[float, float, float]]:
-    return [(w.end, *found) for w in windows if (found := interval(w.passes, w.evaluations))]
+def _split(windows: Sequence[Window]) -> tuple[list[Tally], list[Tally]]:
+    return [w.unguided for w in windows], [w.guided for w in windows]
 
 
-def _shown(counts: Sequence[VerdictCount]) -> Figure:
-    lines = []
-    for shown, name, colour in ((False, "skill hidden", BLUE), (True, "skill shown", RED)):
-        chosen = [c for c in counts if bool(c.shown) == shown and c.evaluations]
-        lines.append(Line(name, colour, [(c.iteration, c.passes / c.evaluations) for c in chosen]))
-    rows = [
-        (c.iteration, "shown" if c.shown else "hidden", c.passes, c.fails, c.not_applicable, c.absent) for c in counts
-    ]
-    return Figure(
-        "skill-shown",
-        "With and without its skill",
-        line_chart("pass rate with and without the skill", lines, percent=True, y_range=(0.0, 1.0)),
-        Table(("iteration", "skill", "passes", "fails", "not applicable", "no verdict"), rows),
-        "What counts in the end is the line without the skill: the behaviour is the policy's own then.",
-        tuple((line.name, line.colour) for line in lines),
-    )
+def _drawn(tally: Tally) -> float | None:
+    """Return a rate that a chart may draw."""
+    return pass_rate(tally) if tally.evaluations >= FEW else None
 
 
 def _revisions(pair: PairLife, windows: Sequence[Window]) -> list[Revision]:
@@ -195,17 +199,24 @@ def _source(asked: Asked, record: EvidenceRecord, items: Sequence[DiagnosticItem
         "id": record.view.evidence_id,
         "href": asked.links.trajectory(record.trajectory_id),
         "task": record.task_id,
-        "items": items[:2],
+        "items": [sentence(item) for item in items[:2]],
         "outcome": record.outcome,
     }
 
 
-def _retention(asked: Asked, rubric_id: str) -> Table:
+def _retention(found: HeldOut, rubric_id: str) -> Table:
     """Tabulate held-out attempts judged by this rubric; these never see a skill."""
     rows: list[tuple[Cell, ...]] = []
-    found = held_out(asked.run)
     for evaluation in (*found.own, *found.others):
         tally = evaluation.behaviours.get(rubric_id, Tally())
         if tally.evaluations:
             rows.append((evaluation.label, rate(*tally), numbers.interval(*share_interval(tally)), *tally))
     return Table(("evaluation", "pass rate", "interval", "passes", "verdicts where it applied"), rows)
+
+
+def _missed(asked: Asked, found: HeldOut, rubric_id: str) -> list[Link]:
+    """Return links to held-out attempts of the newest evaluation that failed this rubric."""
+    if found.now is None:
+        return []
+    rows = [row for row in asked.run.attempts(found.now.label) if row.verdicts.get(rubric_id) == Verdict.FAIL]
+    return [Link(f"{brief(row.task_id)} {row.attempt + 1}", attempt_link(asked, row).href) for row in rows[:MISSED]]

@@ -83,9 +83,10 @@ def build_one(asked: Asked, task_id: str) -> Page:
         raise NotFound(f"no task {task_id!r} was drawn in this run")
     groups = asked.run.groups(task_id=task_id)
     recent = groups[-25:]
-    reasons = {g.k: " ".join(why(s.draw, s.mass) for s in asked.run.slots(g.k, g.slot)) for g in recent}
+    reasons = {g.k: [why(s.draw, s.mass) for s in asked.run.slots(g.k, g.slot)] for g in recent}
+    told = {k: " ".join(map(str, found)) for k, found in reasons.items()}
     rows = [
-        (slot_link(asked, g.k, g.slot), g.outcome, g.successes, g.rewarded, g.size, g.reward, reasons.get(g.k))
+        (slot_link(asked, g.k, g.slot), g.outcome, g.successes, g.rewarded, g.size, g.reward, told.get(g.k))
         for g in groups
     ]
     points = [(g.iteration, rate(g.successes, g.rewarded)) for g in groups]

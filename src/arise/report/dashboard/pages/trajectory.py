@@ -1,4 +1,4 @@
-"""Trajectory: one rollout turn by turn, in pages, with its verdicts and diagnostics."""
+"""Trajectory: one rollout or held-out attempt turn by turn, in pages, with its verdicts and their reasons."""
 
 import re
 from collections.abc import Sequence
@@ -8,16 +8,19 @@ from typing import Any
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
-from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page
-from arise.run.chunks import StoredRollout
+from arise.report.dashboard.opened import Opened, open_rollout
+from arise.report.dashboard.pages.page import Asked, Fact, Page
 from arise.run.numbering import rollout_name
 from arise.run.pool_rows import VerdictRow
 from arise.run.rows import RolloutRow
 from arise.text.numbers import amount, signed
-from arise.types import Judgment, Turn
+from arise.types import DiagnosticItem, Judgment, Turn
 
 TURNS_ON_PAGE = 40
 CHARS_ON_PAGE, CHARS_OF_TEXT = 120_000, 4_000
+ORDER = ("fail", "pass", None, "not_applicable")
+"""Verdicts on the page: what is wrong comes first."""
+SIGNAL = ", observable via "
 _NAMED_TURN = re.compile(r"\bturns? (\d+)")
 
 
@@ -42,26 +45,45 @@ class Shown:
     number: int
     texts: list[Text]
     trained: int | None
-    pins: list[str] = field(default_factory=list)
+    pins: list["Pin"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A remark at a turn; `verdict` is that of a rubric, or empty for a remark of the judge."""
+
+    verdict: str
+    who: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict with the rubric it belongs to, its reason, and links to the turns that the reason names."""
+
+    row: VerdictRow
+    criterion: str
+    href: str
+    reason: str
+    turns: list[Link]
 
 
 def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None) -> Page:
     """Build the page from `turn` on; `part` selects a piece of one long turn."""
-    row, stored = asked.run.rollout(rollout_id), asked.run.trajectory(rollout_id)
-    if row is None or stored is None:
-        raise NotFound(f"no rollout {rollout_id!r} in this run")
+    opened = open_rollout(asked, rollout_id)
+    row, stored = opened.row, opened.stored
     turn = max(1, min(turn, max(1, stored.turn_count)))
     judgment = stored.rollout.judgment
     if part is None:
-        turns = _page(stored, turn, judgment)
+        turns = _page(opened, turn)
         after = turns[-1].number + 1 if turns else 1
     else:
         turns = [_whole(stored.turns(turn - 1, 1)[0], turn, part)] if stored.turn_count else []
         after = turn + 1
-    siblings, task = asked.run.siblings(row), asked.run.task(row.task_id)
     content = {
         "row": row,
-        "instruction": task.instruction[:CHARS_OF_TEXT] if task else "",
+        "evaluation": opened.evaluation,
+        "instruction": opened.instruction[:CHARS_OF_TEXT],
         "verifier_output": stored.rollout.verifier_output,
         "turns": turns,
         "turn_count": stored.turn_count,
@@ -71,34 +93,42 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
         "next_part": part is not None and any(text.cut for shown in turns for text in shown.texts),
         "earlier": asked.links.trajectory(rollout_id, max(1, turn - TURNS_ON_PAGE)) if turn > 1 else "",
         "later": asked.links.trajectory(rollout_id, after) if after <= stored.turn_count else "",
-        "verdicts": _verdicts(asked, rollout_id),
+        "verdicts": _verdicts(asked, opened),
         "judgment": judgment,
-        "skills": _skills(asked, stored),
-        "siblings": [(sibling, asked.links.trajectory(sibling.id)) for sibling in siblings],
+        "diagnostics": _diagnostics(judgment),
+        "skills": _skills(asked, opened),
+        "siblings": [(sibling, asked.links.trajectory(sibling.id)) for sibling in opened.siblings],
         "masks": [(mask, sum(length for _, length in mask.spans), mask_strip(mask)) for mask in stored.masks],
-        "slot": _slot(asked, row),
+        "slot": None if opened.evaluation else _slot(asked, row),
     }
-    figures = [_advantages(asked, row, siblings)]
-    return Page(
-        "trajectory.html", f"Rollout {rollout_name(rollout_id)}", "rollouts", _facts(row, stored), figures, content
-    )
+    figures = [] if opened.evaluation else [_advantages(asked, row, opened.siblings)]
+    section = "evaluation" if opened.evaluation else "rollouts"
+    title = f"Attempt {opened.evaluation}" if opened.evaluation else "Rollout"
+    return Page("trajectory.html", f"{title} {rollout_name(rollout_id)}", section, _facts(opened), figures, content)
 
 
-def _facts(row: RolloutRow, stored: StoredRollout) -> list[Fact]:
+def _facts(opened: Opened) -> list[Fact]:
+    row, stored = opened.row, opened.stored
     outcome = {None: "no reward", 0: "failed", 1: "passed"}[row.success]
     tokens = sum(mask.tokens for mask in stored.masks)
     reward = "" if row.reward is None else f"reward {row.reward:g}"
-    return [
+    facts = [
         Fact(outcome, "by the verifier", row.fault or stored.rollout.reason or reward),
         Fact(row.stop.replace("_", " "), "ended by"),
         Fact(amount(stored.turn_count), "turns"),
+    ]
+    if opened.evaluation:
+        return [*facts, Fact("none", "skills shown", "held-out attempts never see one")]
+    return [
+        *facts,
         Fact(amount(row.generated_tokens), "tokens trained on", f"of {amount(tokens)}; the rest is masked"),
         Fact(signed(row.advantage), "advantage"),
     ]
 
 
-def _page(stored: StoredRollout, first: int, judgment: Judgment | None) -> list[Shown]:
+def _page(opened: Opened, first: int) -> list[Shown]:
     """Return as many turns as fit on a page; a long text is cut and links to the rest."""
+    stored = opened.stored
     spans = [length for mask in stored.masks for _, length in mask.spans]
     trained = spans if len(spans) == stored.turn_count else []
     found: list[Shown] = []
@@ -108,7 +138,7 @@ def _page(stored: StoredRollout, first: int, judgment: Judgment | None) -> list[
         size += sum(len(text.text) for text in texts)
         if found and size > CHARS_ON_PAGE:
             break
-        found.append(Shown(n, texts, trained[n - 1] if trained else None, _pins(n, turn, judgment)))
+        found.append(Shown(n, texts, trained[n - 1] if trained else None, _pins(n, turn, opened)))
     return found
 
 
@@ -135,11 +165,14 @@ def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
     return [*found, *(("observation", o.text, o.error) for o in turn.observations)]
 
 
-def _pins(number: int, turn: Turn, judgment: Judgment | None) -> list[str]:
-    """Return the judge's remarks that name this turn or quote it."""
+def _pins(number: int, turn: Turn, opened: Opened) -> list[Pin]:
+    """Return the verdicts and remarks of the judge that name this turn or quote it."""
+    cited = [row for row in opened.verdicts if row.verdict and str(number) in _NAMED_TURN.findall(row.reason)]
+    pins = [Pin(row.verdict or "", row.rubric_id, row.reason) for row in cited]
+    judgment = opened.stored.rollout.judgment
     if judgment is None:
-        return []
-    pins = [note for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
+        return pins
+    pins += [Pin("", "judge", note) for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
     diagnostic = judgment.diagnostic
     if diagnostic:
         everything = "\n".join(text for _, text, _ in _texts(turn))
@@ -147,18 +180,44 @@ def _pins(number: int, turn: Turn, judgment: Judgment | None) -> list[str]:
             said = (item.text, *item.observable_signals)
             named = any(str(number) in _NAMED_TURN.findall(words) for words in said)
             if named or any(len(signal) > 3 and signal in everything for signal in item.observable_signals):
-                pins.append(item.text)
+                pins.append(Pin("", "judge", sentence(item)))
     return pins
 
 
-def _verdicts(asked: Asked, rollout_id: str) -> list[tuple[VerdictRow, str, str]]:
-    criteria = {pair.rubric.id: pair.rubric.criteria_text for pair in asked.run.pairs()}
-    rows = asked.run.verdicts_of(rollout_id)
-    return [(row, criteria.get(row.rubric_id, ""), asked.links.rubric(row.rubric_id)) for row in rows]
+def sentence(item: DiagnosticItem) -> str:
+    """Return the first sentence of an item, without what shows it."""
+    return f"{item.text.partition(SIGNAL)[0].rstrip('.')}."
 
 
-def _skills(asked: Asked, stored: StoredRollout) -> list[dict[str, Any]]:
+def _diagnostics(judgment: Judgment | None) -> list[tuple[str, str, str]]:
+    """Return (kind, sentence, what shows it) of everything seen that no rubric asks for."""
+    if judgment is None or judgment.diagnostic is None:
+        return []
+    found = judgment.diagnostic
+    kinds = (("gap", found.uncovered_issues), ("strategy", found.positive_uncovered_strategies))
+    return [(kind, sentence(item), item.text.partition(SIGNAL)[2]) for kind, items in kinds for item in items]
+
+
+def _verdicts(asked: Asked, opened: Opened) -> list[Judged]:
+    rubrics = {pair.rubric.id: pair.rubric for pair in asked.run.pairs()}
     found = []
+    for row in sorted(opened.verdicts, key=lambda row: (ORDER.index(row.verdict), row.rubric_id)):
+        rubric = rubrics.get(row.rubric_id)
+        reason = row.reason
+        if row.verdict == "not_applicable" and rubric:
+            reason = reason or f"no occasion; it applies where: {rubric.applicability_condition}"
+        turns = [
+            Link(f"turn {n}", asked.links.trajectory(opened.row.id, int(n)))
+            for n in dict.fromkeys(_NAMED_TURN.findall(row.reason))
+            if int(n) <= opened.stored.turn_count
+        ]
+        criterion = rubric.criteria_text if rubric else ""
+        found.append(Judged(row, criterion, asked.links.rubric(row.rubric_id), reason, turns))
+    return found
+
+
+def _skills(asked: Asked, opened: Opened) -> list[dict[str, Any]]:
+    found, stored = [], opened.stored
     for skill in stored.rollout.trajectory.shown_skills:
         pair = asked.run.pair(skill.rubric_id)
         texts = {revision.revision: revision.text for revision in pair.skills} if pair else {}

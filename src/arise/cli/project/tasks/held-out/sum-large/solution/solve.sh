@@ -1,2 +1,0 @@
-#!/bin/bash
-awk '{ s += $1 } END { print s }' numbers.txt > total.txt

@@ -1,5 +1,0 @@
-#!/bin/bash
-# The verifier. The agent never sees this file.
-reward=0
-[ "$(cat total.txt 2>/dev/null)" = "3210" ] && reward=1
-echo $reward > /logs/verifier/reward.txt

@@ -1,0 +1,207 @@
+"""Engines on other processes, from a configuration: everything that can be wrong is checked before one is started."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from arise.config import ArealConfig, Config, VerlConfig
+from arise.engines.chat import ChatFormat
+from arise.engines.environments import python_of
+from arise.engines.faults import EngineFault
+from arise.engines.local.models import model_folder, tokenizer_and_config
+from arise.engines.local.pretrained import cache_root, parameters_in
+from arise.engines.remote.engine import Policy, RemoteEngine
+from arise.engines.remote.trainer import TrainerSpec
+from arise.engines.vllm.fleet import Fleet, FleetSpec
+from arise.engines.vllm.launch import VllmSpec
+from arise.errors import AriseError, Exit
+from arise.ports import Format
+
+CPU_HEAD_SIZES = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256)
+"""What vLLM's attention on a CPU computes."""
+TRAINER_COPIES, SERVER_COPIES = 5, 2
+"""fp32 copies of the weights: those trained, their gradient, two moments, one that is published; and, in a server,
+those sampled with those that replace them."""
+PROCESS_GIB = 0.8
+"""Memory of a process before it holds a model: mostly the library's code."""
+
+Chosen = ArealConfig | VerlConfig
+MakeFormat = Callable[[Config, Any], Format]
+
+
+async def remote_engine(chosen: Chosen, config: Config, model: str, make_format: MakeFormat) -> RemoteEngine:
+    """Start a trainer and its sampling servers for a model given by folder or name."""
+    with _as_a_message():
+        trainer, fleet_spec, policy = _checked(chosen, config, model, make_format)
+    work = _work_folder(chosen)
+    engine = RemoteEngine(policy, trainer, Fleet(fleet_spec(work)), work, recover_every=chosen.recover_every)
+    try:
+        return await engine.open()
+    except EngineFault as fault:
+        what, _, said = str(fault).partition("\n")
+        remedy = (
+            f"read the log; its last lines:\n{said}"
+            if said
+            else "start the servers that policy.sampler.addresses names"
+        )
+        raise AriseError("engine", Exit.ENGINE, what, "nothing was trained", remedy) from None
+
+
+def require_environments(chosen: Chosen) -> None:
+    """Raise one message if an environment is missing."""
+    with _as_a_message():
+        check_environments(chosen)
+
+
+@contextmanager
+def _as_a_message() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        what, _, remedy = str(error).rpartition(": ")
+        what, remedy = (what, remedy) if what else (remedy, "mend [policy] or [model] in the configuration")
+        raise AriseError("engine", Exit.ENGINE, what, "nothing was started", remedy) from None
+
+
+def check_environments(chosen: Chosen) -> str:
+    """Return which environments will be used; raises ValueError if one is missing or of another version."""
+    trainer = python_of(chosen.kind, chosen.environment)
+    if chosen.sampler.addresses:
+        return f"{trainer.parent.parent}, servers at {', '.join(chosen.sampler.addresses)}"
+    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment).parent.parent}"
+
+
+def _checked(
+    chosen: Chosen, config: Config, model: str, make_format: MakeFormat
+) -> tuple[TrainerSpec, Callable[[Path], FleetSpec], Policy]:
+    check_environments(chosen)
+    if config.model.kind == "pretrained" and config.model.lora_rank:
+        rank = config.model.lora_rank
+        raise ValueError(f"{chosen.kind} trains all weights here, not adapters of rank {rank}: set model.lora_rank = 0")
+    folder = model_folder(model)
+    tokenizer, facts = tokenizer_and_config(str(folder or model))
+    if chosen.device == "cpu":
+        _require_head_size(facts)
+        _require_memory(chosen, folder)
+    else:
+        _require_gpus(chosen)
+    chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
+    end_ids = ChatFormat(tokenizer).end_ids if chat is None else chat.stop_ids
+    window = min(config.sampling.context_length, facts.max_position_embeddings)
+    policy = Policy(str(folder or model), tokenizer, window, facts.vocab_size, frozenset(end_ids), chat)
+    trainer = TrainerSpec(
+        chosen.kind,
+        python_of(chosen.kind, chosen.environment),
+        policy.folder,
+        processes=chosen.processes,
+        device=chosen.device,
+        precision=config.optimizer.precision,
+        token_budget=chosen.token_budget,
+        gradient_checkpointing=chosen.gradient_checkpointing,
+        backend=getattr(chosen, "backend", ""),
+        threads=chosen.threads,
+        launch=chosen.launch,
+        host=chosen.host or "127.0.0.1",
+        start_seconds=chosen.start_seconds,
+    )
+    return trainer, partial(_fleet_spec, chosen, config, policy), policy
+
+
+def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> FleetSpec:
+    sampler = chosen.sampler
+    start = None
+    if not sampler.addresses:
+        server = _server_spec(chosen, config, policy.window, first_gpu=0 if chosen.launch else chosen.processes)
+        start = partial(server.start, logs=work / "logs")
+    return FleetSpec(
+        start,
+        sampler.servers,
+        sampler.addresses,
+        policy.end_ids,
+        policy.window,
+        start_seconds=sampler.start_seconds,
+        key=os.environ.get(sampler.key_env, "") if sampler.key_env else "",
+    )
+
+
+def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) -> VllmSpec:
+    sampler = chosen.sampler
+    return VllmSpec(
+        python_of("vllm", sampler.environment),
+        window,
+        device=chosen.device,
+        precision=config.optimizer.precision,
+        gpus=sampler.gpus,
+        first_gpu=first_gpu,
+        cache_gib=sampler.cache_gib,
+        rows=sampler.rows,
+        threads=sampler.threads,
+        arguments=sampler.arguments,
+    )
+
+
+def server_command(config: Config, host: str, port: int, number: int) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the variables of one sampling server, to be listed in `policy.sampler.addresses`."""
+    chosen = config.policy
+    if not isinstance(chosen, ArealConfig | VerlConfig) or config.model.kind != "pretrained":
+        remedy = "name a configuration with policy.kind = 'areal' or 'verl' and model.kind = 'pretrained'"
+        raise AriseError("engine", Exit.CONFIG, "no sampling server is configured", "nothing was started", remedy)
+    with _as_a_message():
+        folder = str(model_folder(config.model.name) or config.model.name)
+        _, facts = tokenizer_and_config(folder)
+        window = min(config.sampling.context_length, facts.max_position_embeddings)
+        server = _server_spec(chosen, config, window, first_gpu=0)
+    return server.command(folder, port, host), server.environment(number)
+
+
+def _require_gpus(chosen: Chosen) -> None:
+    found = len([device for device in Path("/dev").glob("nvidia*") if device.name.removeprefix("nvidia").isdigit()])
+    servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
+    trainers = 0 if chosen.launch else chosen.processes
+    needed = trainers + servers * chosen.sampler.gpus
+    if found < needed:
+        parts = f"{trainers} trainer processes and {servers} servers of {chosen.sampler.gpus}"
+        raise ValueError(
+            f"{parts} need {needed} GPUs, this machine has {found}: use fewer, or set policy.device = 'cpu'"
+        )
+
+
+def _require_head_size(facts: Any) -> None:
+    size = getattr(facts, "head_dim", None) or facts.hidden_size // facts.num_attention_heads
+    if size not in CPU_HEAD_SIZES:
+        sizes = ", ".join(map(str, CPU_HEAD_SIZES))
+        raise ValueError(
+            f"the model's attention heads have {size} values; vLLM on a CPU computes {sizes}: "
+            "choose another model (for model.kind = 'small', set model.heads)"
+        )
+
+
+def _require_memory(chosen: Chosen, folder: Path | None) -> None:
+    parameters = parameters_in(folder) if folder else 0
+    servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
+    weights = 4 * parameters * (TRAINER_COPIES + SERVER_COPIES * servers) / 2**30
+    needed = weights + PROCESS_GIB * (chosen.processes + servers) + servers * max(1, round(chosen.sampler.cache_gib))
+    free = psutil.virtual_memory().available / 2**30
+    if needed > free:
+        raise ValueError(
+            f"{chosen.processes} trainer processes and {servers} servers need about {needed:.1f} GiB of memory, "
+            f"{free:.1f} are available: use a smaller model, fewer servers, or less policy.sampler.cache_gib"
+        )
+
+
+def _work_folder(chosen: Chosen) -> Path:
+    """Make a folder of this run for weights and logs; those whose run has died are removed."""
+    root = Path(chosen.weights_dir).expanduser() if chosen.weights_dir else cache_root() / "engines" / "runs"
+    root.mkdir(parents=True, exist_ok=True)
+    for left in root.glob("run-*-*"):
+        owner = left.name.split("-")[1]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=root))

@@ -1,0 +1,288 @@
+"""The engine of a run on other processes: a trainer group updates the policy, a fleet of servers samples it.
+
+Weights go from one to the other as a Hugging Face folder. The driver keeps the counts, the versions and the rows since
+the last recovery point, so that a trainer that died is started again where it was.
+"""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from arise.engines.chat import ChatFormat
+from arise.engines.checks import TrainingRow, UpdateCount, check_request, skip_reason, training_rows
+from arise.engines.folders import draft_beside, swap_in
+from arise.engines.formats.generic import GenericFormat
+from arise.engines.manifest import model_digest, read_manifest, write_manifest
+from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
+from arise.engines.vllm.fleet import Fleet
+from arise.method.schedule import learning_rate
+from arise.ports import Format
+from arise.types import (
+    Capabilities,
+    Example,
+    LossSpec,
+    OptimSpec,
+    PolicyRef,
+    SamplingParams,
+    Segment,
+    StepStats,
+    Tokens,
+)
+
+Answer = TypeVar("Answer")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the driver knows of the model: where it starts, its tokenizer, its window and which tokens end a turn."""
+
+    folder: str
+    tokenizer: Any
+    window: int
+    vocabulary: int
+    end_ids: frozenset[int]
+    chat_format: Format | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One update as the trainer gets it, kept until the next recovery point."""
+
+    rows: list[Row]
+    spec: UpdateSpec
+
+
+class RemoteEngine:
+    """Implements `ports.Engine` on a trainer group and a fleet; `open` starts both."""
+
+    def __init__(
+        self, policy: Policy, trainer: TrainerSpec, fleet: Fleet, work: Path, *, recover_every: int = 1
+    ) -> None:
+        self._policy, self._trainer, self._fleet, self._work = policy, trainer, fleet, work
+        self._recover_every = recover_every
+        self._count, self._published = UpdateCount(), 0
+        self._weights = policy.folder
+        self._since: list[_Job] = []
+        self._recovery: Path | None = None
+        self.recoveries = 0
+        self._troubled = False
+        self._calls = ThreadPoolExecutor(1, thread_name_prefix="trainer-calls")
+        self._group: TrainerGroup | None = None
+
+    async def open(self) -> "RemoteEngine":
+        """Start trainer and servers together; on failure nothing is left running."""
+        try:
+            if self._fleet.given:  # servers that do not answer are known before a trainer is started
+                await self._fleet.reach()
+                group = await self._run(self._start_trainer)
+                self._weights = str(self._work / "weights-0")
+                await self._run(lambda: group.call("export", folder=self._weights))
+                await self._fleet.open(self._weights, 0)
+            else:
+                await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._policy.folder, 0))
+        except BaseException:
+            self._troubled = True
+            self.close()
+            raise
+        return self
+
+    def _start_trainer(self) -> TrainerGroup:
+        self._group = TrainerGroup(self._trainer, self._work / "logs")
+        return self._group
+
+    @property
+    def version(self) -> int:
+        """The policy version used for sampling."""
+        return self._fleet.version
+
+    @property
+    def tokenizer(self) -> Any:
+        """The policy's tokenizer."""
+        return self._policy.tokenizer
+
+    @cached_property
+    def chat(self) -> ChatFormat:
+        """How this policy's tokenizer writes conversations."""
+        return ChatFormat(self._policy.tokenizer)
+
+    @cached_property
+    def format(self) -> Format:
+        """How this policy writes messages, tool calls and reasoning."""
+        return self._policy.chat_format or GenericFormat(self._policy.tokenizer)
+
+    def capabilities(self) -> Capabilities:
+        """Return what this engine can do."""
+        window = self._policy.window
+        return Capabilities(full_parameter=True, lora=False, endpoint=False, exact_loss=True, context_length=window)
+
+    def facts(self) -> Mapping[str, str]:
+        """Return facts that two runs must share to be comparable; bit-equality is not promised."""
+        trained = self._trained_by
+        return {**trained, "sampler": f"vllm {self._fleet.release}", "processes": str(self._trainer.processes)}
+
+    @cached_property
+    def _trained_by(self) -> dict[str, str]:
+        assert self._group is not None, "open() starts the trainer"
+        facts = self._group.facts
+        return {"weights": model_digest(self._policy.folder), "trainer": facts["library"], "torch": facts["torch"]}
+
+    async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
+        """Sample n continuations of a prompt; safe to call from many coroutines."""
+        check_request(prompt_ids, params, self._policy.vocabulary, self._policy.window)
+        turns = await asyncio.gather(*(self._fleet.turn(prompt_ids, params, number) for number in range(n)))
+        return [Segment(t.ids, t.logprobs, t.versions, self._text(t.ids), t.finish) for t in turns]
+
+    def _text(self, ids: Sequence[int]) -> str:
+        kept = [i for i in ids if i not in self._policy.end_ids]
+        return str(self._policy.tokenizer.decode(kept, skip_special_tokens=False))
+
+    async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
+        """Return the row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
+        given = [_as_row(TrainingRow(row, 0.0))]
+        answers = await self._guarded(lambda group: group.call_with_rows("score", given, temperature=temperature))
+        found = next(answer.arrays["logprob"] for numbers, answer in answers if numbers)
+        logprob_U = np.zeros(len(row))
+        logprob_U[row.generated_U] = found
+        return Tokens(row.ids_U, row.generated_U, logprob_U, np.where(row.generated_U, self.version, -1))
+
+    async def train_step(self, examples: Sequence[Example], loss: LossSpec, optim: OptimSpec) -> StepStats:
+        """Take one update of the trained weights (Eqs. 18-19); `publish` makes it sampleable."""
+        rows = training_rows(examples, self._policy.window)
+        tokens = sum(row.generated_tokens for row in rows)
+        rate = learning_rate(self._count.updates, optim.learning_rate, optim.warmup_updates)
+        values = asdict(loss) | asdict(optim) | {"learning_rate": rate, "token_count": tokens}
+        del values["warmup_updates"]
+        job = _Job([_as_row(row) for row in rows], UpdateSpec(**values))
+        taken = await self._guarded(lambda group: _take(group, job)) if rows else Taken(0.0, 0.0, 0, 0, 0.0)
+        skipped = skip_reason(taken.loss, taken.grad_norm)
+        if not skipped:
+            self._since.append(job)
+        self._count.count(skipped, bool(np.isfinite(taken.grad_norm)))
+        kept, clipped, ratio = taken.kept_tokens, taken.dual_clipped_tokens, taken.max_abs_log_ratio
+        return StepStats(taken.loss, taken.grad_norm, rate, tokens, kept, clipped, ratio, skipped)
+
+    async def publish(self) -> PolicyRef:
+        """Make the trained weights the sampling weights; running turns continue under the new version."""
+        await self._publish(self.version + 1)
+        return PolicyRef(self.version)
+
+    async def _publish(self, version: int) -> None:
+        old = self._weights
+        if self._published != self._count.updates:
+            folder = str(self._work / f"weights-{version}")
+            await self._guarded(lambda group: group.call("export", folder=folder))
+            self._weights, self._published = folder, self._count.updates
+        await self._fleet.load(self._weights, version)
+        if old not in (self._weights, self._policy.folder):
+            shutil.rmtree(old, ignore_errors=True)
+        if len(self._since) >= self._recover_every:
+            await self._keep_recovery(version)
+
+    async def _keep_recovery(self, version: int) -> None:
+        """Save the trainer's state; a trainer that dies later is started from here."""
+        folder, old = self._work / f"recovery-{version}", self._recovery
+        await self._guarded(lambda group: group.call("save", folder=str(folder)))
+        self._recovery, self._since = folder, []
+        if old is not None and old != folder:
+            shutil.rmtree(old, ignore_errors=True)
+
+    async def save_state(self, path: Path) -> str:
+        """Save everything a resume needs; return the URI for `load_state`."""
+        if self._published != self._count.updates:
+            raise ValueError("save_state: the weights were trained but not published: call publish() first")
+        draft = draft_beside(path)
+        await self._guarded(lambda group: group.call("save", folder=str(draft)))
+        facts = {"version": self.version, **asdict(self._count), **self._owner}
+        await asyncio.to_thread(write_manifest, draft, facts)
+        await asyncio.to_thread(swap_in, draft, path)
+        return str(path)
+
+    @property
+    def _owner(self) -> dict[str, str]:
+        assert self._group is not None, "open() starts the trainer"
+        return {"library": self._trainer.library, "parameters": str(self._group.facts["parameters"])}
+
+    async def load_state(self, uri: str) -> int:
+        """Restore the state of `save_state`; return the policy version."""
+        facts = await asyncio.to_thread(read_manifest, Path(uri))
+        for name, own in self._owner.items():
+            if facts.get(name) != own:
+                found = f"{name} {facts.get(name)}, here {own}"
+                raise ValueError(f"{uri} holds the state of another model or trainer ({found})")
+        self._recovery, self._since = Path(uri), []
+        await self._guarded(lambda group: group.call("load", folder=uri))
+        self._count = UpdateCount(int(facts["updates"]), int(facts["failures"]))
+        self._published = -1  # the servers hold other weights, whatever the count
+        await self._publish(int(facts["version"]))
+        await self._keep_recovery(self.version)  # the folder that was loaded may be removed by its owner
+        return self.version
+
+    async def export_hf(self, path: Path) -> Path:
+        """Export the trained model as a folder that transformers loads."""
+        path = Path(path)
+        draft = draft_beside(path)
+        await self._guarded(lambda group: group.call("export", folder=str(draft)))
+        self._policy.tokenizer.save_pretrained(draft)
+        await asyncio.to_thread(swap_in, draft, path)
+        return path
+
+    async def _guarded(self, ask: Callable[[TrainerGroup], Answer]) -> Answer:
+        """Ask the trainer; if it is lost, start it again where it was and ask once more."""
+
+        def attempt() -> Answer:
+            assert self._group is not None, "open() starts the trainer"
+            try:
+                return ask(self._group)
+            except TrainerLost as fault:
+                log.warning("%s\nit is started again from update %d", fault, self._count.updates)
+                self._recover()
+                return ask(self._group)
+
+        return await self._run(attempt)
+
+    def _recover(self) -> None:
+        """Start a new trainer at the last recovery point and take again the updates since."""
+        assert self._group is not None, "open() starts the trainer"
+        self._group.close()
+        self.recoveries += 1
+        group = self._start_trainer()
+        if self._recovery is not None:
+            group.call("load", folder=str(self._recovery))
+        for job in self._since:
+            _take(group, job)
+
+    async def _run(self, work: Callable[[], Answer]) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._calls, work)
+
+    def close(self) -> None:
+        """End trainer and servers and remove what passed between them; the logs stay if something was lost."""
+        if self._group is not None:
+            self._group.close()
+        self._fleet.close()
+        self._calls.shutdown()
+        for folder in (*self._work.glob("weights-*"), *self._work.glob("recovery-*")):
+            shutil.rmtree(folder, ignore_errors=True)
+        if not self._troubled and not self.recoveries and not self._fleet.restarts:
+            shutil.rmtree(self._work, ignore_errors=True)
+
+
+def _as_row(row: TrainingRow) -> Row:
+    tokens = row.tokens
+    return Row(
+        tokens.ids_U.astype(np.int64), tokens.generated_U, tokens.logprob_U.astype(np.float64), float(row.advantage)
+    )
+
+
+def _take(group: TrainerGroup, job: _Job) -> Taken:
+    answers = group.call_with_rows("update", job.rows, spec=asdict(job.spec))
+    return Taken(**answers[0][1].facts)

@@ -1,0 +1,80 @@
+"""Run one command and end it, with everything it started, when the driver does: `python -P guard.py LOG COMMAND...`.
+
+The driver holds the other end of this process's standard input. When that closes, by `close` or because the driver
+died in any way, every descendant is ended. Descendants that leave their parent, as daemons do, become children of this
+process (a subreaper), so none is lost. Only the standard library is imported: this starts once for every process.
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+GRACE_SECONDS = 5.0
+
+
+def main() -> int:
+    """Start the command, wait for it or for the end of standard input, and leave no process behind."""
+    log, command = sys.argv[1], sys.argv[2:]
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with Path(log).open("ab") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+        )
+    watched = [sys.stdin.fileno()]
+    while child.poll() is None:
+        if select.select(watched, [], [], 0.1)[0] and not os.read(watched[0], 4096):
+            break
+    end_descendants()
+    return child.returncode if child.returncode is not None else 0
+
+
+def end_descendants() -> None:
+    """Ask every descendant to end, then kill those that have not."""
+    for number, grace in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
+        for process in descendants():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+        end = time.monotonic() + grace
+        while time.monotonic() < end:
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            if not descendants():
+                return
+            time.sleep(0.02)
+
+
+def descendants() -> list[int]:
+    """Return every process below this one, children first; zombies are not counted."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                if state != "Z":
+                    parents.setdefault(int(parent), []).append(int(entry.name))
+    found, todo = list[int](), [os.getpid()]
+    while todo:
+        children = parents.get(todo.pop(), [])
+        found += children
+        todo += children
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""The trainer: a group of processes in the environment of AReaL or verl, started, called, and started again if lost."""
+
+import secrets
+import socket
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arise.engines.faults import EngineFault
+from arise.engines.remote.channel import ChannelClosed, Packet, receive, send
+from arise.engines.remote.processes import QUICK_START, Process
+from arise.engines.remote.workers.loop import Row, packed
+
+BOOT = Path(__file__).parent / "workers" / "boot.py"
+NO_ROW = Row(np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2), 0.0)
+"""Fills the batch of a process that has fewer rows than the others: it counts for nothing."""
+
+
+class TrainerLost(EngineFault):
+    """A process of the trainer died or stopped answering; what it held is gone."""
+
+
+@dataclass(frozen=True)
+class TrainerSpec:
+    """How to start a trainer — `TrainerSpec("areal", Path("~/.cache/arise/engines/areal/bin/python"), "model")`."""
+
+    library: str
+    python: Path
+    model: str
+    processes: int = 1
+    device: str = "cpu"
+    precision: str = "fp32"
+    token_budget: int = 16_384
+    gradient_checkpointing: bool = False
+    backend: str = ""
+    threads: int = 1
+    launch: tuple[str, ...] = ()
+    """A command that starts all processes elsewhere; they reach the driver at `host`."""
+    host: str = "127.0.0.1"
+    start_seconds: float = 600.0
+    answer_seconds: float = 7200.0
+
+
+class TrainerGroup:
+    """The running processes of one trainer; every request goes to all of them at once."""
+
+    def __init__(self, spec: TrainerSpec, logs: Path) -> None:
+        self._spec = spec
+        self._pool = ThreadPoolExecutor(spec.processes, thread_name_prefix="trainer")
+        self._connections: list[socket.socket] = []
+        self._processes: list[Process] = []
+        self.pids: list[int] = []
+        try:
+            self._start(logs)
+            self.facts = self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, logs: Path) -> None:
+        spec, secret = self._spec, secrets.token_hex(16)
+        command = [*spec.launch, str(spec.python), "-P", str(BOOT), spec.library]
+        with socket.create_server((spec.host, 0)) as listener:
+            shared = {
+                "ARISE_DRIVER": "{}:{}".format(*listener.getsockname()),
+                "ARISE_SECRET": secret,
+                "WORLD_SIZE": str(spec.processes),
+                "MASTER_ADDR": spec.host,
+                "MASTER_PORT": str(_free_port(spec.host)),
+                "OMP_NUM_THREADS": str(spec.threads),
+                "TOKENIZERS_PARALLELISM": "false",
+                **QUICK_START.get(spec.device, {}),
+            }
+            if spec.launch:
+                self._processes.append(Process(command, logs / "trainer.log", shared))
+            else:
+                for rank in range(spec.processes):
+                    numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(spec.processes)}
+                    self._processes.append(Process(command, logs / f"trainer-{rank}.log", {**shared, **numbers}))
+            self._accept(listener, secret)
+
+    def _accept(self, listener: socket.socket, secret: str) -> None:
+        found: dict[int, tuple[socket.socket, int]] = {}
+        listener.settimeout(0.5)
+        end = time.monotonic() + self._spec.start_seconds
+        while len(found) < self._spec.processes:
+            self._require_running()
+            if time.monotonic() > end:
+                raise self._lost(f"did not start within {self._spec.start_seconds:.0f} s")
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            connection.settimeout(30.0)
+            hello = receive(connection).facts
+            if not secrets.compare_digest(str(hello.get("secret", "")), secret):
+                connection.close()
+                continue
+            connection.settimeout(self._spec.answer_seconds)
+            found[int(hello["rank"])] = connection, int(hello["pid"])
+        self._connections = [found[rank][0] for rank in sorted(found)]
+        self.pids = [found[rank][1] for rank in sorted(found)]
+
+    def _open(self) -> dict[str, Any]:
+        spec = self._spec
+        return self.call(
+            "open",
+            model=spec.model,
+            device=spec.device,
+            precision=spec.precision,
+            token_budget=spec.token_budget,
+            gradient_checkpointing=spec.gradient_checkpointing,
+            backend=spec.backend,
+            threads=spec.threads,
+        )
+
+    def call(self, request: str, **facts: Any) -> dict[str, Any]:
+        """Send the same request to every process; return the answer of the first."""
+        return dict(self._exchange([Packet({"do": request, **facts})] * self._spec.processes)[0].facts)
+
+    def call_with_rows(self, request: str, rows: Sequence[Row], **facts: Any) -> list[tuple[list[int], Packet]]:
+        """Deal rows over the processes; return each process's row numbers, fillers left out, and its answer."""
+        dealt = deal([len(row.ids_U) for row in rows], self._spec.processes)
+        width = max(1, *(len(numbers) for numbers in dealt))
+        parts = [[rows[n] for n in numbers] + [NO_ROW] * (width - len(numbers)) for numbers in dealt]
+        answers = self._exchange([Packet({"do": request, **facts}, packed(part)) for part in parts])
+        return list(zip(dealt, answers, strict=True))
+
+    def _exchange(self, packets: Sequence[Packet]) -> list[Packet]:
+        def one(connection: socket.socket, packet: Packet) -> Packet:
+            try:
+                send(connection, packet)
+                return receive(connection)
+            except ChannelClosed as error:
+                # A process that died leaves the others waiting for it: end them, so that every call returns.
+                for other in self._connections:
+                    with suppress(OSError):
+                        other.shutdown(socket.SHUT_RDWR)
+                raise self._lost(str(error)) from None
+
+        futures = [self._pool.submit(one, *pair) for pair in zip(self._connections, packets, strict=True)]
+        failures = [failure for failure in (future.exception() for future in futures) if failure]
+        if failures:
+            raise failures[0]
+        answers = [future.result() for future in futures]
+        for answer in answers:
+            if said := answer.facts.get("error"):
+                raise (self._lost(said) if answer.facts["fatal"] else ValueError(said))
+        return answers
+
+    def _require_running(self) -> None:
+        if not all(process.running for process in self._processes):
+            raise self._lost("ended while it started")
+
+    def _lost(self, reason: str) -> TrainerLost:
+        said = next((p.said() for p in self._processes if not p.running), "") or self._processes[0].said()
+        logs = self._processes[0].log.parent
+        return TrainerLost(f"the {self._spec.library} trainer {reason}; its logs are in {logs}\n{said}")
+
+    def close(self) -> None:
+        """End every process of the group."""
+        for connection in self._connections:
+            connection.close()
+        for process in self._processes:
+            process.end()
+        self._pool.shutdown()
+
+
+def deal(lengths: Sequence[int], hands: int) -> list[list[int]]:
+    """Deal rows to processes, longest first, each to the one with the fewest tokens so far."""
+    dealt, load = [list[int]() for _ in range(hands)], [0] * hands
+    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+        hand = min(range(hands), key=lambda h: (load[h], h))
+        dealt[hand].append(number)
+        load[hand] += lengths[number]
+    return dealt
+
+
+def _free_port(host: str) -> int:
+    with socket.create_server((host, 0)) as probe:
+        return int(probe.getsockname()[1])

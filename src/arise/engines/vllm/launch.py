@@ -1,0 +1,67 @@
+"""The command of a vLLM server that ARISE starts."""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arise.engines.remote.processes import QUICK_START, Process
+
+
+@dataclass(frozen=True)
+class VllmSpec:
+    """How to start servers — `VllmSpec(Path("~/.cache/arise/engines/vllm/bin/python"), window=32_768)`."""
+
+    python: Path
+    window: int
+    device: str = "cpu"
+    precision: str = "fp32"
+    first_gpu: int = 0
+    """The first GPU of the first server; the trainer has those before."""
+    gpus: int = 1
+    """GPUs of one server, which splits the model over them."""
+    cache_gib: float = 4.0
+    """Memory of keys and values on a CPU; a GPU uses what is left of it."""
+    rows: int = 64
+    threads: int = 1
+    arguments: Sequence[str] = ()
+
+    def command(self, model: str, port: int, host: str = "127.0.0.1") -> list[str]:
+        """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
+        own = ["--enforce-eager", "--distributed-executor-backend", "uni"] if self.device == "cpu" else []
+        return [
+            *(str(self.python), "-m", "vllm.entrypoints.openai.api_server"),
+            *("--model", model, "--host", host, "--port", str(port)),
+            *("--dtype", {"fp32": "float32", "bf16": "bfloat16"}[self.precision]),
+            *("--max-model-len", str(self.window), "--max-num-seqs", str(self.rows)),
+            *("--tensor-parallel-size", str(self.gpus), "--generation-config", "vllm"),
+            *("--enable-scale-out", "--enable-prefix-caching", "--logprobs-mode", "processed_logprobs"),
+            *("--disable-log-stats", *own, *self.arguments),
+        ]
+
+    def environment(self, number: int) -> dict[str, str]:
+        """Return the variables of server `number`; on GPUs each server takes the next ones."""
+        shared = {
+            "VLLM_SERVER_DEV_MODE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "DO_NOT_TRACK": "1",
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            **QUICK_START.get(self.device, {}),
+        }
+        if self.device == "cpu":
+            room = str(max(1, round(self.cache_gib)))
+            return shared | {
+                "VLLM_CPU_KVCACHE_SPACE": room,
+                "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+                "OMP_NUM_THREADS": str(self.threads),
+            }
+        first = self.first_gpu + number * self.gpus
+        return shared | {"CUDA_VISIBLE_DEVICES": ",".join(str(first + i) for i in range(self.gpus))}
+
+    def start(self, number: int, model: str, logs: Path) -> tuple[Process, str]:
+        """Start a server on a free port; it is not ready when this returns."""
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = int(probe.getsockname()[1])
+        process = Process(self.command(model, port), logs / f"sampler-{number}.log", self.environment(number))
+        return process, f"http://127.0.0.1:{port}"

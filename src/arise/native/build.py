@@ -1,0 +1,72 @@
+"""Compile C sources once per machine, into the cache folder; every user of them has a plain fallback."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+SWITCH = "ARISE_NATIVE"
+"""Environment variable; 0 uses the fallbacks."""
+COMPILERS = ("cc", "gcc", "clang")
+BUILD_SECONDS = 120.0
+
+
+def cache_folder() -> Path:
+    """Return the cache folder of ARISE — ARISE_CACHE, else `arise` below XDG_CACHE_HOME or `~/.cache`."""
+    if own := os.environ.get("ARISE_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arise"
+
+
+def build(
+    name: str, folder: Path, flags: Sequence[Sequence[str]], works: Callable[[Path], bool], key: str = ""
+) -> Path | None:
+    """Return the program compiled from the C files of a folder, by the first list of flags that gives one that works.
+
+    Return None without a compiler, without a writable cache, or with ARISE_NATIVE=0. `key` distinguishes what the
+    flags do not say, such as the processor that -march=native means.
+    """
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if compiler is None or os.environ.get(SWITCH) == "0":
+        return None
+    sources = sorted(folder.glob("*.c"))
+    try:
+        target = cache_folder() / "native" / f"{name}-{_digest([*sources, *folder.glob('*.h')], compiler, flags, key)}"
+        if target.exists():
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as draft:
+            made = Path(draft, name)
+            for chosen in flags:
+                if _compile([compiler, *chosen, "-o", str(made), *map(str, sources), *_libraries(chosen)]) and works(
+                    made
+                ):
+                    made.replace(target)  # a whole file, whoever else builds it now
+                    return target
+    except OSError:  # a cache that cannot be written
+        return None
+    return None
+
+
+def _libraries(flags: Sequence[str]) -> list[str]:
+    """Return the libraries that follow the sources."""
+    return ["-lm"] if "-shared" in flags else []
+
+
+def _compile(line: list[str]) -> bool:
+    try:
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, timeout=BUILD_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def _digest(files: Sequence[Path], compiler: str, flags: Sequence[Sequence[str]], key: str) -> str:
+    found = hashlib.sha256(repr((platform.machine(), os.path.realpath(compiler), flags, key)).encode())
+    for path in sorted(files):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
