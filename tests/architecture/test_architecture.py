@@ -193,8 +193,8 @@ def test_the_layers_in_the_architecture_page_are_those_of_the_contract() -> None
     assert shown_layers == [set(re.findall(r"arise\.(?!__)(\w+)", layer)) for layer in layers]
 
 
-NAMED_TWICE = {"Attempt", "Batch", "Reply"}
-"""Classes of `analyze`, `plan` and `llm` that share their name with one of `types`: to be renamed, never added to."""
+NAMED_TWICE = {"Attempt", "Reply"}
+"""Classes of `analyze` and `llm` that share their name with one of `types`: to be renamed, never added to."""
 
 
 def test_a_noun_of_the_bottom_layer_names_one_class() -> None:

@@ -81,7 +81,7 @@ def test_two_kinds_of_tasks() -> None:
 
 def test_kinds_of_sandboxes() -> None:
     found = classes("open", "close", "__aenter__")
-    assert found == {"BubblewrapPool", "ChosenPool", "ContainerPool", "OverlayPool"}
+    assert found == {"BubblewrapPool", "ChosenPool", "ContainerPool", "HarborPool", "OverlayPool"}
 
 
 def test_shipped_configurations_guide_half_of_a_group() -> None:

@@ -46,6 +46,10 @@ class Command:
                 raise AssertionError(f"no line {start!r}: {self.kill_after(0)}")
             time.sleep(0.01)
 
+    def printed(self) -> str:
+        """Return what the command has printed so far."""
+        return _text(self._out)
+
     def interrupt(self) -> None:
         """Send the signal of Ctrl-C."""
         assert self._process.pid is not None

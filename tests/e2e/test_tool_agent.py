@@ -14,59 +14,18 @@ from arise.engines.formats.generic import GenericFormat
 from arise.run.reader import RunReader
 from arise.testing.fake_llm import Action, Ask, FakeLLM, Say, Status, in_thread
 from arise.types import Message
-from tests.e2e.commands import Done
+from tests.e2e.own_model import OwnModel
 from tests.e2e.runs import arise, call, environment
-from tests.task_folders import write_task
-from tests.tool_models import SYSTEM, write_tool_model
-
-SETTINGS = (
-    "train.iterations=2",
-    "train.tasks_per_iteration=2",
-    "train.group_size=4",
-    "optimizer.precision=fp32",
-    "optimizer.learning_rate=1e-3",
-    "optimizer.warmup_updates=0",
-    "model.kind=pretrained",
-    "model.lora_rank=4",
-    "tasks.kind=harbor",
-    'tasks.allow_overlap=["three"]',
-    "judge.kind=none",
-    "agent.max_turns=4",
-    "agent.max_tokens=64",
-    'agent.tools=["bash"]',
-    f"agent.system_prompt={SYSTEM}",
-    "evaluation.attempts=1",
-)
-
-
-class Place:
-    """A folder with a model, tasks and a cache."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.cache = root, root / "cache"
-        self.model = write_tool_model(root / "model")
-        for name in ("train/one", "train/two", "eval/three"):
-            write_task(root / name)
-
-    def arguments(self, *changes: str) -> list[str]:
-        places = (
-            f"model.name={self.model}",
-            f"tasks.train={self.root / 'train'}",
-            f"tasks.evaluation={self.root / 'eval'}",
-        )
-        return [part for change in (*SETTINGS, *places, *changes) for part in ("--set", change)]
-
-    def train(self, name: str, *changes: str) -> Done:
-        return call(self.cache, "train", "--run-dir", str(self.root / name), *self.arguments(*changes))
+from tests.tool_models import write_tool_model
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("tools"))
+def place(tmp_path_factory: pytest.TempPathFactory) -> OwnModel:
+    return OwnModel(tmp_path_factory.mktemp("tools"))
 
 
 @pytest.fixture(scope="module")
-def run(place: Place) -> Path:
+def run(place: OwnModel) -> Path:
     done = place.train("run")
     assert done.returncode == 0, done.stderr
     return place.root / "run"
@@ -86,7 +45,7 @@ def test_two_iterations_train_on_calls_that_were_run(run: Path) -> None:
     assert set(finished) == {0.0, 1.0}
 
 
-def test_the_exported_model_loads_with_transformers_and_answers_alike(place: Place, run: Path) -> None:
+def test_the_exported_model_loads_with_transformers_and_answers_alike(place: OwnModel, run: Path) -> None:
     out = place.root / "hf"
     done = call(place.cache, "export", str(run), "--format", "hf", "--out", str(out), "--at", "1")
     assert done.returncode == 0, done.stderr
@@ -105,7 +64,7 @@ def test_the_exported_model_loads_with_transformers_and_answers_alike(place: Pla
     assert torch.allclose(after, with_adapter, atol=1e-4)
 
 
-def test_an_export_refuses_a_full_folder_and_a_checkpoint_that_is_not_there(place: Place, run: Path) -> None:
+def test_an_export_refuses_a_full_folder_and_a_checkpoint_that_is_not_there(place: OwnModel, run: Path) -> None:
     full = call(place.cache, "export", str(run), "--format", "hf", "--out", str(place.model))
     assert (full.returncode, "is not an empty folder" in full.stderr) == (5, True), full.stderr
     missing = call(place.cache, "export", str(run), "--format", "hf", "--out", str(place.root / "x"), "--at", "7")
@@ -115,7 +74,7 @@ def test_an_export_refuses_a_full_folder_and_a_checkpoint_that_is_not_there(plac
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_chat_answers_line_by_line(place: Place, run: Path, form: list[str]) -> None:
+def test_chat_answers_line_by_line(place: OwnModel, run: Path, form: list[str]) -> None:
     done = subprocess.run(
         arise("chat", str(run), "--max-tokens", "16", *form),
         env=environment(place.cache),
@@ -155,7 +114,7 @@ def server() -> Iterator[FakeLLM]:
 
 @pytest.mark.parametrize("model", ["native", "plain"])
 def test_a_model_behind_an_endpoint_solves_the_task_with_tool_calls(
-    place: Place, run: Path, server: FakeLLM, model: str
+    place: OwnModel, run: Path, server: FakeLLM, model: str
 ) -> None:
     done = call(
         place.cache, "eval", str(run), "--model", model, "--base-url", server.base_url, "--price", "0", "--json"
@@ -168,7 +127,7 @@ def test_a_model_behind_an_endpoint_solves_the_task_with_tool_calls(
     assert asked[-1]["messages"][-1]["role"] == ("tool" if model == "native" else "user")
 
 
-def test_a_run_of_the_shell_agent_evaluates_an_endpoint_with_tools(place: Place, server: FakeLLM) -> None:
+def test_a_run_of_the_shell_agent_evaluates_an_endpoint_with_tools(place: OwnModel, server: FakeLLM) -> None:
     shell = ["model.kind=pretrained", f"model.name={place.model}", "agent.kind=shell", "tasks.kind=harbor"]
     shell.append('tasks.allow_overlap=["three"]')
     folders = [f"tasks.train={place.root / 'train'}", f"tasks.evaluation={place.root / 'eval'}", "judge.kind=none"]
@@ -192,7 +151,9 @@ def test_a_run_of_the_shell_agent_evaluates_an_endpoint_with_tools(place: Place,
         (["sampling.context_length=200"], "tokens, the model's window is 200"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_written(place: Place, changes: list[str], message: str) -> None:
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    place: OwnModel, changes: list[str], message: str
+) -> None:
     done = place.train("refused", *changes)
     assert done.returncode == 2, done.stdout + done.stderr
     assert message in done.stderr
@@ -207,7 +168,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(place: Place, ch
     ],
 )
 def test_a_template_that_cannot_be_continued_is_refused(
-    place: Place, tmp_path: Path, template: str, message: str
+    place: OwnModel, tmp_path: Path, template: str, message: str
 ) -> None:
     folder = tmp_path / "model"
     write_tool_model(folder, epochs=0)
@@ -218,7 +179,7 @@ def test_a_template_that_cannot_be_continued_is_refused(
     assert not (place.root / "refused" / "run.db").exists()
 
 
-def test_a_template_without_tools_is_announced_and_trains(place: Place, tmp_path: Path) -> None:
+def test_a_template_without_tools_is_announced_and_trains(place: OwnModel, tmp_path: Path) -> None:
     folder = write_tool_model(tmp_path / "model", "chatml", epochs=0)
     done = call(
         place.cache,

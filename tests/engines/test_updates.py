@@ -64,8 +64,9 @@ def test_the_ratio_is_one_right_after_each_of_many_updates(bench: Bench, library
 
 
 def test_a_prefix_cached_under_old_weights_is_wrong_and_the_salt_avoids_it(bench: Bench, library: str) -> None:
-    engine = bench.engine(library)
-    prompt = opening(engine, "count the words " * 20)
+    engine = bench.engine(library, context_length=2048)
+    prompt = opening(engine, "count the words " * 100)
+    assert len(prompt) > 300, "vLLM caches whole blocks, of 128 tokens on a CPU"
 
     async def off_by(salt: str) -> float:
         """How far log-probs are from those of the current weights when the cache has this salt."""
@@ -81,15 +82,15 @@ def test_a_prefix_cached_under_old_weights_is_wrong_and_the_salt_avoids_it(bench
 
     async def run() -> tuple[float, float, float]:
         before = await off_by("fixed")
-        await engine.train_step(await rollouts(engine), LossSpec(), OptimSpec(learning_rate=0.05, warmup_updates=0))
+        await engine.train_step(await rollouts(engine), LossSpec(), OptimSpec(learning_rate=0.02, warmup_updates=0))
         await engine.publish()
         return before, await off_by("fixed"), await off_by(engine._fleet._label(engine.version))
 
     before, stale, fresh = asyncio.run(run())
     print(f"{library}: off by {before:.1e} at first, {stale:.1e} without the salt, {fresh:.1e} with it")
-    assert before < 1e-4
-    assert stale > 1e-2, "the server forgot its cache by itself: this test can no longer show what the salt is for"
-    assert fresh < 1e-4
+    assert before < 1e-3
+    assert stale > 0.1, "the server forgot its cache by itself: this test can no longer show what the salt is for"
+    assert fresh < 1e-3
 
 
 async def updates(engine: Any, count: int) -> list[StepStats]:
@@ -165,7 +166,7 @@ def test_a_running_turn_continues_under_the_published_version(bench: Bench, libr
 
     async def run() -> None:
         turn = asyncio.create_task(engine.sample(prompt, SamplingParams(1500)))
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(5.0)  # some tokens are sampled by then, but not 1,500
         await engine.publish()
         (segment,) = await turn
         assert set(segment.versions) == {0, 1}

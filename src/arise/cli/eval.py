@@ -22,6 +22,16 @@ Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempt
 Tools = Annotated[
     bool, typer.Option("--tools", help="With --model: let it call tools, also where the run's own agent does not.")
 ]
+Suite = Annotated[
+    str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
+]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")]
+AgentName = Annotated[
+    str, typer.Option("--agent", help="With --suite: kilo or another harness, or terminus-2; else the run's own.")
+]
+Environment = Annotated[
+    str, typer.Option("--environment", help="With --agent terminus-2: an environment of Harbor, such as daytona.")
+]
 Label = Annotated[str | None, typer.Option("--label", help="A name for this evaluation.")]
 
 
@@ -37,18 +47,10 @@ def evaluate(
     tasks: Tasks = None,
     attempts: Attempts = None,
     label: Label = None,
-    suite: Annotated[
-        str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", help="With --suite: requirements to ignore if unmet.")
-    ] = None,
-    agent: Annotated[
-        str, typer.Option("--agent", help="With --suite: kilo or another harness, or terminus-2; else the run's own.")
-    ] = "",
-    environment: Annotated[
-        str, typer.Option("--environment", help="With --agent terminus-2: an environment of Harbor, such as daytona.")
-    ] = "",
+    suite: Suite = None,
+    ignore: Ignore = None,
+    agent: AgentName = "",
+    environment: Environment = "",
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a checkpoint, the base model or a model at an endpoint on the held-out tasks, without evolved skills.

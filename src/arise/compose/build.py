@@ -111,7 +111,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
         open_harness(config) as harness,
         open_sandboxes(config, folder, harness) as (sandboxes, verifier),
         unforgeable(config, TrialPools(sandboxes, verifier)),
-        prepared(config, folder, sandboxes) as parts,
+        prepared(config, folder, sandboxes, harness) as parts,
     ):
         engine, judges, credit = parts.engine, parts.judges, make_credit(config)
         agent = redacting(config, training_agent(config, engine, harness))

@@ -229,7 +229,7 @@ async def _trained_here(
     config: Config, store: RunStore, policy: PolicyChoice, sandboxes: SandboxPool, harness: HarnessParts | None
 ) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
-    engine = await open_engine(config, sandboxes)
+    engine = await open_engine(config, sandboxes, harness)
     try:
         if checkpoint:
             await engine.load_state(str(checkpoint))

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from arise.compose.harnesses import HarnessParts
 from arise.compose.judges import Judging, judging, observer
 from arise.compose.policies import open_engine
 from arise.compose.references import ScriptedWorker
@@ -28,12 +29,14 @@ class Parts:
 
 
 @asynccontextmanager
-async def prepared(config: Config, folder: Path, sandboxes: SandboxPool) -> AsyncIterator[Parts]:
+async def prepared(
+    config: Config, folder: Path, sandboxes: SandboxPool, harness: HarnessParts | None = None
+) -> AsyncIterator[Parts]:
     """Open every part and close all of them at exit; calls to models are recorded in `folder`."""
     async with AsyncExitStack() as stack:
         judges = await stack.enter_async_context(judging(config, folder))
         reference = await stack.enter_async_context(_reference_agent(config, folder, judges.budget))
-        engine = await open_engine(config, sandboxes)
+        engine = await open_engine(config, sandboxes, harness)
         stack.callback(engine.close)
         yield Parts(engine, judges, reference)
 

@@ -179,8 +179,8 @@ async def _probe(config: Config) -> Probe:
     from arise.compose.policies import open_engine  # torch is needed here only
     from arise.compose.trained import for_a_warm_start
 
-    async with for_a_warm_start(config, Path()) as sandboxes:
-        engine = await open_engine(config, sandboxes)
+    async with for_a_warm_start(config, Path()) as (sandboxes, harness):
+        engine = await open_engine(config, sandboxes, harness)
     try:
         prompt = engine.chat.prompt(
             [{"role": "user", "content": "List the files of this folder, then read the notes."}]

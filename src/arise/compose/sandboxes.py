@@ -9,6 +9,7 @@ from typing import Any
 from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
+from arise.config.agent import HarnessConfig
 from arise.config.records import HarborSandboxConfig, ImportedSandbox, SandboxConfig
 from arise.errors import AriseError, Exit
 from arise.harbor.pool import HarborPool, harbor_capabilities
@@ -122,11 +123,14 @@ async def _opened(
 
 
 def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
-    """Return a function from a place to the capabilities of the run's sandboxes, without opening one."""
+    """Return a function from a place to the capabilities of the run's sandboxes, without opening one.
+
+    Harnesses and custom sandboxes run in bubblewrap, so a task that needs its own image is refused there.
+    """
     chosen = config.sandbox
-    if isinstance(chosen, HarborSandboxConfig):
-        return lambda _: harbor_capabilities()
-    return offers("bubblewrap" if isinstance(chosen, ImportedSandbox) else chosen.kind)
+    if isinstance(chosen, ImportedSandbox) or isinstance(config.agent, HarnessConfig):
+        return offers("bubblewrap")
+    return (lambda _: harbor_capabilities()) if isinstance(chosen, HarborSandboxConfig) else offers(chosen.kind)
 
 
 def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:

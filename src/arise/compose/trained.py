@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from arise.compose.evaluations import last_iteration, require_checkpoint
+from arise.compose.harnesses import HarnessParts, open_harness
 from arise.compose.policies import cached_start, open_engine
 from arise.compose.registry import base_prompt, format_of
 from arise.compose.sandboxes import open_sandboxes
@@ -27,8 +28,8 @@ async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[t
         config, _ = run_config(folder, reader)
     iteration = last_iteration(folder) if iteration is None else iteration
     checkpoint = require_checkpoint(folder, iteration) if iteration else None
-    async with for_a_warm_start(config, folder) as sandboxes:
-        engine = await open_engine(config, sandboxes)
+    async with for_a_warm_start(config, folder) as (sandboxes, harness):
+        engine = await open_engine(config, sandboxes, harness)
     try:
         if checkpoint is not None:
             try:
@@ -42,14 +43,14 @@ async def trained_engine(folder: Path, iteration: int | None) -> AsyncIterator[t
 
 
 @asynccontextmanager
-async def for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[SandboxPool]:
+async def for_a_warm_start(config: Config, folder: Path) -> AsyncIterator[tuple[SandboxPool, HarnessParts | None]]:
     """Open sandboxes only if the warm start of the run is not in the cache and must be created again."""
     made = config.model.kind == "pretrained" and not config.model.demonstrations
     if made or intact(cached_start(config)):
-        yield cast(SandboxPool, None)  # no demonstrations, so no sandbox is used
+        yield cast(SandboxPool, None), None  # no demonstrations, so no sandbox is used
         return
-    async with open_sandboxes(config, folder) as (sandboxes, _):
-        yield sandboxes
+    async with open_harness(config) as harness, open_sandboxes(config, folder, harness) as (sandboxes, _):
+        yield sandboxes, harness
 
 
 async def export_model(folder: Path, form: str, out: Path, iteration: int | None) -> int:

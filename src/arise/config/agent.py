@@ -65,6 +65,8 @@ class HarnessConfig(AgentConfig):
     """Maximum seconds of one attempt, including time for the model; the task's own limit applies as well."""
     model_name: Annotated[str, Field(pattern=r"^[\w.-]+$")] = "policy"
     """The model name with which the harness calls the policy."""
+    at_once: Annotated[int, Field(ge=0)] = 0
+    """How many harnesses run at once; 0 is two for each processor of this machine."""
 
     @model_validator(mode="after")
     def _tools_are_its_own(self) -> Self:
@@ -78,6 +80,8 @@ class HarnessAgentConfig(HarnessConfig):
     """An unmodified agent harness, run in the sandbox; `arise harness list` shows which are usable."""
 
     kind: Literal["claude-code", "codex", "kilo", "mini-swe-agent", "opencode", "pi"]
+    arguments: list[str] = Field(default_factory=list)
+    """Further arguments of the harness's command line, such as `["--tools", "bash"]` for pi."""
 
 
 class CommandAgentConfig(HarnessConfig):

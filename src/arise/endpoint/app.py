@@ -116,7 +116,7 @@ async def _count(sessions: Sessions, request: Request) -> Response:
 
 def _models(sessions: Sessions, request: Request) -> Response:
     try:
-        model = sessions.find(key_of(request)).policy.model
+        model = sessions.find(key_of(request)).model
     except Refused as refused:
         return _refusal(CHAT, refused)
     entry = {"id": model, "object": "model", "created": 0, "owned_by": "arise"}

@@ -1,7 +1,7 @@
 """Dialect-independent types: a request, its answer, and the reason for a refusal."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from arise.types.chat import Message, ToolSpec
@@ -41,9 +41,11 @@ class Answer:
     model: str
     reply: Message
     finish: Literal["stop", "length"]
-    prompt_ids: tuple[int, ...]
+    prompt_tokens: int
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
+    prompt_ids: tuple[int, ...] = ()
+    """The ids of the prompt, if they were requested: kept for every call, they would grow with its square."""
     pieces: tuple[str, ...] = ()
     """The text of each token, if log-probabilities were requested."""
 
@@ -51,6 +53,17 @@ class Answer:
     def name(self) -> str:
         """Return an id that is unique within a rollout."""
         return f"{self.created:x}{self.number:06x}"
+
+
+def guided(messages: Sequence[Message], guidance: str) -> tuple[Message, ...]:
+    """Append guidance to the last leading system message; without one, begin with it."""
+    if not guidance:
+        return tuple(messages)
+    leading = next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
+    if not leading:
+        return (Message("system", guidance), *messages)
+    last = messages[leading - 1]
+    return (*messages[: leading - 1], replace(last, text=f"{last.text}\n\n{guidance}"), *messages[leading:])
 
 
 class Refused(Exception):  # noqa: N818 - what happened, not which class of error it is

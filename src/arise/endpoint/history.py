@@ -90,6 +90,7 @@ class History:
             return self._rendered(
                 messages, tools, Plan((), None, 0, why, None, tuple(messages), path, root, bool(tools))
             )
+        path = (*anchor.path, *path[len(anchor.path) :])  # one key per message, however often it is resent
         stored, number = self.ids(anchor.number), anchor.number
         plan = Plan(stored, number, len(stored), Start.EXTENDED, number, tail, path, root, bool(tools))
         longer = self.format.extend(stored, tail, tools)

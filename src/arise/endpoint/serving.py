@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from arise.endpoint.app import create_app
-from arise.endpoint.sessions import Session, Sessions
+from arise.endpoint.sessions import Serves, Sessions
 
 SOCKET = "endpoint.sock"
 
@@ -25,11 +25,11 @@ class Endpoint:
     sessions: Sessions = field(default_factory=Sessions)
 
     @asynccontextmanager
-    async def session(self, session: Session) -> AsyncIterator[Session]:
+    async def session(self, session: Serves) -> AsyncIterator[None]:
         """Accept a session's key while its rollout runs."""
         self.sessions.add(session)
         try:
-            yield session
+            yield
         finally:
             await self.sessions.end(session)
 

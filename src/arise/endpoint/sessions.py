@@ -9,8 +9,9 @@ import secrets
 import time
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Protocol
 
-from arise.endpoint.exchange import Answer, Ask, Refused
+from arise.endpoint.exchange import Answer, Ask, Refused, guided
 from arise.endpoint.history import History, Plan
 from arise.endpoint.policy import Policy
 from arise.ports import FormatError
@@ -20,6 +21,25 @@ from arise.types.chat import Message
 PREFIX = "arise-"
 PROMPT_END = 32
 """The number of final prompt tokens that a format needs to parse the reply."""
+
+
+class Serves(Protocol):
+    """What the routes need of a session: a policy answers it, or a script."""
+
+    @property
+    def token(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def over(self) -> asyncio.Event: ...
+    async def answer(self, ask: Ask, body: bytes, marked_retry: bool = False) -> Answer: ...
+    def count(self, ask: Ask) -> int: ...
+    async def close(self) -> None: ...
+
+
+def new_key() -> str:
+    """Return a random key for one session."""
+    return PREFIX + secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True)
@@ -43,7 +63,7 @@ class Session:
     """Text appended to the system message of the agent's conversations."""
     keep_calls: int = 0
     """Drop earlier conversations after this many calls; used by servers, whose sessions never end."""
-    token: str = field(default_factory=lambda: PREFIX + secrets.token_urlsafe(24))
+    token: str = field(default_factory=new_key)
     history: History = field(init=False)
     stop: StopReason | None = None
     """The limit that ended the session, or None."""
@@ -57,6 +77,11 @@ class Session:
 
     def __post_init__(self) -> None:
         self.history = History(self.policy.format)
+
+    @property
+    def model(self) -> str:
+        """Return the model name that clients see."""
+        return self.policy.model
 
     async def answer(self, ask: Ask, body: bytes, marked_retry: bool = False) -> Answer:
         """Answer a request, or repeat the answer for a marked retry; raise Refused.
@@ -107,9 +132,10 @@ class Session:
             self.policy.model,
             reply,
             "stop" if segment.finish == "stop" else "length",
-            plan.ids,
+            len(plan.ids),
             segment.ids,
             segment.logprobs,
+            plan.ids if ask.token_ids else (),
             tuple(self.policy.format.text([i]) for i in segment.ids) if ask.logprobs else (),
         )
 
@@ -138,14 +164,8 @@ class Session:
 
     def _guided(self, ask: Ask) -> tuple[Message, ...]:
         """Append the guidance to the system message; skip side calls, which lack the tools that the agent has."""
-        if not self.guidance or (self.history.saw_tools and not ask.tools):
-            return ask.messages
-        leading = next((n for n, message in enumerate(ask.messages) if message.role != "system"), len(ask.messages))
-        if not leading:
-            return (Message("system", self.guidance), *ask.messages)
-        last = ask.messages[leading - 1]
-        guided = replace(last, text=f"{last.text}\n\n{self.guidance}")
-        return (*ask.messages[: leading - 1], guided, *ask.messages[leading:])
+        aside = self.history.saw_tools and not ask.tools
+        return ask.messages if aside else guided(ask.messages, self.guidance)
 
     def _budget(self, ask: Ask) -> int:
         most = min(self.limits.tokens_per_call, ask.max_tokens or self.limits.tokens_per_call)
@@ -186,12 +206,12 @@ class Session:
 class Sessions:
     """Sessions by key; revoked keys are remembered so that late calls get a specific error."""
 
-    open: dict[str, Session] = field(default_factory=dict)
-    anyone: Session | None = None
+    open: dict[str, Serves] = field(default_factory=dict)
+    anyone: Serves | None = None
     """The session for calls with an unknown key, if no key is required."""
     revoked: set[str] = field(default_factory=set)
 
-    def find(self, token: str) -> Session:
+    def find(self, token: str) -> Serves:
         """Return the session of a key; raise Refused if the key is unknown or revoked."""
         found = self.open.get(token)
         if found is not None:
@@ -202,12 +222,11 @@ class Sessions:
             return self.anyone
         raise Refused("key", "the API key is missing or unknown")
 
-    def add(self, session: Session) -> Session:
+    def add(self, session: Serves) -> None:
         """Accept the key of a session."""
         self.open[session.token] = session
-        return session
 
-    async def end(self, session: Session) -> None:
+    async def end(self, session: Serves) -> None:
         """Revoke a session's key."""
         if self.open.pop(session.token, None) is not None:
             self.revoked.add(session.token)

@@ -1,14 +1,11 @@
 """A harness as the agent of a rollout: its own prompts, tools and loop, with every policy token recorded."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from arise.endpoint.policy import Policy
 from arise.endpoint.rows import BrokenRecord, Export, export
-from arise.endpoint.serving import Endpoint
 from arise.endpoint.sessions import CallLimits, Session
-from arise.harnesses.launch import HOME, INSTRUCTION, Ended, launch
-from arise.harnesses.spec import Harness, Values
+from arise.harnesses.launch import Ended, Launcher, silence
 from arise.ports import PolicyLost, Sandbox, SandboxLost
 from arise.rollouts.time_limit import UP
 from arise.types import ShownSkill, StopReason, Task, Trajectory
@@ -21,13 +18,10 @@ class HarnessAgent:
     The harness has its own system prompt, so only the text after `base` is passed to it.
     """
 
-    harness: Harness
-    endpoint: Endpoint
+    launcher: Launcher
     policy: Policy
     limits: CallLimits
-    seconds: float
     base: str = ""
-    install: Path | None = None
 
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
@@ -35,32 +29,18 @@ class HarnessAgent:
         """Run one attempt; a session that lost a call is a fault, because its row would have a gap."""
         guidance = system.removeprefix(self.base).strip()
         session = Session(self.policy, self.limits, key, seed, guidance)
-        async with self.endpoint.session(session):
-            url = await sandbox.reach(f"unix:{self.endpoint.socket}")
-            ended = await launch(
-                self.harness, sandbox, session, self._values(url, session), task.instruction, self.seconds
-            )
+        ended = await self.launcher.run(
+            session, sandbox, task.instruction, self.policy.window, self.limits.tokens_per_call
+        )
         if session.fault:
             raise PolicyLost(session.fault)
         if not session.history.calls and not session.overflowed:
-            raise SandboxLost(_silent(self.harness, ended))
+            raise SandboxLost(silence(self.launcher.harness, ended))
         try:
             record = export(session.history)
         except BrokenRecord as error:
             raise PolicyLost(f"the token record contradicts itself: {error}") from error
         return _trajectory(task, key, record, stop_of(session, ended), shown)
-
-    def _values(self, url: str, session: Session) -> Values:
-        return Values(
-            url,
-            session.token,
-            self.policy.model,
-            HOME,
-            INSTRUCTION,
-            str(self.install or ""),
-            str(self.policy.window),
-            str(self.limits.tokens_per_call),
-        )
 
 
 def _trajectory(task: Task, key: str, record: Export, stop: StopReason, shown: tuple[ShownSkill, ...]) -> Trajectory:
@@ -75,10 +55,3 @@ def stop_of(session: Session, ended: Ended) -> StopReason:
     if ended.how in ("timeout", UP):
         return StopReason.TIME_LIMIT
     return StopReason.CONTEXT_LIMIT if session.overflowed else StopReason.FINISHED
-
-
-def _silent(harness: Harness, ended: Ended) -> str:
-    said = ended.output.strip().splitlines()[-5:]
-    return f"{harness.name} ended without a call to the endpoint ({ended.how}, exit code {ended.exit_code}): " + (
-        " / ".join(said) or "it printed nothing"
-    )

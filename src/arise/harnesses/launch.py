@@ -1,13 +1,15 @@
 """Run a harness in a sandbox that can reach only the endpoint, until it exits or reaches a limit."""
 
 import asyncio
+import os
 import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from arise.endpoint.sessions import Session
+from arise.endpoint.serving import Endpoint
+from arise.endpoint.sessions import Serves
 from arise.harnesses.spec import Harness, Values
 from arise.ports import Sandbox
 from arise.types import CommandResult
@@ -37,28 +39,56 @@ async def write_file(sandbox: Sandbox, path: str, text: str) -> None:
         await sandbox.put(Path(file.name), path)
 
 
-async def launch(
-    harness: Harness, sandbox: Sandbox, session: Session, values: Values, instruction: str, seconds: float
-) -> Ended:
-    """Configure and start a harness and wait until it ends; kill all its processes before returning."""
-    for path, text in harness.files.items():
-        await write_file(sandbox, values.fill(path), values.fill(text))
-    await write_file(sandbox, INSTRUCTION, instruction)
-    env = {name: values.fill(value) for name, value in harness.env.items()}
-    await write_file(sandbox, START, script(values.fill(harness.command), env))
-    running = asyncio.create_task(sandbox.run(f"bash {START} > {LOG} 2>&1", seconds))
-    over = asyncio.create_task(session.over.wait())
-    try:
-        await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            result = running.result()
-            return Ended(result.ended, result.exit_code, await _last(sandbox, result))
-        return Ended("session", 0, "")
-    finally:
-        over.cancel()
-        running.cancel()
-        await asyncio.gather(running, over, return_exceptions=True)
-        await sandbox.end()
+@dataclass(frozen=True)
+class Launcher:
+    """Start a harness in sandboxes — `Launcher(harness("pi"), endpoint, folder_of("pi"))`.
+
+    At most `at_once` run at a time: each is a whole program, and a machine full of them starves its sandboxes.
+    """
+
+    harness: Harness
+    endpoint: Endpoint
+    install: Path | None = None
+    seconds: float = 3600.0
+    at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(processes()))
+
+    async def run(self, session: Serves, sandbox: Sandbox, instruction: str, window: int, max_tokens: int) -> Ended:
+        """Serve a session to the harness until it ends; kill all its processes before returning."""
+        async with self.at_once, self.endpoint.session(session):
+            url = await sandbox.reach(f"unix:{self.endpoint.socket}")
+            install = str(self.install or "")
+            own = shlex.join(self.harness.arguments)
+            key, model = session.token, session.model
+            values = Values(url, key, model, HOME, INSTRUCTION, install, str(window), str(max_tokens), own)
+            await self._configure(sandbox, values, instruction)
+            return await self._until_ended(session, sandbox)
+
+    async def _configure(self, sandbox: Sandbox, values: Values, instruction: str) -> None:
+        for path, text in self.harness.files.items():
+            await write_file(sandbox, values.fill(path), values.fill(text))
+        await write_file(sandbox, INSTRUCTION, instruction)
+        env = {name: values.fill(value) for name, value in self.harness.env.items()}
+        await write_file(sandbox, START, script(values.fill(self.harness.command), env))
+
+    async def _until_ended(self, session: Serves, sandbox: Sandbox) -> Ended:
+        running = asyncio.create_task(sandbox.run(f"bash {START} > {LOG} 2>&1", self.seconds))
+        over = asyncio.create_task(session.over.wait())
+        try:
+            await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                result = running.result()
+                return Ended(result.ended, result.exit_code, await _last(sandbox, result))
+            return Ended("session", 0, "")
+        finally:
+            over.cancel()
+            running.cancel()
+            await asyncio.gather(running, over, return_exceptions=True)
+            await sandbox.end()
+
+
+def processes() -> int:
+    """Return how many harnesses may run at once on this machine: two for each processor."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 def script(command: str, env: Mapping[str, str]) -> str:
@@ -72,3 +102,11 @@ async def _last(sandbox: Sandbox, result: CommandResult) -> str:
     if result.ended != "exit":
         return result.output[-LAST_BYTES:]
     return (await sandbox.run(f"tail -c {LAST_BYTES} {LOG}", TAIL_SECONDS)).output
+
+
+def silence(harness: Harness, ended: Ended) -> str:
+    """Say that a harness made no call, with the last lines of its output."""
+    said = ended.output.strip().splitlines()[-5:]
+    return f"{harness.name} ended without a call to the endpoint ({ended.how}, exit code {ended.exit_code}): " + (
+        " / ".join(said) or "it printed nothing"
+    )

@@ -28,12 +28,25 @@ class Values:
     install: str = ""
     window: str = ""
     max_tokens: str = ""
+    arguments: str = ""
 
     def fill(self, text: str) -> str:
         """Substitute the values in a template."""
         for name, value in vars(self).items():
             text = text.replace("{{" + name + "}}", value)
         return text
+
+
+@dataclass(frozen=True)
+class Shell:
+    """How the model runs a shell command through a harness, and how it ends its work."""
+
+    tool: str = "bash"
+    argument: str = "command"
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Other arguments that the tool requires."""
+    finish: str = ""
+    """The command that ends the work; "" if an answer without a call does."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +60,14 @@ class Harness:
     api: Literal["chat", "messages", "responses"] = "chat"
     installer: Literal["pip", "npm", "none"] = "none"
     packages: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    """Further arguments of its command line."""
     program: str = ""
     """A path below the installation folder that must exist."""
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write before the start, by path."""
+    shell: Shell = field(default_factory=Shell)
     memory_mb: int = 1536
     """The minimum memory of the sandbox."""
     tested: str = ""
@@ -66,6 +82,7 @@ def harness(name: str) -> Harness:
         raise KeyError(name)
     values = tomllib.loads(path.read_text(encoding="utf-8"))
     values["packages"] = tuple(values.get("packages", ()))
+    values["shell"] = Shell(**values.get("shell", {}))
     return Harness(name=name, **values)
 
 

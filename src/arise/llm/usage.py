@@ -72,7 +72,7 @@ def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
         else:
             tokens[name] = value
     details = fields.get("prompt_tokens_details")
-    reused = details.get("cached_tokens") if isinstance(details, dict) else None
+    reused = details.get("cached_tokens") if isinstance(details, dict) else fields.get("prompt_cache_hit_tokens")
     cached = _count(reused) if reused is not None else 0
     if cached is None or cached > tokens["prompt_tokens"]:
         cached = 0

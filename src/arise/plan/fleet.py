@@ -127,7 +127,7 @@ class JudgeCalls:
 
 
 @dataclass
-class Batch:
+class PendingBatch:
     """Progress of one batch: what is still to be rolled out and to be judged, and when each was done."""
 
     rolling: int
@@ -151,7 +151,7 @@ class Fleet:
         self._rng = np.random.default_rng(self.seed)
         self._servers = [Server(self.clock, self.speeds) for _ in range(self.schedule.servers)]
         self._judge = JudgeCalls(self.clock, self.assumed.judge_seconds, int(self.assumed.judge_concurrency))
-        self._batches: list[Batch] = []
+        self._batches: list[PendingBatch] = []
         self._done = 0
         self._published: list[float] = [0.0]
         self._trained_at = self._evolved_at = 0.0
@@ -175,7 +175,7 @@ class Fleet:
     def _start_batches(self) -> None:
         while len(self._batches) <= min(self._done + self.schedule.max_staleness, self.schedule.iterations - 1):
             work = self.work
-            batch = Batch(work.rollouts, work.rollouts * work.judge_calls)
+            batch = PendingBatch(work.rollouts, work.rollouts * work.judge_calls)
             self._batches.append(batch)
             spread = self.assumed.spread
             lengths = self._rng.lognormal(-spread * spread / 2, spread, work.rollouts).clip(max=work.stretch)
@@ -185,7 +185,7 @@ class Fleet:
                 server = self._servers[j % len(self._servers)]
                 self.clock.after(self.assumed.start_seconds, self._turn(batch, pending, j, server, turns))
 
-    def _turn(self, batch: Batch, pending: list[int], j: int, server: Server, turns: int) -> Callable[[], None]:
+    def _turn(self, batch: PendingBatch, pending: list[int], j: int, server: Server, turns: int) -> Callable[[], None]:
         """Return the event that submits the first of the remaining turns."""
         tokens = float(self._rng.exponential(self.work.generated / self.work.turns))
 
@@ -198,7 +198,7 @@ class Fleet:
 
         return lambda: server.submit(tokens, finished)
 
-    def _rolled_out(self, batch: Batch, pending: list[int], j: int) -> None:
+    def _rolled_out(self, batch: PendingBatch, pending: list[int], j: int) -> None:
         batch.rolling -= 1
         if not batch.rolling:
             batch.rolled_at = self.clock.now
@@ -209,7 +209,7 @@ class Fleet:
                 self._judge.submit(lambda: self._judged(batch))
         self._proceed()
 
-    def _judged(self, batch: Batch) -> None:
+    def _judged(self, batch: PendingBatch) -> None:
         batch.judging -= 1
         self._proceed()
 

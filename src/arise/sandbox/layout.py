@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from arise.ports import SandboxLost
+from arise.sandbox.etc_folder import OF_THE_HOST, OWN, etc_folder
 from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.native_server import INNER, as_lines, native_server
 from arise.sandbox.seccomp import guard_settings
@@ -72,14 +73,21 @@ def _system() -> list[str]:
             line += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             line += ["--ro-bind", str(path), str(path)]
-    for path in sorted((_HERE / "etc").iterdir()):
-        line += ["--ro-bind", str(path), f"/etc/{path.name}"]
-    for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"):
-        line += ["--ro-bind-try", name, name]
-    for name in ("inside", "usage.py"):
-        line += ["--ro-bind", str(_HERE / name), f"{_PACKAGE}/{name}"]
+    line += _etc()
+    line += ["--ro-bind", str(_HERE / "inside"), f"{_PACKAGE}/inside"]
     if (server := native_server()) is not None:
-        line += ["--ro-bind", str(server), INNER]
+        return [*line, "--ro-bind", str(server), INNER]
+    return [*line, "--ro-bind", str(_HERE / "usage.py"), f"{_PACKAGE}/usage.py"]
+
+
+def _etc() -> list[str]:
+    if (folder := etc_folder()) is not None:
+        return ["--ro-bind", str(folder), "/etc"]
+    line = []
+    for path in sorted(OWN.iterdir()):
+        line += ["--ro-bind", str(path), f"/etc/{path.name}"]
+    for name in OF_THE_HOST:
+        line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return line
 
 

@@ -58,6 +58,8 @@ class Say:
     prompt_tokens: int = 1000
     completion_tokens: int = 100
     usage: bool = True
+    cached_tokens: int = 0
+    """Tokens of the prompt that a prompt cache had."""
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
     """Tool calls: name and arguments of each."""
 
@@ -241,11 +243,13 @@ def _response(code: int, body: bytes, content_type: str = "application/json", ex
 
 
 def _completion(say: Say, ask: Ask) -> dict[str, Any]:
-    usage = {
+    usage: dict[str, Any] = {
         "prompt_tokens": say.prompt_tokens,
         "completion_tokens": say.completion_tokens,
         "total_tokens": say.prompt_tokens + say.completion_tokens,
     }
+    if say.cached_tokens:
+        usage["prompt_tokens_details"] = {"cached_tokens": say.cached_tokens}
     return {
         "id": f"fake-{ask.number}",
         "object": "chat.completion",

@@ -27,7 +27,7 @@ category = "{domain}"
 task_types = ["{task_type}"]
 
 [agent]
-timeout_sec = 60.0
+timeout_sec = 600.0
 
 [verifier]
 timeout_sec = 20.0

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -18,20 +19,25 @@ from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_environment
 from arise.world.habit import Habit
 from arise.world.habits import UNASKED, asked_given_shown, guidance, habits_asked, habits_shown, unasked_rates
-from arise.world.instance import Instance, Seen
+from arise.world.instance import Instance, Script, Seen
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 32
 
 
+Turns = TypeVar("Turns", covariant=True)
+Commands = tuple[tuple[str, str], ...]
+"""The answer and the observation of every turn."""
+
+
 @dataclass(frozen=True)
-class Demonstration:
-    """One scripted attempt: the instruction, the habits shown, and the answer and observation of every turn."""
+class Demonstration(Generic[Turns]):
+    """One scripted attempt: the instruction, the habits shown, and its turns as the agent of the run has them."""
 
     instruction: str
     habits: frozenset[Habit]
-    turns: tuple[tuple[str, str], ...]
+    turns: Turns
     unasked: Mapping[Habit, float] = field(default_factory=lambda: UNASKED)
     """How often the worker shows each habit without guidance."""
 
@@ -40,31 +46,30 @@ class Demonstration:
         return guidance(asked_given_shown(self.habits, random, self.unasked), random)
 
 
+Play = Callable[[str, Script, Sandbox], Awaitable[Turns]]
+"""Runs the script of an instruction in its sandbox."""
+
+
 async def demonstrate(
-    world: WorldTasks,
-    count: int,
-    sandboxes: SandboxPool,
-    show: Callable[[CommandResult], Observation],
-    max_turns: int,
-    seconds: float = 10.0,
-) -> list[Demonstration]:
-    """Return `count` demonstrations from the world's own split; `show` formats a command's result for the agent."""
+    world: WorldTasks, count: int, sandboxes: SandboxPool, play: Play[Turns]
+) -> list[Demonstration[Turns]]:
+    """Return `count` demonstrations from the world's own split."""
     random = np.random.default_rng([world.seed, 77])
     free = asyncio.Semaphore(AT_ONCE)
     unasked = unasked_rates(world.depth)
 
-    async def one(instruction: str, instance: Instance, own: np.random.Generator) -> Demonstration:
+    async def one(instruction: str, instance: Instance, own: np.random.Generator) -> Demonstration[Turns]:
         habits = habits_shown(habits_asked(own), own, unasked)
         async with free:
             with tempfile.TemporaryDirectory() as folder:
                 write_environment(instance, Path(folder))
                 sandbox = await sandboxes.open(Place(Path(folder)))
             try:
-                turns = await _play(instance, habits, own, sandbox, show, max_turns, seconds)
+                turns = await play(instruction, demonstration(instance, habits, own), sandbox)
             finally:
                 await sandbox.close()
         wait.add()
-        return Demonstration(instruction, habits, tuple(turns), unasked)
+        return Demonstration(instruction, habits, turns, unasked)
 
     plans = [
         (task.instruction, instance, np.random.default_rng(int(random.integers(2**63))))
@@ -74,24 +79,37 @@ async def demonstrate(
         return list(await asyncio.gather(*(one(*plan) for plan in plans)))
 
 
-async def _play(
-    instance: Instance,
-    habits: frozenset[Habit],
-    random: np.random.Generator,
-    sandbox: Sandbox,
-    show: Callable[[CommandResult], Observation],
-    max_turns: int,
-    seconds: float,
-) -> list[tuple[str, str]]:
-    """Run a script in its sandbox; the last turn submits and has no observation."""
-    script = demonstration(instance, habits, random)
-    turns: list[tuple[str, str]] = []
-    try:
-        command = next(script)
-        while len(turns) < max_turns - 1:
-            seen = show(await sandbox.run(command, seconds))
-            turns.append((f"$ {command}", seen.text))
-            command = script.send(Seen(seen.text, seen.error))
-    except StopIteration:
-        pass
-    return [*turns, ("$ submit", "")]
+def in_commands(show: Callable[[CommandResult], Observation], max_turns: int, seconds: float) -> Play[Commands]:
+    """Return a function that runs commands one by one; `show` formats a result for the agent."""
+
+    async def play(instruction: str, script: Script, sandbox: Sandbox) -> Commands:  # noqa: ARG001
+        turns: list[tuple[str, str]] = []
+        try:
+            command = next(script)
+            while len(turns) < max_turns - 1:
+                seen = show(await sandbox.run(command, seconds))
+                turns.append((f"$ {command}", seen.text))
+                command = script.send(Seen(seen.text, seen.error))
+        except StopIteration:
+            pass
+        return (*turns, ("$ submit", ""))
+
+    return play
+
+
+def worker(script: Script, max_turns: int) -> Callable[[str | None], str | None]:
+    """Return a function from the output of the last command, None at first, to the next one, None at the end.
+
+    A harness shows output in its own words; the tools of the world say "error" when they fail.
+    """
+    left = iter(range(max_turns - 1))
+
+    def step(output: str | None) -> str | None:
+        try:
+            if next(left, None) is None:
+                return None
+            return next(script) if output is None else script.send(Seen(output, "error" in output))
+        except StopIteration:
+            return None
+
+    return step

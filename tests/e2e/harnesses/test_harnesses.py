@@ -15,6 +15,7 @@ from arise.engines.local.pretrained import cache_root
 from arise.errors import AriseError
 from arise.harnesses.agent import HarnessAgent
 from arise.harnesses.install import folder_of, install, seen_paths
+from arise.harnesses.launch import Launcher
 from arise.harnesses.spec import harness
 from arise.rollouts.collect import Collector
 from arise.sandbox import MIB, BubblewrapPool, Limits
@@ -107,9 +108,8 @@ async def whole(name: str, tmp_path: Path) -> tuple[Rollout, Rollout, tuple[floa
             ) as sandboxes,
             bubblewrap_verifier(1) as verifier,
         ):
-            agent = HarnessAgent(
-                spec, endpoint, Policy(policy, chat), CallLimits(len(SCRIPTS[name]), 40), 240, install=folder_of(name)
-            )
+            launcher = Launcher(spec, endpoint, folder_of(name), 240)
+            agent = HarnessAgent(launcher, Policy(policy, chat), CallLimits(len(SCRIPTS[name]), 40))
             collector = Collector(agent, sandboxes, verifier, {"answer": task}, NoJournal(), 0)
             solved = await collector.attempt(task, (a_pair("r1"),), "k0/answer/0")
             failed = await collector.attempt(task, (), "k0/answer/1")

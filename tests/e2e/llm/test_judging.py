@@ -43,7 +43,7 @@ def test_the_fake_judge_of_a_run_equals_the_analyst_and_is_asked_once(tmp_path: 
 
 def test_a_model_that_is_down_is_told_and_costs_only_verdicts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> Judgment:
-        async with FakeLLM(in_order([Say("ok"), Status(503)])) as fake:
+        async with FakeLLM(in_order([Say("ok"), Say("ok"), Status(503)])) as fake:
             calls = {"when_down": "task_only", "breaker_after": 2, "transport_attempts": 2}
             endpoint = {"model": "m", "base_url": fake.base_url}
             config = Config.model_validate({"judge": {"kind": "model", "endpoint": endpoint, "calls": calls}})
@@ -73,8 +73,8 @@ def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
                 assert chosen.judge is not None
                 assert chosen.budget is not None
                 await chosen.judge.judge(*CASES.rollouts[0], POOL)
-                assert [ask.model for ask in fake.asks] == ["m", "n", "m", "m"], "both were tried before"
-                assert chosen.budget.spent_nano == 2 * 21_000 + 2 * 1_100_000
+                assert [ask.model for ask in fake.asks] == ["m", "m", "n", "n", "m", "m"], "both were tried before"
+                assert chosen.budget.spent_nano == 6 * 1_100_000
 
     asyncio.run(run())
 
@@ -117,7 +117,7 @@ def test_an_endpoint_is_tried_once_in_a_run_and_its_key_every_time(
                     counts.append(len(fake.asks))
         return counts
 
-    assert asyncio.run(run()) == [1, 1, 2]
+    assert asyncio.run(run()) == [2, 2, 4]
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     away = Config.model_validate({"judge": {"kind": "model", "endpoint": {"model": "m"}}})
 

@@ -30,6 +30,8 @@ class ScriptedEngine:
     seconds: float = 0.0
     asked: list[tuple[tuple[int, ...], SamplingParams]] = field(default_factory=list)
     broken: bool = False
+    versions: tuple[int, ...] = ()
+    """The versions of the first tokens of a turn; later ones have the version after the last of these."""
 
     def capabilities(self) -> Capabilities:
         return Capabilities(False, False, False, False, self.window)
@@ -43,7 +45,9 @@ class ScriptedEngine:
         ids = tuple(self.format.answer(self.script(prompt_ids)))
         finish = "stop" if len(ids) <= params.max_tokens else "length"
         ids = ids[: params.max_tokens]
-        return [Segment(ids, (-0.5,) * len(ids), (3,) * len(ids), "", finish)]
+        later = self.versions[-1] + 1 if self.versions else 3
+        versions = (*self.versions, *[later] * len(ids))[: len(ids)]
+        return [Segment(ids, (-0.5,) * len(ids), versions, "", finish)]
 
 
 @dataclass
@@ -67,10 +71,15 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    script: Script, limits: CallLimits | None = None, seconds: float = 0.0, window: int = 100_000, guidance: str = ""
+    script: Script,
+    limits: CallLimits | None = None,
+    seconds: float = 0.0,
+    window: int = 100_000,
+    guidance: str = "",
+    versions: tuple[int, ...] = (),
 ) -> AsyncIterator[Served]:
     """Serve a scripted policy on a unix socket."""
-    engine = ScriptedEngine(ByteFormat(), script, window, seconds)
+    engine = ScriptedEngine(ByteFormat(), script, window, seconds, versions=versions)
     async with on_socket() as endpoint:
         session = Session(Policy(engine, engine.format), limits or CallLimits(), "k0/x/0", 7, guidance)
         transport = httpx.AsyncHTTPTransport(uds=str(endpoint.socket))

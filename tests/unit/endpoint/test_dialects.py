@@ -22,7 +22,7 @@ CONVERSATION = (
     Message("tool", "/app", call_id="c2"),
     Message("user", "go on"),
 )
-ANSWER = Answer(4, 1700000000, "policy", SAID, "stop", (1, 2, 3), (4, 5), (-0.1, -0.2))
+ANSWER = Answer(4, 1700000000, "policy", SAID, "stop", 3, (4, 5), (-0.1, -0.2), (1, 2, 3))
 BROKEN = {"function": {"name": "f", "arguments": "{"}}
 ASK = Ask((), stream=True, usage_in_stream=True)
 
@@ -114,7 +114,7 @@ def test_answers_read_back_as_they_were_written() -> None:
 
 
 def test_a_cut_answer_is_cut_in_every_dialect() -> None:
-    cut = Answer(4, 1, "policy", SAID, "length", (1,), (4,), (-0.1,))
+    cut = Answer(4, 1, "policy", SAID, "length", 1, (4,), (-0.1,))
     assert chat.write(cut, ASK)["choices"][0]["finish_reason"] == "length"
     assert messages.write(cut, ASK)["stop_reason"] == "max_tokens"
     assert responses.write(cut, ASK)["incomplete_details"] == {"reason": "max_output_tokens"}

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from arise.endpoint.history import Start
 from arise.endpoint.rows import BrokenRecord, export
+from arise.engines.formats.generic import GenericFormat
+from arise.ports import Format
 from arise.types.chat import Message
 from tests.unit.endpoint.byte_format import END, STYLES, ByteFormat
 from tests.unit.endpoint.conversations import OPENING, Harness, bash, loose, resent, segment
+from tests.unit.engines.formats.families import FAMILIES, tokenizer_of
+
+SINGLE_CALLS = ("llama-3",)
+"""Families whose template shows one call of a turn only."""
 
 
 def said(text: str = "", *commands: str, reasoning: str = "") -> Message:
@@ -28,12 +34,12 @@ def trained(harness: Harness) -> list[list[int]]:
     return [row.ids_U[row.generated_U].tolist() for row in export(harness.history).rows]
 
 
-def converse(seed: int) -> None:
-    """One conversation of a random style, every request perturbed: prompts grow and the one row is what was sent."""
+def converse(seed: int, chat: Format, most_calls: int = 2) -> None:
+    """One conversation, every request perturbed: prompts grow and the one row is what was sent."""
     random = Random(seed)
-    harness = Harness(STYLES[seed % len(STYLES)])
+    harness = Harness(chat)
     for turn in range(random.randint(2, 6)):
-        commands = [f"ls {turn} {n} é" for n in range(random.randint(0, 2))]
+        commands = [f"ls {turn} {n} é" for n in range(random.randint(0, most_calls))]
         reply = said(random.choice(["", " I look. \n", "ok"]), *commands, reasoning=random.choice(["", "hm"]))
         plain = [resent(message, random) for message in harness.messages]
         call = harness.ask(reply, plain)
@@ -53,13 +59,30 @@ def converse(seed: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
 def test_resent_history_never_drifts(seed: int) -> None:
-    converse(seed)
+    converse(seed, STYLES[seed % len(STYLES)])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_resent_history_never_drifts_in_any_family(name: str) -> None:
+    chat, most_calls = GenericFormat(tokenizer_of(name)), 1 if name in SINGLE_CALLS else 2
+    for seed in range(10):
+        converse(seed, chat, most_calls)
 
 
 @pytest.mark.slow
-def test_five_thousand_resent_conversations_never_drift() -> None:
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_five_thousand_resent_conversations_never_drift(name: str) -> None:
+    """625 in each of eight families of tokenizers and templates."""
+    chat, most_calls = GenericFormat(tokenizer_of(name)), 1 if name in SINGLE_CALLS else 2
+    for seed in range(625):
+        converse(seed, chat, most_calls)
+
+
+@pytest.mark.slow
+def test_five_thousand_resent_conversations_of_bytes_never_drift() -> None:
     for seed in range(5000):
-        converse(seed)
+        converse(seed, STYLES[seed % len(STYLES)])
 
 
 @pytest.mark.parametrize("style", STYLES)

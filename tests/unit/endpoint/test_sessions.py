@@ -93,3 +93,28 @@ def test_limits_end_the_session_and_say_which() -> None:
         assert found.session.stop is StopReason.TOKEN_LIMIT
 
     use(tokens, limits=CallLimits(tokens=7))
+
+
+def test_weights_that_change_within_a_turn_are_recorded_token_by_token() -> None:
+    async def work(found: Served) -> None:
+        await found.chat([USER], tools=[TOOL])
+        (row,) = export(found.session.history).rows
+        sampled = row.version_U[row.generated_U].tolist()
+        assert sampled == [3] * 2 + [4] * (len(sampled) - 2)
+        assert set(row.version_U[~row.generated_U].tolist()) == {-1}
+
+    use(work, versions=(3, 3))
+
+
+def test_what_a_session_holds_does_not_grow_with_the_square_of_its_calls() -> None:
+    async def work(found: Served) -> None:
+        messages = [SYSTEM, USER]
+        for _ in range(50):
+            answer = (await found.chat(messages, tools=[TOOL])).json()["choices"][0]["message"]
+            messages += [answer, {"role": "user", "content": "go on"}]
+        kept = [task.result() for task in found.session._answers.values()]
+        assert sum(len(answer.prompt_ids) for answer in kept) == 0
+        stored = sum(len(call.added) + len(call.segment.ids) for call in found.session.history.calls)
+        assert stored == len(export(found.session.history).rows[0])
+
+    use(work)

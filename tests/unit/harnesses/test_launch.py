@@ -15,6 +15,7 @@ from arise.endpoint.sessions import CallLimits
 from arise.errors import AriseError
 from arise.harnesses.agent import HarnessAgent
 from arise.harnesses.install import install, status
+from arise.harnesses.launch import Launcher
 from arise.harnesses.spec import Harness, Values, harness, names
 from arise.ports import PolicyLost, SandboxLost
 from arise.rollouts.time_limit import WithinTime
@@ -87,7 +88,7 @@ class Attempt:
 
     async def _attempt(self, endpoint: Endpoint, sandbox: BubblewrapSandbox, tests: Path | None) -> Trajectory:
         policy = Policy(self.engine, self.engine.format)
-        agent = HarnessAgent(self.harness, endpoint, policy, self.limits, self.seconds, "BASE")
+        agent = HarnessAgent(Launcher(self.harness, endpoint, seconds=self.seconds), policy, self.limits, "BASE")
         timed = WithinTime(sandbox, self.agent_seconds)
         trajectory = await agent.attempt(TASK, timed, f"BASE{self.system}", self.shown, "k0/t/0", 0)
         assert endpoint.sessions.open == {}

@@ -167,7 +167,7 @@ def _written_calls(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _usage(answer: Answer) -> dict[str, Any]:
-    prompt, sampled = len(answer.prompt_ids), len(answer.ids)
+    prompt, sampled = answer.prompt_tokens, len(answer.ids)
     return {"prompt_tokens": prompt, "completion_tokens": sampled, "total_tokens": prompt + sampled}
 
 

@@ -171,7 +171,7 @@ def _head(answer: Answer) -> dict[str, Any]:
 
 
 def _input_usage(answer: Answer) -> dict[str, int]:
-    count = len(answer.prompt_ids)
+    count = answer.prompt_tokens
     return {"input_tokens": count, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 
 

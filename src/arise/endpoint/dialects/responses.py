@@ -98,7 +98,7 @@ def _output(answer: Answer) -> list[dict[str, Any]]:
 def write(answer: Answer, ask: Ask) -> dict[str, Any]:  # noqa: ARG001 - every dialect has this signature
     """Write an answer as one object."""
     cut = answer.finish == "length"
-    prompt, sampled = len(answer.prompt_ids), len(answer.ids)
+    prompt, sampled = answer.prompt_tokens, len(answer.ids)
     return {
         **_head(answer, "incomplete" if cut else "completed"),
         "incomplete_details": {"reason": "max_output_tokens"} if cut else None,

@@ -11,13 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import httpx2 as httpx
 
 from arise.engines.faults import EngineFault
 from arise.engines.remote.processes import Process
-from arise.engines.vllm.server import Generation, Request, Server, ServerDown, WrongWeights
+from arise.engines.vllm.server import Generation, Request, Server, ServerDown, WrongWeights, seed_of
 from arise.ports import PolicyLost
 from arise.types import SamplingParams
 
@@ -62,7 +61,7 @@ class _Seat:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SampledTurn:
     """The whole of a sampled turn, over versions; `finish` as in `Segment`."""
 
     ids: tuple[int, ...]
@@ -95,6 +94,15 @@ class Fleet:
         """The server processes that were started here."""
         return [seat.process for seat in self._seats if seat.process is not None]
 
+    async def reach(self) -> None:
+        """Raise EngineFault unless every server that was given answers."""
+        try:
+            for seat, address in zip(self._seats, self._spec.addresses, strict=True):
+                seat.address = address
+                await self._await_health(seat, self._spec.first_seconds)
+        except ServerDown as error:
+            raise EngineFault(str(error)) from None
+
     async def open(self, folder: str, version: int) -> None:
         """Start or reach every server with the weights of `folder`; raises EngineFault if one does not come up."""
         self._folder, self.version = folder, version
@@ -119,7 +127,7 @@ class Fleet:
             finally:
                 session.open.set()
 
-    async def turn(self, prompt: Sequence[int], params: SamplingParams, number: int) -> Turn:
+    async def turn(self, prompt: Sequence[int], params: SamplingParams, number: int) -> SampledTurn:
         """Sample one turn to its end, over weight updates and lost servers."""
         ids, logprobs, versions = list[int](), list[float](), list[int]()
         room = min(params.max_tokens, self._spec.window - len(prompt))
@@ -143,9 +151,9 @@ class Fleet:
             logprobs += part.logprobs
             versions += [version] * len(part.ids)
             if part.finish == "stop":
-                return Turn(tuple(ids), tuple(logprobs), tuple(versions), "stop")
+                return SampledTurn(tuple(ids), tuple(logprobs), tuple(versions), "stop")
         finish = "length" if len(ids) >= params.max_tokens else "context"
-        return Turn(tuple(ids), tuple(logprobs), tuple(versions), finish)
+        return SampledTurn(tuple(ids), tuple(logprobs), tuple(versions), finish)
 
     async def _ask(self, request: Request, conversation: str, version: int) -> Generation | None:
         """Send one request to its conversation's server; None where it must be asked again."""
@@ -284,13 +292,7 @@ class _Session:
         self.mending: dict[int, asyncio.Task[None]] = {}
 
 
-def seed_of(params: SamplingParams, number: int, position: int) -> int:
-    """Return the seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
-    facts = f"{params.seed}\0{params.conversation}\0{number}\0{position}".encode()
-    return int.from_bytes(blake2b(facts, digest_size=8).digest(), "big") >> 2
-
-
 def _note_failure(task: "asyncio.Task[None]") -> None:
     with suppress(asyncio.CancelledError):
         if (error := task.exception()) is not None:
-            log.warning("a sampling server did not come back: %s", error)
+            log.warning("a sampling server did not come back: %s", str(error).partition("\n")[0])

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import httpx2 as httpx
+
+from arise.types import SamplingParams
 
 MISSING_LOGPROB = -9999.0
 """What vLLM writes where it has no log-prob."""
@@ -61,6 +64,12 @@ class Request:
         if self.stop:
             sampling |= {"stop": list(self.stop), "include_stop_str_in_output": True}
         return {"token_ids": list(self.ids), "sampling_params": sampling, "cache_salt": self.weights}
+
+
+def seed_of(params: SamplingParams, number: int, position: int) -> int:
+    """Return the seed of one request: a function of what is sampled, so a repeated request gives the same tokens."""
+    facts = f"{params.seed}\0{params.conversation}\0{number}\0{position}".encode()
+    return int.from_bytes(blake2b(facts, digest_size=8).digest(), "big") >> 2
 
 
 class Server:

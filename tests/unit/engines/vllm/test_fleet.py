@@ -8,7 +8,8 @@ import pytest
 from tests.unit.engines.vllm.fake import FakeVllm
 
 from arise.engines.faults import EngineFault
-from arise.engines.vllm.fleet import Fleet, FleetSpec, seed_of
+from arise.engines.vllm.fleet import Fleet, FleetSpec
+from arise.engines.vllm.server import seed_of
 from arise.ports import PolicyLost
 from arise.types import SamplingParams
 

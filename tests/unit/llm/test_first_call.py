@@ -1,0 +1,165 @@
+"""Six ways to get an endpoint wrong, each refused with its remedy in seconds, by every command that calls a model."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from arise.cli.app import app
+from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
+from arise.errors import AriseError
+from arise.llm.first_call import FIRST_CALL, first_call
+from arise.llm.needs import judge_needs
+from arise.llm.served import Needs, Served
+from arise.llm.spend import Budget
+from arise.run.calls import Store
+from arise.testing import Ask, FakeLLM, Say, Script, Status, honest, in_thread, pages_of, speaking
+from arise.types import Verdict
+
+NEEDS = judge_needs(8, 2_000)
+JUDGE = honest(lambda _rule, _ask: Verdict.PASS)
+DEAD = "http://127.0.0.1:9/v1"
+REMEDIES = {
+    "wrong key": "check the key in A_KEY",
+    "wrong model": "check the model's name (judge-model)",
+    "small context": "a window of",
+    "no usage": "say price = 0",
+    "dead host": "check that a server runs at",
+}
+
+
+def server(wrong: str) -> FakeLLM:
+    """A server on which this is wrong."""
+    script: Script = speaking("vllm", JUDGE, key="right" if wrong == "wrong key" else "")
+    window = 2_048 if wrong == "small context" else 32_768
+    if wrong == "wrong model":
+        script = speaking("vllm", JUDGE, model="another")
+    if wrong == "no usage":
+        script = lambda _ask: Say("ok", usage=False)  # noqa: E731
+    return FakeLLM(script, pages=pages_of("vllm", window))
+
+
+def call(endpoint: EndpointConfig, needs: Needs = NEEDS, store: Store | None = None, again: bool = False) -> Served:
+    kept = store or Store(":memory:")
+    return asyncio.run(first_call(endpoint, kept, Budget(kept, BudgetConfig()), "judge", needs, again=again))
+
+
+@pytest.mark.parametrize("wrong", REMEDIES)
+def test_a_mistake_is_refused_in_seconds_with_its_remedy(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "wrong")
+    with in_thread(server(wrong)) as fake:
+        url = DEAD if wrong == "dead host" else fake.base_url
+        began = time.process_time()
+        clock = time.monotonic()
+        with pytest.raises(AriseError) as refused:
+            call(EndpointConfig(model="judge-model", base_url=url, api_key_env="A_KEY"))
+        assert time.process_time() - began < 5
+        assert time.monotonic() - clock < 30, "5 s on a machine that does nothing else"
+    assert REMEDIES[wrong] in refused.value.remedy
+    assert all(FIRST_CALL in ask.data for ask in fake.asks)
+
+
+@pytest.mark.parametrize("wrong", REMEDIES)
+@pytest.mark.parametrize("command", ["judge check", "tasks tag", "doctor", "train"])
+def test_every_command_refuses_before_it_spends(
+    command: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_KEY", "wrong")
+    folder = tmp_path / "tasks" / "a"
+    folder.mkdir(parents=True)
+    (folder / "task.toml").write_text(
+        'schema_version = "1.0"\n[agent]\ntimeout_sec = 60\n[verifier]\ntimeout_sec = 60\n'
+    )
+    (folder / "instruction.md").write_text("Clean the table.")
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test.sh").write_text("echo 1 > /logs/verifier/reward.txt\n")
+    with in_thread(server(wrong)) as fake:
+        url = DEAD if wrong == "dead host" else fake.base_url
+        options = ["--model", "judge-model", "--base-url", url, "--api-key-env", "A_KEY"]
+        changes = ["kind=model", "endpoint.model=judge-model", f"endpoint.base_url={url}", "endpoint.api_key_env=A_KEY"]
+        sets = [word for change in changes for word in ("--set", f"judge.{change}")]
+        (tmp_path / "c.toml").write_text("")
+        words = {
+            "judge check": ["judge", "check", *options],
+            "tasks tag": ["tasks", "tag", str(folder.parent), *options],
+            "doctor": ["doctor", str(tmp_path / "c.toml"), *sets],
+            "train": ["train", str(tmp_path / "c.toml"), "--run-dir", str(tmp_path / "run"), *sets],
+        }[command]
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code != 0, done.output
+    assert REMEDIES[wrong] in " ".join(done.output.split())
+    assert all(FIRST_CALL in ask.data for ask in fake.asks)
+    assert not (tmp_path / "run" / "run.db").exists()
+
+
+def test_no_key_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("A_KEY", raising=False)
+    with pytest.raises(AriseError, match="A_KEY holds no key"):
+        call(EndpointConfig(model="m", base_url="https://example.com/v1", api_key_env="A_KEY"))
+
+
+def test_a_provider_that_limits_our_rate_delays_a_start_by_seconds_only() -> None:
+    with in_thread(FakeLLM(lambda _: Status(429, retry_after=20))) as fake:
+        clock = time.monotonic()
+        found = call(EndpointConfig(model="m", base_url=fake.base_url))
+        assert time.monotonic() - clock < 20
+    assert "limits our rate" in found.unchecked
+    assert len(fake.asks) == 1
+
+
+def test_findings_are_recorded_and_not_asked_for_twice() -> None:
+    store = Store(":memory:")
+    with in_thread(FakeLLM(speaking("vllm", JUDGE), pages=pages_of("vllm"))) as fake:
+        endpoint = EndpointConfig(model="judge-model", base_url=fake.base_url)
+        first = call(endpoint, store=store)
+        assert call(endpoint, store=store) == first
+        assert len(fake.asks) == 1
+    assert first.structured == "grammar"
+    assert first.window == 32_768
+
+
+def test_a_server_that_cuts_long_prompts_without_a_word_is_found_out() -> None:
+    with (
+        in_thread(FakeLLM(speaking("ollama", JUDGE, window=2_048), pages={})) as fake,
+        pytest.raises(AriseError, match="its window has 2,048 tokens"),
+    ):
+        call(EndpointConfig(model="judge-model", base_url=fake.base_url))
+
+
+def test_a_reasoning_model_gets_the_fields_it_takes() -> None:
+    def picky(ask: Ask) -> Say | Status:
+        if "max_tokens" in ask.body:
+            message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            return Status(400, body=json.dumps({"error": {"message": message}}))
+        if "temperature" in ask.body:
+            return Status(400, body=json.dumps({"error": {"message": "'temperature' does not support 0.0"}}))
+        said = JUDGE(ask)
+        assert isinstance(said, Say)
+        return said
+
+    with in_thread(FakeLLM(picky)) as fake:
+        endpoint = EndpointConfig(model="o-something", base_url=fake.base_url)
+        found = call(endpoint)
+    used = found.applied(endpoint)
+    assert found.left_out == ("max_tokens", "temperature")
+    assert used.extra_body == {"max_tokens": None, "temperature": None, "max_completion_tokens": used.max_tokens}
+
+
+def test_a_reply_that_is_cut_off_while_thinking_says_so() -> None:
+    with (
+        in_thread(FakeLLM(lambda _: Say("", finish="length"))) as fake,
+        pytest.raises(AriseError, match="cut off at max_tokens = 64") as refused,
+    ):
+        call(EndpointConfig(model="m", base_url=fake.base_url, max_tokens=64))
+    assert "max_tokens = 256" in refused.value.remedy
+
+
+def test_without_usage_a_free_server_is_fine() -> None:
+    with in_thread(FakeLLM(lambda _: Say("ok", usage=False))) as fake:
+        price = PriceConfig(input=0.0, output=0.0)
+        found = call(EndpointConfig(model="m", base_url=fake.base_url, price=price))
+    assert found.usage is False
+    assert found.control is None
