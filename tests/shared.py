@@ -21,3 +21,8 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None
             make(folder)
             folder.with_suffix(".made").touch()
     return folder
+
+
+def copied_run(run: Path, to: Path) -> Path:
+    """Copy a finished run that others may be reading: readers' journals come and go, and hold nothing."""
+    return shutil.copytree(run, to, ignore=shutil.ignore_patterns("*-wal", "*-shm"))

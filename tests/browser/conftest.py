@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.dashboard.serving import served
+from tests.shared import copied_run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -27,7 +28,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def run(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short run with a pool, made by the command people type."""
-    return shutil.copytree(whole / "run", tmp_path_factory.mktemp("runs") / "embedded")
+    return copied_run(whole / "run", tmp_path_factory.mktemp("runs") / "embedded")
 
 
 @pytest.fixture(scope="session")

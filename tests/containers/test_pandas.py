@@ -14,7 +14,7 @@ from arise.run.reader import RunReader
 from arise.testing import FakeLLM, always
 from tests.containers.base import NAME
 from tests.e2e.own_model import SETTINGS
-from tests.e2e.runs import call
+from tests.e2e.runs import call_afresh
 from tests.stored_runs import write_run
 from tests.task_folders import write_task
 from tests.tool_models import write_tool_model
@@ -110,7 +110,7 @@ def test_it_trains_in_its_image(tmp_path: Path) -> None:
         task(tmp_path / name, "Write 42 to answer.txt.\n", f"# {name}\njq --version && {TEST}")
     places = (f"model.name={model}", f"tasks.train={tmp_path / 'train'}", f"tasks.evaluation={tmp_path / 'eval'}")
     words = [part for change in (*SETTINGS, *places) for part in ("--set", change)]
-    done = call(tmp_path / "cache", "train", "--run-dir", str(tmp_path / "run"), *words)
+    done = call_afresh(tmp_path / "cache", "train", "--run-dir", str(tmp_path / "run"), *words)
     assert done.returncode == 0, done.stderr
     with RunReader.open(tmp_path / "run") as reader:
         updates = [iteration.metrics["skipped"] for iteration in reader.iterations()]

@@ -1,9 +1,10 @@
 """The undisturbed run that end-to-end tests compare disturbed ones with."""
 
-import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.shared import copied_run
 
 
 @pytest.fixture(scope="session")
@@ -21,4 +22,4 @@ def finished(whole: Path) -> tuple[Path, str]:
 @pytest.fixture
 def copied(finished: tuple[Path, str], tmp_path: Path) -> Path:
     """A copy of the undisturbed run, to write to."""
-    return shutil.copytree(finished[0], tmp_path / "copied")
+    return copied_run(finished[0], tmp_path / "copied")

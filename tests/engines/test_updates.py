@@ -166,7 +166,7 @@ def test_a_running_turn_continues_under_the_published_version(bench: Bench, libr
 
     async def run() -> None:
         turn = asyncio.create_task(engine.sample(prompt, SamplingParams(1500)))
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(5.0)  # some tokens are sampled by then, but not 1,500
         await engine.publish()
         (segment,) = await turn
         assert set(segment.versions) == {0, 1}

@@ -1,7 +1,7 @@
-"""Run Harbor trials for ARISE: `python worker.py SOCKET`, requests and answers as JSON lines.
+"""Run Harbor trials for ARISE: `python worker.py SOCKET`, JSON lines, with harbor and nothing of ARISE installed.
 
-Executed in an environment that holds harbor and nothing of ARISE. `trial` runs a whole trial with an agent of Harbor;
-`open` starts one whose agent waits for ARISE until `verify`. When the connection ends, all trials are cancelled.
+`trial` runs a whole trial of Harbor. `open` starts one whose agent waits: ARISE uses its environment with `run`, `put`
+and `get`, and `verify` lets it go on to its tests. The end of the connection, also by a killed run, stops everything.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ _BY_ENGINE = frozenset(
 class Unmet:
     """One unmet need of a task — `Unmet("gpus", path, "environment.gpus: asks for 1, ...")`."""
 
-    need: TaskNeed | Literal["steps"]
-    """`steps` cannot be ignored: a task cannot run without its steps."""
+    need: TaskNeed | Literal["steps", "format"]
+    """`steps` and `format` cannot be ignored: without them a task cannot run at all."""
     path: Path
     what: str
     needs_engine: bool = False
@@ -34,6 +34,8 @@ class Unmet:
     def problem(self) -> TaskProblem:
         """Return the need as a problem with its remedy."""
         engine = f"install a container engine ({INSTALL}), " if self.needs_engine else ""
+        if self.need == "format":
+            return TaskProblem(self.path, self.what, 'set sandbox.kind = "auto"')
         if self.need == "steps":
             return TaskProblem(self.path, self.what, f"{engine}or make each step a task of its own".removeprefix("or "))
         remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
@@ -42,7 +44,7 @@ class Unmet:
 
 def refused(task: TaskSpec, offered: SandboxCapabilities, ignore: Collection[str] = ()) -> list[TaskProblem]:
     """Return one problem for each unmet need that is not in `ignore`."""
-    found = [unmet for unmet in unmet_needs(task, offered) if unmet.need not in ignore]
+    found = [unmet for unmet in unmet_needs(task, offered) if unmet.need == "format" or unmet.need not in ignore]
     return [replace(unmet, needs_engine=not offered.images and unmet.need in _BY_ENGINE).problem for unmet in found]
 
 
@@ -72,7 +74,17 @@ def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]
             yield Unmet(need, path, f"{name}: is not supported by {offered.kind} sandboxes")
     if task.steps and not offered.steps:
         yield Unmet("steps", path, f"steps: {offered.kind} sandboxes do not run tasks of several steps")
+    if offered.kind == "harbor":
+        yield from _for_harbor(task)
     yield from _image(task, offered)
+
+
+def _for_harbor(task: TaskSpec) -> Iterator[Unmet]:
+    """Yield what keeps Harbor from running a task at all."""
+    if task.layout != "harbor":
+        yield Unmet("format", task.file, "is in BenchFlow's format, which Harbor does not read")
+    elif not (task.environment.image or task.environment.dockerfile or task.compose_file):
+        yield Unmet("format", task.file, "names no image and has no Dockerfile, and an environment of Harbor needs one")
 
 
 def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tuple[str, object, bool]]:
