@@ -79,7 +79,7 @@ test: lint browser containers
 test-all: check browser containers
 	$(PYTEST)
 
-# Environments of vLLM, AReaL and verl in the cache (about 9 GB), then everything that needs them; 40 minutes on two free cores.
+# Environments of vLLM, AReaL and verl in the cache (about 9 GB), then everything that needs them.
 test-engines: $(STAMP)
 	for name in vllm areal verl; do $(BIN)/arise engines install $$name --device cpu || exit 1; done
 	ARISE_ENGINES="areal verl" $(BIN)/pytest tests/conformance tests/engines -m "not slow" --timeout=1200

@@ -1,6 +1,7 @@
 """Where findings lie beside human labels: `python -m benchmarks.analyze_labels --trail DIR --who-and-when DIR`.
 
-Offline detectors only. A finding predicts the turn it names; a label names a turn. None of the data is shipped.
+Offline detectors, or with `--scripted-judge` a stand-in judge (`benchmarks/keyword_judge.py`). A finding predicts the
+turns it names; a label names a turn. None of the data is shipped.
 """
 
 import argparse
@@ -17,6 +18,10 @@ from arise.analyze.messages import add_messages
 from arise.analyze.readers.spans import model_spans
 from arise.analyze.scan import Scan
 from arise.compose.analyze import detect
+from benchmarks.keyword_judge import judged
+
+SCRIPTED: list[int] = []
+"""Findings that the scripted judge lost for their quotes, one entry per trace; empty without it."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,13 @@ class Case:
 
 def predicted(found: Found) -> frozenset[int]:
     """The turns of all findings; one about the whole attempt counts as its last turn."""
+    if SCRIPTED:
+        turns, dropped = judged(found)
+        SCRIPTED.append(dropped)
+        return turns
     last = len(found.trajectory.turns)
-    return frozenset(sighting.turn or last for sighting in detect(found) if sighting.present)
+    seen = [sighting for sighting in detect(found) if sighting.present]
+    return frozenset(turn for sighting in seen for turn in (sighting.turn or last, *sighting.also))
 
 
 def trail(folder: Path, split: str) -> Iterator[Case]:
@@ -99,7 +109,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--trail", "--who-and-when", "--agent-rx"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--scripted-judge", action="store_true")
     options = parser.parse_args()
+    SCRIPTED.extend([0] if options.scripted_judge else [])
     sets: list[tuple[str, Iterator[Case]]] = []
     if options.trail:
         sets += [(f"TRAIL {split}", trail(options.trail, split)) for split in ("GAIA", "SWE Bench")]
@@ -112,7 +124,7 @@ def main() -> None:
     for name, cases in sets:
         whole = list(cases)
         for within in (0, 1):
-            print(json.dumps({"set": name} | scores(whole, within)))
+            print(json.dumps({"set": name, "dropped_quotes": sum(SCRIPTED)} | scores(whole, within)), flush=True)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def test_from_the_first_page_to_the_reason_of_a_draw(browser: Browser, address: 
         expect(page.get_by_role("heading", name="Verdicts")).to_be_visible()
         expect(page.locator("article.turn").first).to_be_visible()
         page.get_by_role("link", name=re.compile("slot . of iteration")).click()
-        why = page.locator("li:target .why")
+        why = page.locator("li:target summary.why")
         expect(why).to_be_visible()
         assert re.match("Discovery|Adaptive|Fallback", why.inner_text())
 
@@ -139,3 +139,35 @@ def test_the_exported_file_opens_alone(browser: Browser, run: Path, tmp_path: Pa
         expect(page.locator("section:target")).to_contain_text("Life of every behaviour")
         serious = [v["id"] for v in Axe().run(page).response["violations"] if v["impact"] in SERIOUS]
         assert serious == []
+
+
+def test_the_crosshair_names_every_series_at_once(browser: Browser, address: str) -> None:
+    with opened(browser, address, viewport={"width": 1200, "height": 900}) as page:
+        page.goto(f"{address}/runs/embedded")
+        chart = page.locator("#groups svg[data-tips]")
+        chart.scroll_into_view_if_needed()
+        chart.hover()
+        tip = page.locator("#tip")
+        expect(tip).to_contain_text(re.compile(r"iteration \d"))
+        for series in ("all-fail", "mixed", "all-pass"):
+            expect(tip).to_contain_text(f"{series}: ")
+        expect(chart.locator(".crosshair")).to_have_count(1)
+        page.mouse.move(5, 5)
+        expect(tip).to_have_count(0)
+
+
+def test_a_held_out_attempt_is_one_click_from_the_evaluation(browser: Browser, address: str) -> None:
+    with opened(browser, address) as page:
+        page.goto(f"{address}/runs/embedded/evaluation")
+        page.locator("#attempts a.sign.bad").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Held-out attempt")
+        expect(page.locator("#instruction pre")).not_to_be_empty()
+        expect(page.locator("article.turn").first).to_be_visible()
+        expect(page.locator("#verdicts .reason").first).not_to_be_empty()
+
+
+def test_overview_pool_and_rollout_fit_a_phone(browser: Browser, address: str, run: Path) -> None:
+    with opened(browser, address, viewport={"width": 390, "height": 844}) as page:
+        for section in ("", "/pool", "/rollouts", *deep_links(run)):
+            page.goto(f"{address}/runs/embedded{section}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, section

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from arise.engines.chat import ChatFormat
 from arise.engines.environments import python_of
@@ -70,6 +71,9 @@ class Bench:
         if not folder.exists():
             shape = {"hidden": 64, "layers": 2, "heads": 1, "kv_heads": 1}
             loaded = small_model(CORPUS, vocabulary=320, context_length=WINDOW, seed=seed, **shape)
+            head = loaded.model.lm_head  # vLLM on a CPU does not update tied embeddings
+            loaded.model.config.tie_word_embeddings = False
+            head.weight = torch.nn.Parameter(loaded.model.model.embed_tokens.weight.detach().clone())
             for parameter in loaded.model.parameters():
                 parameter.data.mul_(scale if parameter.dim() == 2 else 1.0)
             save(loaded.model, loaded.tokenizer, folder)

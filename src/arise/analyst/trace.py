@@ -136,8 +136,8 @@ def read_trace(task: Task, trajectory: Trajectory) -> Trace:
 
 
 def _plain_word(path: str) -> bool:
-    """Return whether a listed name is a plain word, such as `standard`, which may be anything."""
-    return path.islower() and path.isalpha()
+    """Return whether a listed name has no extension and no capital, such as `standard`: it may be anything."""
+    return path.islower() and not ending(path)
 
 
 def _own_words(turn: Turn) -> str:

@@ -65,8 +65,8 @@ def analyze(
         if against:
             raise typer.Exit(_compare(paths, against, inputs, as_json))
         if judge:
-            asked = _Asked(judge, base_url, api_key_env, price, max_usd, ask_all, repeat)
-            found = _judged(paths, inputs, asked, out, as_json)
+            asked = Asked(judge, base_url, api_key_env, price, max_usd, ask_all, repeat)
+            found = judged(paths, inputs, asked, out, as_json)
         else:
             found = analyze(paths, inputs)
         _report(found, paths, out, labels, as_json)
@@ -79,6 +79,22 @@ def _progress(count: int) -> None:
 
 def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None, as_json: bool) -> None:
     from arise.errors import Exit
+
+    facts, lines = report_of(found, paths, out, labels)
+    if as_json:
+        say_json(facts)
+    else:
+        say("\n".join(lines))
+        if out is None and facts["gaps"]:
+            say("\nadd --out FOLDER for the report with every quote in its context, the rubrics and the skills")
+    if not found.attempts:
+        raise typer.Exit(Exit.CONFIG)
+
+
+def report_of(
+    found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Write the files of an analysis and return its document and its screen."""
     from arise.report.analysis.facts import facts_of
     from arise.report.analysis.screen import screen
 
@@ -90,36 +106,24 @@ def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels
         from arise.report.analysis.outputs import write
 
         write(found, facts, out)
-    if as_json:
-        say_json(facts)
-    else:
-        say(screen(facts, f"{out}/report.html, report.md, analysis.json" if out else ""))
-        for line in _label_lines(agreed):
-            say(line)
-        if out is None and facts["gaps"]:
-            say("\nadd --out FOLDER for the report with every quote in its context, the rubrics and the skills")
-    if not found.attempts:
-        raise typer.Exit(Exit.CONFIG)
+    shown = screen(facts, f"{out}/report.html, report.md, analysis.json" if out else "")
+    return facts, [shown, *(["", *label_lines(agreed)] if agreed else [])]
 
 
 def _agreement(found: "Analysis", labels: Path) -> dict[str, Any]:
     from arise.analyze.labels import agreement, read_labels
+    from arise.report.analysis.facts import agreement_of
 
-    return {
-        name: {
-            "both": row.both, "only_ours": row.ours, "only_labels": row.theirs, "neither": row.neither,
-            "kappa": row.kappa, "precision": row.precision, "recall": row.recall,
-        }
-        for name, row in agreement(found.attempts, read_labels(labels)).items()
-    }  # fmt: skip
+    return {name: agreement_of(row) for name, row in agreement(found.attempts, read_labels(labels)).items()}
 
 
-def _label_lines(agreed: dict[str, Any]) -> list[str]:
+def label_lines(agreed: dict[str, Any]) -> list[str]:
+    """Return a table of kappa, precision and recall per behaviour."""
+
     def shown(value: float | None) -> str:
         return "--" if value is None else f"{value:.2f}"
 
-    head = ["", "labels     behaviour  kappa  precision  recall"] if agreed else []
-    return head + [
+    return ["labels     behaviour  kappa  precision  recall"] + [
         f"           {name:<9}  {shown(row['kappa']):>5}  {shown(row['precision']):>9}  {shown(row['recall']):>6}"
         for name, row in agreed.items()
     ]
@@ -136,7 +140,7 @@ def _compare(paths: "Sequence[Path]", against: "Sequence[Path]", inputs: "Inputs
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """The judge options of the command line."""
 
     model: str
@@ -160,7 +164,7 @@ class _Asked:
         return Plan(endpoint, self.max_usd, self.everything, self.repeat)
 
 
-def _judged(paths: "Sequence[Path]", inputs: "Inputs", asked: _Asked, out: Path | None, as_json: bool) -> "Analysis":
+def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | None, as_json: bool) -> "Analysis":
     """Print the cost estimate, then run the judge; replies are cached in `out`, so a rerun pays only for new ones."""
     import asyncio
 

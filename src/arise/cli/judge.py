@@ -8,6 +8,7 @@ import typer
 
 from arise.cli import judge_report
 from arise.cli.output import AsJson, one_message, say
+from arise.cli.rejudge import rejudge
 from arise.cli.session import OPENAI, BaseUrl, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
 
@@ -21,6 +22,9 @@ CasesPath = Annotated[
     Path | None,
     typer.Argument(help="A run folder, a folder of `arise analyze`, or a file of rollouts; else shipped ones."),
 ]
+
+
+app.command(epilog="Example: arise judge rejudge analysis --model gpt-4o --max-usd 5")(rejudge)
 
 
 @app.callback()

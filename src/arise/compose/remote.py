@@ -88,6 +88,12 @@ def _checked(
     folder = model_folder(model)
     tokenizer, facts = tokenizer_and_config(str(folder or model))
     if chosen.device == "cpu":
+        if getattr(facts, "tie_word_embeddings", False):
+            raise ValueError(
+                "vLLM 0.32 on a CPU keeps the old output layer of a model whose output and input embeddings are tied "
+                "when it takes new weights, so its samples would be of no policy: train a model with "
+                "tie_word_embeddings = false in its config.json, or use policy.kind = 'embedded'"
+            )
         _require_head_size(facts)
         _require_memory(chosen, folder)
     else:
@@ -95,7 +101,14 @@ def _checked(
     chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
     end_ids = ChatFormat(tokenizer).end_ids if chat is None else chat.stop_ids
     window = min(config.sampling.context_length, facts.max_position_embeddings)
-    policy = Policy(str(folder or model), tokenizer, window, facts.vocab_size, frozenset(end_ids), chat)
+    policy = Policy(
+        str(folder or model),
+        tokenizer,
+        window,
+        facts.vocab_size,
+        frozenset(i for i in end_ids if i < facts.vocab_size),
+        chat,
+    )
     trainer = TrainerSpec(
         chosen.kind,
         python_of(chosen.kind, chosen.environment),

@@ -250,3 +250,27 @@ def test_no_key_reaches_the_judge(tmp_path: Path) -> None:
     _, fake = judged(tmp_path, judge(lambda _ask, _entry: {"verdict": "pass"}), "--max-usd", 0)
     assert len(fake.asks) > 1
     assert all(key not in json.dumps(ask.body) for ask in fake.asks)
+
+
+def test_rejudge_compares_with_the_stored_verdicts_and_keeps_them(tmp_path: Path) -> None:
+    failing(tmp_path, 6)
+    out = tmp_path / "analysis"
+    assert run(tmp_path / "runs.jsonl", "--out", out).exit_code == 0
+    before = (out / "attempts.jsonl").read_bytes()
+    real = {"verdict": "fail", "turn": 3, "quote": "sort in.csv"}
+    (tmp_path / "labels.csv").write_text("source,behaviour,present\nruns.jsonl:1,P02,1\nruns.jsonl:2,P02,0\n")
+    words = ("--model", "m", "--max-usd", "0", "--labels", str(tmp_path / "labels.csv"))
+    with in_thread(FakeLLM(judge(lambda _ask, _entry: real))) as fake:
+        done = CliRunner().invoke(app, ["judge", "rejudge", str(out), "--base-url", fake.base_url, *words, "--json"])
+        shown = CliRunner().invoke(app, ["judge", "rejudge", str(out), "--base-url", fake.base_url, *words])
+    facts = json.loads(done.stdout[done.stdout.index("{") :])
+    assert facts["stored"]["P02"]["both"] == 6
+    assert (facts["labels"]["P02"]["precision"], facts["labels"]["P02"]["recall"]) == (0.5, 1.0)
+    assert "against the stored verdicts" in shown.output
+    assert (out / "attempts.jsonl").read_bytes() == before
+
+
+def test_rejudge_refuses_a_folder_that_is_no_analysis(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["judge", "rejudge", str(tmp_path), "--max-usd", "0"])
+    assert done.exit_code != 0
+    assert "make it again: arise analyze PATH --out FOLDER" in done.output

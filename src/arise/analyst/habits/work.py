@@ -16,14 +16,14 @@ _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?")
 _REJECTED = re.compile(
     r"(?:error|mistake|failure) (?:in|while|when) (?:code )?pars|(?:could not|cannot|failed to|unable to) (?:be )?parse"
     r"|(?:invalid|malformed|not valid) (?:json|tool call|function call|action|format|response)"
-    r"|(?:was|is) not (?:properly )?formatted|format error|wrong format|exactly (?:one|ONE) (?:action|command"
+    r"|(?:was|is) not (?:properly )?formatted|^format error\b|wrong format|exactly (?:one|ONE) (?:action|command"
     r"|tool call)"
     r"|no (?:tool|function) calls? (?:was |were )?(?:found|made|provided)|(?:unknown|no such"
     r"|unrecognized) (?:tool|function)"
     r"|(?:tool|function) [\w.'\"-]+ (?:not found|does not exist|is not available)"
     r"|regex pattern .{0,80}was not found in it"
     r"|missing required (?:argument|parameter|field|property)|input validation error|unexpected keyword argument",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _MAY_REJECT = re.compile(r"pars|ormat|tool|unction|JSON|json|alid|equired|egex|keyword|xactly")
 """Words that every rejection has one of: a cheap test first."""
@@ -49,7 +49,6 @@ _LIMITS = {
     StopReason.TURN_LIMIT: "the limit of turns",
     StopReason.TOKEN_LIMIT: "the limit of tokens or cost",
     StopReason.CONTEXT_LIMIT: "the end of the context",
-    StopReason.TIME_LIMIT: "the time limit",
 }
 
 
@@ -98,7 +97,8 @@ def _owned_up(scene: Scene, last: Call) -> bool:
 
 
 def _cut_off(scene: Scene) -> HabitFinding | None:
-    if not scene.trajectory.turns or scene.trajectory.stop is StopReason.FAULT:
+    """Look at how the attempt ended; a time limit is part of the outcome's triage, and would be counted twice."""
+    if not scene.trajectory.turns or scene.trajectory.stop in (StopReason.FAULT, StopReason.TIME_LIMIT):
         return None
     limit = _LIMITS.get(scene.trajectory.stop)
     last = len(scene.trajectory.turns)

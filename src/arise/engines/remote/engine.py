@@ -18,10 +18,11 @@ import numpy as np
 
 from arise.engines.chat import ChatFormat
 from arise.engines.checks import TrainingRow, UpdateCount, check_request, skip_reason, training_rows
+from arise.engines.faults import EngineFault
 from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.manifest import model_digest, read_manifest, write_manifest
-from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec
+from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec, as_row
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.vllm.fleet import Fleet
 from arise.method.schedule import learning_rate
@@ -39,6 +40,8 @@ from arise.types import (
 )
 
 Answer = TypeVar("Answer")
+MAX_PROBE = 0.2
+"""Largest difference of log-probs between server and trainer right after an update; half precision stays below it."""
 log = logging.getLogger(__name__)
 
 
@@ -148,7 +151,7 @@ class RemoteEngine:
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
         """Return the row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
-        given = [_as_row(TrainingRow(row, 0.0))]
+        given = [as_row(TrainingRow(row, 0.0))]
         answers = await self._guarded(lambda group: group.call_with_rows("score", given, temperature=temperature))
         found = next(answer.arrays["logprob"] for numbers, answer in answers if numbers)
         logprob_U = np.zeros(len(row))
@@ -162,7 +165,7 @@ class RemoteEngine:
         rate = learning_rate(self._count.updates, optim.learning_rate, optim.warmup_updates)
         values = asdict(loss) | asdict(optim) | {"learning_rate": rate, "token_count": tokens}
         del values["warmup_updates"]
-        job = _Job([_as_row(row) for row in rows], UpdateSpec(**values))
+        job = _Job([as_row(row) for row in rows], UpdateSpec(**values))
         taken = await self._guarded(lambda group: _take(group, job)) if rows else Taken(0.0, 0.0, 0, 0, 0.0)
         skipped = skip_reason(taken.loss, taken.grad_norm)
         if not skipped:
@@ -183,10 +186,22 @@ class RemoteEngine:
             await self._guarded(lambda group: group.call("export", folder=folder))
             self._weights, self._published = folder, self._count.updates
         await self._fleet.load(self._weights, version)
+        await self._prove()
         if old not in (self._weights, self._policy.folder):
             shutil.rmtree(old, ignore_errors=True)
         if len(self._since) >= self._recover_every:
             await self._keep_recovery(version)
+
+    async def _prove(self) -> None:
+        """Raise EngineFault unless a server samples the weights that the trainer holds."""
+        prompt = [i % self._policy.vocabulary for i in range(7, 23)]
+        turn = await self._fleet.turn(prompt, SamplingParams(8, seed=self.version, conversation="probe"), 0)
+        ids, made = np.array([*prompt, *turn.ids]), np.arange(len(prompt) + len(turn.ids)) >= len(prompt)
+        logprob_U = np.r_[np.zeros(len(prompt)), turn.logprobs]
+        scored = await self.score(Tokens(ids, made, logprob_U, np.where(made, self.version, -1)))
+        worst = float(np.abs(scored.logprob_U - logprob_U).max())
+        if worst > MAX_PROBE:
+            raise EngineFault(f"a server does not sample the weights of version {self.version}: off by {worst:.2f}")
 
     async def _keep_recovery(self, version: int) -> None:
         """Save the trainer's state; a trainer that dies later is started from here."""
@@ -274,13 +289,6 @@ class RemoteEngine:
             shutil.rmtree(folder, ignore_errors=True)
         if not self._troubled and not self.recoveries and not self._fleet.restarts:
             shutil.rmtree(self._work, ignore_errors=True)
-
-
-def _as_row(row: TrainingRow) -> Row:
-    tokens = row.tokens
-    return Row(
-        tokens.ids_U.astype(np.int64), tokens.generated_U, tokens.logprob_U.astype(np.float64), float(row.advantage)
-    )
 
 
 def _take(group: TrainerGroup, job: _Job) -> Taken:

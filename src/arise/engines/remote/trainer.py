@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from arise.engines.checks import TrainingRow
 from arise.engines.faults import EngineFault
 from arise.engines.remote.channel import ChannelClosed, Packet, receive, send
 from arise.engines.remote.processes import QUICK_START, Process
@@ -180,6 +181,14 @@ def deal(lengths: Sequence[int], hands: int) -> list[list[int]]:
         dealt[hand].append(number)
         load[hand] += lengths[number]
     return dealt
+
+
+def as_row(row: TrainingRow) -> Row:
+    """Return a row as a worker gets it."""
+    tokens = row.tokens
+    return Row(
+        tokens.ids_U.astype(np.int64), tokens.generated_U, tokens.logprob_U.astype(np.float64), float(row.advantage)
+    )
 
 
 def _free_port(host: str) -> int:

@@ -9,7 +9,7 @@ from arise.analyze.behaviours import Attempt, Evidence
 from arise.analyze.found import Triage
 from arise.analyze.gaps import Gap
 from arise.analyze.quotes import rendered
-from arise.analyze.statistics import Rate
+from arise.analyze.statistics import Agreement, Rate
 from arise.text.secrets import redact
 from arise.types import Turn
 
@@ -175,3 +175,11 @@ def turn_of(turn: Turn) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
+
+
+def agreement_of(row: Agreement) -> dict[str, Any]:
+    """Return the agreement of two raters as JSON values."""
+    return {
+        "both": row.both, "only_ours": row.ours, "only_labels": row.theirs, "neither": row.neither,
+        "kappa": row.kappa, "precision": row.precision, "recall": row.recall,
+    }  # fmt: skip

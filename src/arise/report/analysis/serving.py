@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from arise.errors import AriseError, Exit
 from arise.report.analysis.facts import FORMAT, VERSION
-from arise.report.analysis.outputs import DOCUMENT
+from arise.report.analysis.outputs import ATTEMPTS, DOCUMENT
 from arise.report.analysis.page import page
 from arise.report.dashboard.app import static
 from arise.report.dashboard.guard import Guard
@@ -28,12 +28,24 @@ def read_facts(folder: Path) -> dict[str, Any]:
         facts = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
         if facts["format"] != FORMAT or facts["version"] != VERSION:
             raise ValueError(f"format {facts['format']} version {facts['version']}, expected {FORMAT} {VERSION}")
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise AriseError(
-            "view", Exit.CONFIG, f"{folder / DOCUMENT} cannot be read: {error}", "nothing was served",
+            "analysis", Exit.CONFIG, f"{folder / DOCUMENT} cannot be read: {error}", "nothing was read",
             "make it again: arise analyze PATH --out FOLDER",
         ) from None  # fmt: skip
     return dict(facts)
+
+
+def stored_verdicts(folder: Path) -> dict[tuple[str, str], bool]:
+    """Return whether each behaviour was present, by (source, behaviour), from the attempts of an analysis."""
+    try:
+        rows = [json.loads(line) for line in (folder / ATTEMPTS).read_text(encoding="utf-8").splitlines()]
+        return {(row["source"], name): bool(here) for row in rows for name, here in row["behaviours"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise AriseError(
+            "analysis", Exit.CONFIG, f"{folder / ATTEMPTS} cannot be read: {error}", "nothing was judged",
+            "make it again: arise analyze PATH --out FOLDER",
+        ) from None  # fmt: skip
 
 
 def create_app(folder: Path, hosts: Sequence[str] = (), token: str = "") -> FastAPI:
