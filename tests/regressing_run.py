@@ -47,8 +47,8 @@ def write_regressing_run(folder: Path) -> None:
         for k in range(ITERATIONS):
             store.commit(invention.iteration(k))
         names = [rubric.id for rubric in store.rubrics()]
-        before = {name: 0.3 for name in names} | {STUCK: 0.0} | dict.fromkeys(REGRESSED, 0.8)
-        after = {name: 0.7 for name in names} | {STUCK: 0.0} | dict.fromkeys(REGRESSED, 0.2)
+        before = dict.fromkeys(names, 0.3) | {STUCK: 0.0} | dict.fromkeys(REGRESSED, 0.8)
+        after = dict.fromkeys(names, 0.7) | {STUCK: 0.0} | dict.fromkeys(REGRESSED, 0.2)
         random = np.random.default_rng(3)
         store.save_attempts(judged("before", 0, before, random))
         store.save_attempts(judged("after", ITERATIONS, after, random))
