@@ -28,8 +28,7 @@ from arise.run.calls import Store
 from arise.run.folder import claim
 from arise.run.store import RunStore
 from arise.tasks import CorpusError, load_corpus
-from arise.types import AnalysedAttempt as HeldOut
-from arise.types import Capability, Pair, Pool, Rubric, Skill, TaskSpec
+from arise.types import Attempt, Capability, Pair, Pool, Rubric, Skill, TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +149,7 @@ def _spent(record: Path) -> float:
         return sum(total.nano_usd for total in store.totals()) / 1e9
 
 
-def _attempt(tried: HeldOut) -> AnalysedAttempt:
+def _attempt(tried: Attempt) -> AnalysedAttempt:
     """Return an attempt for the comparison; an infrastructure fault has no verdict."""
     triage = Triage.INFRASTRUCTURE if tried.success is None else Triage.VALID
     return AnalysedAttempt(
