@@ -104,6 +104,11 @@ class PairLife:
     def status(self) -> PairStatus:
         return self.standing.status
 
+    @property
+    def rewritten(self) -> int:
+        """Return how often its skill got a new text; a refinement may find none."""
+        return sum(event.kind == "refine" and not event.unchanged for event in self.events)
+
     def after(self, k: int) -> "PairLife":
         """Return the pair as it was at the end of iteration k."""
         kept = [event for event in self.events if event.k <= k], [skill for skill in self.skills if skill.k <= k]

@@ -121,6 +121,12 @@ def test_a_reply_that_is_cut_off_while_thinking_says_so() -> None:
     assert "max_tokens = 256" in refused.value.remedy
 
 
+def test_usage_beyond_what_was_asked_for_is_usage() -> None:
+    with in_thread(FakeLLM(lambda _: Say("ok", completion_tokens=500))) as fake:
+        found = call(EndpointConfig(model="m", base_url=fake.base_url, max_tokens=64))
+    assert found.usage is True
+
+
 def test_without_usage_a_free_server_is_fine() -> None:
     with in_thread(FakeLLM(lambda _: Say("ok", usage=False))) as fake:
         price = PriceConfig(input=0.0, output=0.0)
