@@ -70,27 +70,6 @@ def test_judge_check_as_json() -> None:
     assert {rubric["rubric_id"] for rubric in report["rubrics"]} == {"r001", "r002", "r003", "r004"}
 
 
-def test_votes_and_a_second_judge_are_measured_side_by_side() -> None:
-    doubtful, sound = wavering(0.15, seed=3), wavering(0.0, seed=3)
-
-    def either(ask: Ask) -> Action:
-        return (sound if ask.body["model"] == "judge-2" else doubtful)(ask)  # type: ignore[return-value]
-
-    words = ("--votes", "3", "--repeat", "1", "--other-model", "judge-2")
-    code, text = run_check(either, *words)
-    assert code == 0, text
-    assert "judge     A: judge-1/" in text
-    assert "          B: judge-2/" in text
-    assert "cases     A: 8 trajectories, 4 rubrics, 3 repeats" in text, "three votes need three repeats"
-    assert "          B: 100.0 % agree with the majority of their repeats, flips 0.0 %" in text
-    assert text.count("1: 100.0 % valid, ") == text.count("; 3: 100.0 % valid, ") == 2
-    assert "both      96.9 % of majorities are the same for both judges" in text
-    assert max(map(len, text.splitlines())) <= 135
-    first, second = json.loads(run_check(either, *words, "--json")[1])
-    assert first["flip_rate"] > second["flip_rate"] == 0.0
-    assert [votes["count"] for votes in first["votes"]] == [1, 2, 3]
-
-
 def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -> None:
     code, text = run_check(always("I cannot judge this."), "--repeat", "1")
     assert code == 7
