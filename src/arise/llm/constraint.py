@@ -11,8 +11,6 @@ from typing import Any
 
 from arise.llm.shapes import Shape
 
-_MOST_CHARS = 300
-"""Longest free text that a grammar allows: a weak model would otherwise write until the limit of the reply."""
 _MOST_ITEMS = 8
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "uniqueItems")
 _RULES = r"""
@@ -64,8 +62,7 @@ def _expression(schema: Mapping[str, Any]) -> str:
     if kind == "array":
         return _array(schema)
     if kind == "string":
-        least, most = schema.get("minLength", 0), min(schema.get("maxLength", _MOST_CHARS), _MOST_CHARS)
-        return rf'"\"" char{{{min(least, most)},{most}}} "\""'
+        return r'"\"" char+ "\""' if schema.get("minLength") else r'"\"" char* "\""'
     return {"boolean": '("true" | "false")', "null": '"null"', "integer": "whole"}[kind]
 
 
