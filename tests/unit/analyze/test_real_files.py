@@ -58,7 +58,13 @@ def test_a_log_of_inspect_in_json() -> None:
     assert [turn.text for turn in found.trajectory.turns] == ["Next.", "ANSWER: nobody"]
 
 
-@pytest.mark.parametrize("name", ["openinference-openai-0.1.66.jsonl", "openllmetry-openai-0.62.4.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openinference-openai-0.1.66.jsonl", "openllmetry-openai-0.40.14.jsonl", "openllmetry-openai-0.62.4.jsonl",
+        "opentelemetry-openai-v2-2.1b0.jsonl",
+    ],
+)  # fmt: skip
 def test_spans_of_three_model_calls(name: str) -> None:
     """Every span repeats the history; the conversation is read once."""
     found = only(name)
