@@ -35,6 +35,7 @@ from arise.types import (
     Group,
     Judgment,
     Observation,
+    Pair,
     Pool,
     Proposal,
     Rejection,
@@ -174,9 +175,7 @@ class Invention:
         limits = self.config.pool
         decided = fates(self.pool, tallies, limits)
         rewrites = {
-            pair.rubric.id: Rewrite(f"{pair.skill.text} Look once more before you finish.")
-            for pair in self.pool.pairs
-            if decided[pair.rubric.id] is Fate.REFINE
+            pair.rubric.id: self._rewrite(pair) for pair in self.pool.pairs if decided[pair.rubric.id] is Fate.REFINE
         }
         wanted = min(room(self.pool, decided, limits), max(0, 16 - len(self.pool)), 3)
         proposals = tuple(self._proposal(iteration) for _ in range(wanted))
@@ -187,6 +186,9 @@ class Invention:
             self.mastery.setdefault(rubric.id, float(self.random.uniform(0.1, 0.5)))
         self.window = {}
         return Update(evolution, proposals, (Rejection("The agent works well.", "says nothing that can be seen"),))
+
+    def _rewrite(self, pair: Pair) -> Rewrite:
+        return Rewrite(f"{pair.skill.text} Look once more before you finish.")
 
     def _proposal(self, iteration: int) -> Proposal:
         idea = next(self.ideas)

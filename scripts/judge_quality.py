@@ -3,8 +3,8 @@
     python scripts/judge_quality.py OUT            train what is missing, then write the table and the curve
     python scripts/judge_quality.py OUT --write    only write them, from the runs that are finished
 
-The judge is the offline analyst; `flip_rate` turns that share of its verdicts round, `miss_rate` drops that share. The
-points, iterations and seed were fixed before the first run; a run that did not finish is left out and named.
+The judge is the offline analyst; `flip_rate` turns that share of its verdicts round, `miss_rate` drops that share. A
+run that did not finish is left out of the curve and named in the table.
 """
 
 import argparse
@@ -55,17 +55,49 @@ def table(rates: dict[str, tuple[int, int]]) -> str:
     from arise.method.intervals import wilson_interval
     from arise.text import numbers
 
-    lines = ["| judge | held out | 95 % |", "|---|---|---|"]
+    lines = ["| judge | held out | 95 % interval |", "|---|---|---|"]
     for name in POINTS:
         if name not in rates:
             lines.append(f"| {name} | not finished | |")
             continue
         passes, attempts = rates[name]
         low, high = wilson_interval(passes, attempts)
-        lines.append(
-            f"| {name} | {passes}/{attempts} = {numbers.percent(passes / attempts)} | {numbers.interval(low, high)} |"
-        )
+        share = numbers.percent(passes / attempts)
+        lines.append(f"| {name} | {passes}/{attempts} = {share} | {100 * low:.1f} to {100 * high:.1f} |")
     return "\n".join(lines) + "\n"
+
+
+def draw(rates: dict[str, tuple[int, int]], file: Path) -> None:
+    """Draw the pass rate against flip rate and miss rate with 95 % intervals; the band is training without a judge."""
+    from matplotlib.figure import Figure
+
+    from arise.method.intervals import wilson_interval
+    from arise.report.figures.style import COLOURS, paper_style
+
+    with paper_style():
+        figure = Figure(figsize=(6.0, 2.6), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, kind, label in zip(panels, ("flip", "miss"), ("wrong verdicts", "missing verdicts"), strict=True):
+            if "no-judge" in rates:
+                low, high = wilson_interval(*rates["no-judge"])
+                axes.axhspan(100 * low, 100 * high, color=COLOURS["outcome-only"], alpha=0.15, linewidth=0)
+                passes, attempts = rates["no-judge"]
+                axes.axhline(100 * passes / attempts, color=COLOURS["outcome-only"], linestyle=":", label="no judge")
+            shares = {name: float(name.partition("-")[2] or 0) for name in rates if name.startswith(("clean", kind))}
+            found = sorted((share, *rates[name]) for name, share in shares.items())
+            middle = [100 * passes / attempts for _, passes, attempts in found]
+            ends = [wilson_interval(passes, attempts) for _, passes, attempts in found]
+            below = [at - 100 * low for at, (low, _) in zip(middle, ends, strict=True)]
+            above = [100 * high - at for at, (_, high) in zip(middle, ends, strict=True)]
+            axes.errorbar(
+                [share for share, _, _ in found], middle, (below, above),
+                color=COLOURS["arise"], marker="o", capsize=2.0, label="ARISE",
+            )  # fmt: skip
+            axes.set_xlabel(f"{label} (%)")
+        panels[0].set_ylabel("held-out pass rate (%)")
+        panels[0].set_ylim(0, 100)
+        panels[0].legend(loc="lower left", frameon=False)
+        figure.savefig(file, dpi=110, metadata={"Software": None})
 
 
 def main() -> None:
@@ -79,6 +111,7 @@ def main() -> None:
         train(chosen.out, name)
     rates = found(chosen.out)
     (chosen.out / "table.md").write_text(table(rates))
+    draw(rates, chosen.out / "curve.png")
     sys.stdout.write(table(rates))
 
 

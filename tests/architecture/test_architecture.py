@@ -193,10 +193,6 @@ def test_the_layers_in_the_architecture_page_are_those_of_the_contract() -> None
     assert shown_layers == [set(re.findall(r"arise\.(?!__)(\w+)", layer)) for layer in layers]
 
 
-NAMED_TWICE = {"Attempt", "Reply"}
-"""Classes of `analyze` and `llm` that share their name with one of `types`: to be renamed, never added to."""
-
-
 def test_a_noun_of_the_bottom_layer_names_one_class() -> None:
     homes: dict[str, set[Path]] = {}
     for path in SOURCES:
@@ -209,4 +205,4 @@ def test_a_noun_of_the_bottom_layer_names_one_class() -> None:
         for name, paths in homes.items()
         if len(paths) > 1 and any(path == home or home in path.parents for path in paths for home in bottom)
     }
-    assert shared == NAMED_TWICE
+    assert shared == set()

@@ -14,6 +14,7 @@ from arise.config import Config, TrainConfig
 from arise.run.reader import RunReader
 from arise.run.store import RunStore
 from tests.dashboard.serving import served
+from tests.regressing_run import REGRESSED, STUCK, write_regressing_run
 
 SECTIONS = ("", "/pool", "/sampler", "/tasks", "/rollouts", "/judge", "/evaluation", "/health")
 SERIOUS = ("serious", "critical")
@@ -171,3 +172,24 @@ def test_overview_pool_and_rollout_fit_a_phone(browser: Browser, address: str, r
         for section in ("", "/pool", "/rollouts", *deep_links(run)):
             page.goto(f"{address}/runs/embedded{section}")
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, section
+
+
+def test_regressions_and_a_stuck_skill_are_on_the_first_screen_and_on_their_pages(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = tmp_path / "regressing"
+    write_regressing_run(folder)
+    with served(folder) as address, opened(browser, address) as page:
+        page.goto(address)
+        expect(page.locator(".alarm").filter(has_text="Something got worse")).to_be_visible()
+        expect(page.get_by_text("No alarms")).to_have_count(0)
+        weakest = page.locator("#still-wrong tbody tr").first
+        expect(weakest).to_contain_text(STUCK)
+        expect(weakest).to_contain_text("stuck: the last 3 refinements had no effect")
+        for name in REGRESSED:
+            expect(page.locator("#worse tbody tr").filter(has_text=name)).to_contain_text("beyond noise")
+        weakest.get_by_role("link", name=STUCK).click()
+        expect(page.get_by_role("heading", name="Its skill is stuck")).to_be_in_viewport()
+        page.go_back()
+        page.locator("#worse").get_by_role("link", name=REGRESSED[0]).click()
+        expect(page.locator("#worse")).to_contain_text(re.compile(r"\d+\.\d % → \d+\.\d %, -\d+\.\d points"))

@@ -20,18 +20,9 @@ from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.run.store import RunStore
 from tests.dashboard.test_pages import text_of
+from tests.regressing_run import judged
 
 Counts = dict[str, tuple[int, int]]
-
-
-def judged(label: str, k: int, rates: dict[str, float], random: np.random.Generator) -> list[tuple[object, ...]]:
-    """Return the rows of an evaluation whose attempts show each behaviour at a given rate."""
-    rows = []
-    for row in held_out(label, k, 0.4, random):
-        kinds = {rubric: ("pass" if random.random() < rate else "fail") for rubric, rate in rates.items()}
-        kinds |= {rubric: "not_applicable" for rubric in rates if random.random() < 0.3}
-        rows.append((*row[:-1], json.dumps(kinds)))
-    return rows
 
 
 @pytest.fixture(scope="module")

@@ -77,11 +77,22 @@ def test_the_screen_says_what_a_person_looks_for() -> None:
         "discovery 22.0 %",
         "coverage 78.0 %", "weakest repair x Verification 25.0 % ± 14.4", "judge 2 of 3 usable (1 format)",
         "tokens kept 97.4 %",
-        "groups left out for infrastructure 1", "retire r002 at 90.0 % (9 of 10)  ",
-        "hide r003 at 48.0 % (48 of 100), unguided 8.0 % (4 of 50)",
-        "refine r004 at 10.0 % (1 of 10), unguided –", "tasks set aside 2", "warm start: cached",
+        "groups left out for infrastructure 1", "retired r002 at 90.0 % (9 of 10)  ",
+        "skill hidden r003 at 48.0 % (48 of 100), unguided 8.0 % (4 of 50)",
+        "skill rewritten r004 at 10.0 % (1 of 10), unguided –", "tasks set aside 2", "warm start: cached",
     ):  # fmt: skip
         assert words in shown, words
+
+
+def test_before_the_first_message_the_screen_says_that_it_is_starting_and_at_the_end_it_promises_nothing() -> None:
+    out = io.StringIO()
+    with LiveDisplay(Console(file=out, force_terminal=True, width=150), Config(), Path("wise-otter")):
+        pass
+    assert "starting, 0 s so far" in out.getvalue()
+    last = screen_after(Config().train.iterations - 1)
+    assert "starting" not in last
+    assert "of training left" not in last
+    assert "next update" not in last
 
 
 def test_text_of_a_run_cannot_change_the_terminal() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from arise.analyze.behaviours import Attempt, Behaviour
+from arise.analyze.behaviours import AnalysedAttempt, Behaviour
 from arise.analyze.statistics import Rate, benjamini_hochberg, detectable_difference, mcnemar, paired_interval
 
 SIGNIFICANT = 0.05
@@ -64,7 +64,9 @@ class Comparison:
     """Excluded attempts or tasks, by reason; none of them counts as a failure."""
 
 
-def compare(ours: Sequence[Attempt], theirs: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> Comparison:
+def compare(
+    ours: Sequence[AnalysedAttempt], theirs: Sequence[AnalysedAttempt], behaviours: Iterable[Behaviour]
+) -> Comparison:
     """Pair tasks with the same id and checksum; exclude attempts without a verdict."""
     a, b = _by_task(ours), _by_task(theirs)
     shared = sorted(a.keys() & b.keys())
@@ -82,24 +84,26 @@ def compare(ours: Sequence[Attempt], theirs: Sequence[Attempt], behaviours: Iter
     )
 
 
-def _by_task(attempts: Sequence[Attempt], *, judged: bool = True) -> dict[Key, list[Attempt]]:
-    found: dict[Key, list[Attempt]] = {}
+def _by_task(attempts: Sequence[AnalysedAttempt], *, judged: bool = True) -> dict[Key, list[AnalysedAttempt]]:
+    found: dict[Key, list[AnalysedAttempt]] = {}
     for attempt in attempts:
         if attempt.passed is not None or not judged:
             found.setdefault((attempt.task_id, attempt.checksum), []).append(attempt)
     return found
 
 
-def _share(attempts: Iterable[Attempt], value: Callable[[Attempt], bool | None]) -> tuple[float, int, int]:
+def _share(
+    attempts: Iterable[AnalysedAttempt], value: Callable[[AnalysedAttempt], bool | None]
+) -> tuple[float, int, int]:
     known = [found for attempt in attempts if (found := value(attempt)) is not None]
     return (sum(known) / len(known) if known else 0.0), sum(known), len(known)
 
 
 def _paired(
-    a: Mapping[Key, list[Attempt]],
-    b: Mapping[Key, list[Attempt]],
+    a: Mapping[Key, list[AnalysedAttempt]],
+    b: Mapping[Key, list[AnalysedAttempt]],
     shared: Sequence[Key],
-    value: Callable[[Attempt], bool | None],
+    value: Callable[[AnalysedAttempt], bool | None],
 ) -> Paired:
     """Pair the tasks for which both sides have a value, and test the signs of their differences."""
     sides = [(_share(a[key], value), _share(b[key], value)) for key in shared]
@@ -124,7 +128,7 @@ def _finding(passes: Paired) -> Finding:
 
 
 def _changes(
-    a: Mapping[Key, list[Attempt]], b: Mapping[Key, list[Attempt]], behaviours: Iterable[Behaviour]
+    a: Mapping[Key, list[AnalysedAttempt]], b: Mapping[Key, list[AnalysedAttempt]], behaviours: Iterable[Behaviour]
 ) -> tuple[BehaviourChange, ...]:
     shared = sorted(a.keys() & b.keys())
     rows = []
@@ -138,7 +142,7 @@ def _changes(
 
 
 def _left_out(
-    ours: Sequence[Attempt], theirs: Sequence[Attempt], a: Mapping[Key, object], b: Mapping[Key, object]
+    ours: Sequence[AnalysedAttempt], theirs: Sequence[AnalysedAttempt], a: Mapping[Key, object], b: Mapping[Key, object]
 ) -> dict[str, int]:
     """Count excluded attempts and tasks by reason."""
     names_a, names_b = {key[0] for key in a}, {key[0] for key in b}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from arise.analyze.behaviours import Attempt, Behaviour, Detect, Evidence, Evidences, Sighting, attempt_of
+from arise.analyze.behaviours import AnalysedAttempt, Behaviour, Detect, Evidence, Evidences, Sighting, attempt_of
 from arise.analyze.found import Found, Triage
 from arise.analyze.gaps import Gap, find_gaps
 from arise.analyze.scan import Coverage, Scan
@@ -37,7 +37,7 @@ class Analysis:
     """All results of an analysis; reports only format them."""
 
     coverage: Coverage
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[AnalysedAttempt, ...]
     gaps: tuple[Gap, ...]
     evidence: Mapping[str, tuple[Evidence, ...]]
     """Quotes by behaviour, failures first (or any attempt if no outcome is known)."""
@@ -76,7 +76,7 @@ class Analysis:
 class Collected:
     """The result of one pass over the attempts; a judge may later correct `attempts` and `evidences`."""
 
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[AnalysedAttempt] = field(default_factory=list)
     evidences: Evidences = field(default_factory=Evidences)
     notes: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)

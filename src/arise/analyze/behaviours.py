@@ -55,7 +55,7 @@ Detect = Callable[[Found], Sequence[Sighting]]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AnalysedAttempt:
     """The data kept of each attempt; its size does not depend on the length of the trajectory."""
 
     source: str
@@ -186,9 +186,9 @@ def _shortened(turn: Turn, quote: str) -> Turn:
     return Turn(cut(turn.text), calls, seen, cut(turn.reasoning))
 
 
-def attempt_of(found: Found, sightings: Sequence[Sighting], unjudged: frozenset[str] = frozenset()) -> Attempt:
+def attempt_of(found: Found, sightings: Sequence[Sighting], unjudged: frozenset[str] = frozenset()) -> AnalysedAttempt:
     """Return the data to keep of an attempt."""
-    return Attempt(
+    return AnalysedAttempt(
         found.source, found.form, found.task.id, found.checksum, found.group, found.model,
         found.outcome.triage, found.outcome.passed, found.outcome.reward, redact(found.outcome.reason),
         len(found.trajectory.turns), {s.behaviour: s.present for s in sightings},

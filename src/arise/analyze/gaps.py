@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from arise.analyze.behaviours import Attempt, Behaviour
+from arise.analyze.behaviours import AnalysedAttempt, Behaviour
 from arise.analyze.statistics import (
     Rate,
     Table,
@@ -56,7 +56,7 @@ class Gap:
     gain: float
 
 
-def find_gaps(attempts: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> list[Gap]:
+def find_gaps(attempts: Sequence[AnalysedAttempt], behaviours: Iterable[Behaviour]) -> list[Gap]:
     """Return every behaviour that was present at least once, worst first."""
     counted = [attempt for attempt in attempts if attempt.counts]
     rows = [row for behaviour in behaviours if (row := _row(attempts, counted, behaviour))]
@@ -68,7 +68,7 @@ def find_gaps(attempts: Sequence[Attempt], behaviours: Iterable[Behaviour]) -> l
     return sorted(gaps, key=lambda gap: (ORDER.index(gap.kind), -gap.gain, -gap.overall.count, gap.behaviour.id))
 
 
-def _row(attempts: Sequence[Attempt], counted: Sequence[Attempt], behaviour: Behaviour) -> Gap | None:
+def _row(attempts: Sequence[AnalysedAttempt], counted: Sequence[AnalysedAttempt], behaviour: Behaviour) -> Gap | None:
     """Return a behaviour with its rates and its test, unclassified; None if it was never present."""
     name = behaviour.id
     judged = [attempt for attempt in attempts if name in attempt.present]
@@ -94,11 +94,11 @@ def _row(attempts: Sequence[Attempt], counted: Sequence[Attempt], behaviour: Beh
     )
 
 
-def _rate(attempts: Sequence[Attempt], name: str) -> Rate:
+def _rate(attempts: Sequence[AnalysedAttempt], name: str) -> Rate:
     return Rate(sum(attempt.present[name] for attempt in attempts), len(attempts))
 
 
-def _strata(attempts: Sequence[Attempt], name: str) -> tuple[str, list[Table]]:
+def _strata(attempts: Sequence[AnalysedAttempt], name: str) -> tuple[str, list[Table]]:
     """Return tables within tasks if enough tasks have both outcomes, else within groups, else one table.
 
     If every task was tried once, nothing can be compared within tasks.
@@ -112,7 +112,7 @@ def _strata(attempts: Sequence[Attempt], name: str) -> tuple[str, list[Table]]:
     return "none", _tables(attempts, name, lambda _: "")
 
 
-def _tables(attempts: Sequence[Attempt], name: str, key: Callable[[Attempt], str]) -> list[Table]:
+def _tables(attempts: Sequence[AnalysedAttempt], name: str, key: Callable[[AnalysedAttempt], str]) -> list[Table]:
     counts: dict[str, Counter[tuple[bool, bool]]] = {}
     for attempt in attempts:
         counts.setdefault(key(attempt), Counter())[attempt.present[name], bool(attempt.passed)] += 1

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from arise.analyze.behaviours import Attempt
+from arise.analyze.behaviours import AnalysedAttempt
 from arise.analyze.statistics import Agreement
 from arise.errors import AriseError, Exit
 
@@ -31,7 +31,7 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
     return found
 
 
-def agreement(attempts: Sequence[Attempt], labels: Labels) -> dict[str, Agreement]:
+def agreement(attempts: Sequence[AnalysedAttempt], labels: Labels) -> dict[str, Agreement]:
     """Compare our verdicts with labels, per behaviour and overall.
 
     A behaviour that did not apply counts as absent; one that a judge left without a verdict is left out.

@@ -60,13 +60,14 @@ def _facts(one: Checked) -> dict[str, Any]:
 
 
 def as_text(checked: Sequence[Checked]) -> str:
-    """Return the results as a table with a column for each judge, then the rubrics of the first."""
-    rows = [_column(one) for one in checked]
-    widths = [max(len(row[name]) for name in row) for row in rows]
-    lines = [
-        f"{name:<10}" + "   ".join(f"{row[name]:<{width}}" for row, width in zip(rows, widths, strict=True)).rstrip()
-        for name in rows[0]
-    ]
+    """Return the results by measure, one line for each judge, then the rubrics of the first."""
+    rows = [_measures(one) for one in checked]
+    lines = []
+    for name in rows[0]:
+        said = [row[name] for row in rows]
+        if len(said) > 1:
+            said = [f"{letter}: {text}" for letter, text in zip("AB", said, strict=True)]
+        lines += [f"{label:<10}{text}" for label, text in zip((name, *[""] * len(said)), said, strict=False)]
     if len(checked) == 2:
         shared = checked[0].report.agreement_with(checked[1].report)
         lines.append("both      " + _share(shared, "of majorities are the same for both judges"))
@@ -78,7 +79,7 @@ def as_text(checked: Sequence[Checked]) -> str:
     return "\n".join(lines)
 
 
-def _column(one: Checked) -> dict[str, str]:
+def _measures(one: Checked) -> dict[str, str]:
     report = one.report
     asked = report.cases * report.repeats * len(report.rubrics)
     reasons = ", ".join(f"{reason} {count}" for reason, count in report.absent_reasons) or "none"

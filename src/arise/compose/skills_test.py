@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from arise.analyze.against import Comparison, compare
-from arise.analyze.behaviours import Attempt
+from arise.analyze.behaviours import AnalysedAttempt
 from arise.analyze.found import Triage
 from arise.compose.build import redacting
 from arise.compose.judges import observer
@@ -28,8 +28,7 @@ from arise.run.calls import Store
 from arise.run.folder import claim
 from arise.run.store import RunStore
 from arise.tasks import CorpusError, load_corpus
-from arise.types import Attempt as HeldOut
-from arise.types import Capability, Pair, Pool, Rubric, Skill, TaskSpec
+from arise.types import Attempt, Capability, Pair, Pool, Rubric, Skill, TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class Arm:
     """Attempts with the same skills, and the cost of their calls."""
 
     name: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[AnalysedAttempt, ...]
     usd: float
 
 
@@ -150,10 +149,10 @@ def _spent(record: Path) -> float:
         return sum(total.nano_usd for total in store.totals()) / 1e9
 
 
-def _attempt(tried: HeldOut) -> Attempt:
+def _attempt(tried: Attempt) -> AnalysedAttempt:
     """Return an attempt for the comparison; an infrastructure fault has no verdict."""
     triage = Triage.INFRASTRUCTURE if tried.success is None else Triage.VALID
-    return Attempt(
+    return AnalysedAttempt(
         f"{tried.task_id}/{tried.attempt}", "arise", tried.task_id, "", "", "", triage, tried.success, tried.reward,
         tried.fault, len(tried.rollout.trajectory.turns), {},
     )  # fmt: skip

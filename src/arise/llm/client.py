@@ -27,7 +27,7 @@ Observe = Callable[[str, Mapping[str, object]], None]
 
 
 @dataclass(frozen=True)
-class Reply:
+class ModelReply:
     """A model's reply with its cost; `cached` means no request was sent."""
 
     text: str
@@ -79,10 +79,10 @@ class Client:
         self._breaker = Breaker(
             calls.breaker_after, calls.breaker_cooldown, calls.when_down, calls.max_pause, self._breaker_changed
         )
-        self._flights: dict[str, asyncio.Task[Reply | Unanswered]] = {}
+        self._flights: dict[str, asyncio.Task[ModelReply | Unanswered]] = {}
         logging.getLogger("stamina").setLevel(logging.ERROR)
 
-    async def ask(self, prompt: Request, window: int | None = None) -> Reply | Unanswered:
+    async def ask(self, prompt: Request, window: int | None = None) -> ModelReply | Unanswered:
         """Return the reply to a prompt: recorded, shared with an identical request in flight, or fetched."""
         if window is not None:
             self._watch(window, self.endpoint.model, "configured")
@@ -114,7 +114,7 @@ class Client:
         content = to_json([*parts, endpoint.extra_body, *prompt.distinct])
         return sha256(content.encode()).hexdigest()
 
-    async def _fetch(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
+    async def _fetch(self, key: str, prompt: Request, window: int | None) -> ModelReply | Unanswered:
         """Run one call to its answer; with the policy `pause`, retry whenever the endpoint recovers."""
         async with self._pace.slots:
             while await self._breaker.admit():
@@ -125,7 +125,7 @@ class Client:
                 return reply
             return Unanswered("breaker_open", "the endpoint is down, calls are skipped until it answers")
 
-    async def _try(self, key: str, prompt: Request, window: int | None) -> Reply | Unanswered:
+    async def _try(self, key: str, prompt: Request, window: int | None) -> ModelReply | Unanswered:
         """Run the retries once; record the reply and its cost."""
         bill = Bill(self._budget, self.endpoint, size_of_request(prompt, self.endpoint).most, key, self.purpose)
         await bill.reserve()
@@ -172,7 +172,7 @@ class Client:
         name = {BreakerState.OPEN: "degraded", BreakerState.PROBING: "probing", BreakerState.CLOSED: "recovered"}[state]
         self._observe(f"{self.purpose}.{name}", {"reason": reason})
 
-    def _landed(self, key: str, task: "asyncio.Task[Reply | Unanswered]") -> None:
+    def _landed(self, key: str, task: "asyncio.Task[ModelReply | Unanswered]") -> None:
         self._flights.pop(key, None)
         if not task.cancelled():
             task.exception()
@@ -246,8 +246,10 @@ class _Ladder:
         return RateLimited(detail, None) if isinstance(self._last, RateLimited) else Transient(detail)
 
 
-def _reply(recorded: Recorded, *, cached: bool, nano_usd: int | None, seconds: float = 0.0, requests: int = 0) -> Reply:
-    return Reply(
+def _reply(
+    recorded: Recorded, *, cached: bool, nano_usd: int | None, seconds: float = 0.0, requests: int = 0
+) -> ModelReply:
+    return ModelReply(
         recorded.text,
         recorded.finish,
         recorded.model,

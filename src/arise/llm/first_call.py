@@ -19,6 +19,7 @@ from arise.llm.opening import FIRST_CALL, PATIENCE, PAYMENT, Sender, asked_in, c
 from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.served import Needs, Served
 from arise.llm.spend import Budget, own_host
+from arise.llm.usage import is_reported
 from arise.llm.wire.marks import marks
 from arise.run.calls import Recorded, Store
 
@@ -123,7 +124,7 @@ def _noted(endpoint: EndpointConfig, reply: Recorded) -> Served:
         )
     usage = reply.usage
     return Served(
-        usage=not reply.estimated,
+        usage=is_reported(reply.estimated),
         prompt_tokens=usage.prompt_tokens if usage else 1,
         completion_tokens=usage.completion_tokens if usage else 1,
         thinks=True in marks(reply.text),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from arise.config.llm import ModelJudge
-from arise.llm.client import Client, Observe, Reply, Unanswered
+from arise.llm.client import Client, ModelReply, Observe, Unanswered
 from arise.llm.control import control_question, right
 from arise.llm.evaluation import Question, caught, digest, question, settled
 from arise.llm.prompt import Prompt, Template, render, template_hash, to_json
@@ -162,14 +162,14 @@ class LanguageModelJudge:
                 break
         return part
 
-    def _read(self, asked: Question, reply: Reply, diagnostics: bool) -> VerdictReply:
+    def _read(self, asked: Question, reply: ModelReply, diagnostics: bool) -> VerdictReply:
         ids = [*asked.aliases, *(bird.alias for bird in asked.canaries)]
         parsed = parse_verdicts(reply.text, ids, diagnostics, asked.pool_aliases)
         self._report(asked.prompt, reply, parsed)
         return parsed
 
     async def _quarantine(
-        self, part: _Part, missing: Sequence[Rubric], diagnostics: bool, reply: Reply, window: int
+        self, part: _Part, missing: Sequence[Rubric], diagnostics: bool, reply: ModelReply, window: int
     ) -> None:
         """Discard a reply; tell a weak judge from one that this trajectory steered."""
         weak = not await self._sound(reply.text, window)
@@ -189,7 +189,7 @@ class LanguageModelJudge:
         reply = await self._client.ask(asked.prompt, window=window)
         return isinstance(reply, Unanswered) or right(asked, reply.text) is True
 
-    def _report(self, prompt: Prompt, reply: Reply, parsed: VerdictReply) -> None:
+    def _report(self, prompt: Prompt, reply: ModelReply, parsed: VerdictReply) -> None:
         self._observe(
             "judge.reply",
             {

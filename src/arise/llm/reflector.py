@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from arise.config.llm import ModelReflector
-from arise.llm.client import Client, Observe, Reply, Unanswered
+from arise.llm.client import Client, ModelReply, Observe, Unanswered
 from arise.llm.evaluation import digest
 from arise.llm.evidence_view import fit, generation_view, refinement_view
 from arise.llm.near_duplicates import agreement, repeats, same_words, shortlist
@@ -222,7 +222,7 @@ class LanguageModelReflector:
             refused = [{"reply": reply.text[:_QUOTED_CHARS], "reason": reason}]
         return Rewrite(None, reason, tuple(rejections))
 
-    def _report(self, prompt: Prompt, reply: Reply, accepted: int, rejected: list[str], unreadable: str) -> None:
+    def _report(self, prompt: Prompt, reply: ModelReply, accepted: int, rejected: list[str], unreadable: str) -> None:
         self._observe(
             "reflection.reply",
             {

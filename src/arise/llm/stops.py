@@ -52,8 +52,8 @@ class AnswersUnusable(RunStop):
 
     def __init__(self, what: str) -> None:
         remedy = (
-            "mend the judge and resume, or set judge.when_unusable = 'task_only' and resume with "
-            "--change judge.when_unusable"
+            "mend the judge and resume, or set judge.when_unusable = 'task_only' in the run's config.toml and resume "
+            "with --change judge.when_unusable"
         )
         super().__init__("judge", Exit.JUDGE, what, "rubrics would decide on few or biased verdicts", remedy)
 

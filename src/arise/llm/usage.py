@@ -80,6 +80,11 @@ def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
     return Usage(cached_tokens=cached, **tokens), "; ".join(problems)
 
 
+def is_reported(problems: str) -> bool:
+    """Tell from the second value of `counted` whether the provider reported tokens, if only impossible ones."""
+    return not problems.startswith("no ") and "; no " not in problems
+
+
 def _count(value: object) -> int | None:
     """Return a whole number that is not negative, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -16,6 +16,7 @@ from arise.config import Config
 from arise.observe.terminal import Display, no_update, pool_change, unguided
 from arise.observe.waits import Wait
 from arise.run.facts.judging import judge_note
+from arise.run.pool_rows import event_words
 from arise.run.record import IterationRecord
 from arise.run.summaries import weakest_cell
 from arise.text import numbers
@@ -67,6 +68,7 @@ class LiveDisplay(Display):
         self._rows: list[tuple[str, str]] = []
         self._wrong: list[str] = []
         self._done = 0
+        self._spent = 0.0
         self._alarm = ""
         self._began = time.monotonic()
         # Redrawn by itself, so that elapsed time and estimates go on while a wait reports nothing.
@@ -79,9 +81,10 @@ class LiveDisplay(Display):
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
 
-    def show(self, record: IterationRecord, spent: float) -> None:  # noqa: ARG002 - the screen shows elapsed time instead
+    def show(self, record: IterationRecord, spent: float) -> None:
         """Add the iteration and redraw the screen."""
         self._history.append(record.metrics)
+        self._spent += spent
         self._done = record.iteration
         if record.update:
             self._events += record.update.evolution.events
@@ -114,9 +117,10 @@ class LiveDisplay(Display):
 
     def _time(self, record: IterationRecord) -> str:
         elapsed = time.monotonic() - self._began
-        left = elapsed / len(self._history) * (self._iterations - self._done)
+        left = self._spent / len(self._history) * (self._iterations - self._done)
+        coming = f", about {numbers.duration(left)} of training left" if self._done < self._iterations else ""
         saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
-        return f"{numbers.duration(elapsed)} elapsed, about {numbers.duration(left)} left{saved}"
+        return f"{numbers.duration(elapsed)} elapsed{coming}{saved}"
 
     def _tasks(self) -> str:
         m, passes = self._history[-1], [h.get("pass_rate") for h in self._history]
@@ -133,7 +137,9 @@ class LiveDisplay(Display):
         last = max((event.iteration for event in self._events), default=0)
         newest = [event for event in self._events if event.iteration == last]
         change = f" ({pool_change(newest)} at {last})" if last else ""
-        shown = f"skills shown {m['skills_shown']:.0f}   next update {every * (self._done // every + 1)}"
+        coming = every * (self._done // every + 1)
+        shown = f"skills shown {m['skills_shown']:.0f}"
+        shown += f"   next update {coming}" if coming <= self._iterations else ""
         reward = f"pass {numbers.percent(rewards[-1])}{unguided(m)} {sparkline(rewards)}"
         return f"{reward}   pool {m['pool']:.0f}{change}   {shown}"
 
@@ -172,14 +178,18 @@ class LiveDisplay(Display):
         rows.add_column()
         for name, text in self._rows:
             rows.add_row(name, Text(visible(text)))
-        for wait in self._waits.under_way():
+        waits = self._waits.under_way()
+        for wait in waits:
             rows.add_row("now", _bar(wait))
+        if not (self._rows or waits or self._messages):
+            rows.add_row("now", Text(f"starting, {numbers.duration(time.monotonic() - self._began)} so far"))
         if self._alarm:
             rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
         for n, line in enumerate(self._wrong):
             rows.add_row("" if n else "still wrong", Text(visible(line.strip())))
         for event in self._events[-KEPT_EVENTS:]:
-            told = f"{event.iteration}: {event.kind} {event.rubric_id}{_rates(event)}  {event.note}"
+            words = event_words(event.kind, event.note)
+            told = f"{event.iteration}: {words} {event.rubric_id}{_rates(event)}  {event.note}"
             rows.add_row("", Text(visible(told)[:100]))
         for message in self._messages:
             rows.add_row("", Text(visible(message)))

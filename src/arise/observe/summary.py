@@ -41,6 +41,7 @@ class Summary:
             "after": self.after.facts(),
             **story_json(facts),
             "events": dict(self.events),
+            "rewritten": facts.rewritten,
             "pool": self.pool,
             "stuck": {behaviour.rubric.id: behaviour.rubric.criteria_text for behaviour in facts.stuck},
             "set_aside": dict(self.set_aside),
@@ -62,7 +63,7 @@ class Summary:
             *story_lines(self.facts),
             *(f"  {name}: infrastructure ended every attempt" for name, found in scores if not found.attempts),
             f"rubrics: {kinds['born']} born, {kinds['retire']} retired, {kinds['reopen']} reopened, {self.pool} in the "
-            f"pool; skills: {kinds['activate']} shown, {kinds['hide']} hidden, {kinds['refine']} rewritten, "
+            f"pool; skills: {kinds['activate']} shown, {kinds['hide']} hidden, {self.facts.rewritten} rewritten, "
             f"{len(self.facts.stuck)} stuck",
             f"all-fail groups per iteration: {first} first, {last} last",
             *(f"set aside: {task}, {lost} groups lost in a row" for task, lost in self.set_aside.items()),

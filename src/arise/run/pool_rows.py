@@ -21,6 +21,11 @@ EVENTS = {
 """Kinds of events, in words."""
 
 
+def event_words(kind: str, note: str) -> str:
+    """Return an event in words; a refinement may have left the skill unchanged."""
+    return "skill not rewritten" if note.startswith(UNCHANGED) else EVENTS.get(kind, kind)
+
+
 class Event(NamedTuple):
     """One event of a pair, at the end of iteration k (-1 for imported pairs), with the verdicts of its window.
 
@@ -43,8 +48,7 @@ class Event(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return the event in words; a refinement may have left the skill unchanged."""
-        return "skill not rewritten" if self.unchanged else EVENTS.get(self.kind, self.kind)
+        return event_words(self.kind, self.note)
 
     @property
     def unchanged(self) -> bool:
@@ -103,6 +107,11 @@ class PairLife:
     @property
     def status(self) -> PairStatus:
         return self.standing.status
+
+    @property
+    def rewritten(self) -> int:
+        """Return how often its skill got a new text; a refinement may find none."""
+        return sum(event.kind == "refine" and not event.unchanged for event in self.events)
 
     def after(self, k: int) -> "PairLife":
         """Return the pair as it was at the end of iteration k."""

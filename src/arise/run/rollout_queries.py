@@ -23,7 +23,11 @@ _OUTCOMES = {
     "fail": "success = 0",
     "fault": "fault != ''",
 }
-
+_JUDGED_BY = (
+    "k BETWEEN (SELECT MIN(k) FROM verdicts WHERE rubric_id = :rubric_id) "
+    "AND (SELECT MAX(k) FROM verdicts WHERE rubric_id = :rubric_id)"
+)
+"""Only the iterations that a rubric lived in: the filter by rubric does not look at the rest of a long run."""
 
 ORDERS = {
     "newest": "k DESC, task_id, rowid",
@@ -125,7 +129,7 @@ class RolloutQueries(BaseQueries):
         if rubric_id:
             kind = "verdict = :verdict" if verdict else "verdict IN ('pass', 'fail')"
             found = "SELECT 1 FROM verdicts WHERE rollout_id = rollouts.id AND rubric_id = :rubric_id"
-            conditions.append(f"EXISTS ({found} AND {kind})")
+            conditions += [_JUDGED_BY, f"EXISTS ({found} AND {kind})"]
         return self._rows(
             rows.RolloutRow,
             # The inner query uses only an index, so that late pages are as fast as the first.

@@ -165,6 +165,7 @@ class ContainerPool:
                 stdout=errors,
                 stderr=errors,
                 env=self.program.settings(),
+                cwd=folder,  # podman's monitor leaves a file `oom` where it was started
                 start_new_session=True,
             )
             connection = await _accepted(listening, process, errors)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, PriceConfig
-from arise.llm.client import Client, Reply
+from arise.llm.client import Client, ModelReply
 from arise.llm.prompt import Prompt, Template
 from arise.llm.spend import Budget
 from arise.llm.stops import BudgetExhausted, PriceUnknown
@@ -53,7 +53,7 @@ async def session(path: Path, action: Action, cap: float, first: int, count: int
         stopped = [result for result in results if isinstance(result, BaseException)]
         assert all(isinstance(stop, BudgetExhausted) for stop in stopped)
         assert stopped
-        return len(fake.asks), sum(isinstance(result, Reply) for result in results), Budget(store).spent
+        return len(fake.asks), sum(isinstance(result, ModelReply) for result in results), Budget(store).spent
 
 
 def lied(**usage: object) -> RawBody:
@@ -217,13 +217,13 @@ def test_a_server_of_ones_own_is_free_only_if_that_is_said() -> None:
             assert "price = 0 for a free endpoint" in str(stop.value)
             asks = asking(fake, store := Store(), 1.0, price=0)
             reply = await asks.ask(prompt(0))
-            assert isinstance(reply, Reply)
+            assert isinstance(reply, ModelReply)
             assert reply.nano_usd == 0
             assert not store.estimated()
             await asks.close()
             unknown = asking(fake, store := Store(), 0.0, price=None)
             reply = await unknown.ask(prompt(0))
-            assert isinstance(reply, Reply)
+            assert isinstance(reply, ModelReply)
             assert reply.nano_usd is None, "without a cap an unknown price is counted as unknown, not as nothing"
             await unknown.close()
 
@@ -283,7 +283,7 @@ def test_a_retry_reserves_again(tmp_path: Path) -> None:
         store = Store(tmp_path / "calls.db")
         async with FakeLLM(asked_once) as fake:
             asks = client(fake, QUICK, store, BudgetConfig(max_usd=1.0, prices={"judge-1": PRICE}))
-            assert isinstance(await asks.ask(prompt(0)), Reply)
+            assert isinstance(await asks.ask(prompt(0)), ModelReply)
             await asks.close()
         return len(fake.asks), store
 

@@ -14,7 +14,8 @@ from arise.analyst import OfflineJudge, OfflineReflector
 from arise.compose.judges import analyst_rubrics
 from arise.llm.first_call import FIRST_CALL
 from arise.method.advantage import normalized
-from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, in_thread
+from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, honest, in_thread
+from arise.types import Verdict
 from tests.e2e.runs import TINY, call, digest, start
 
 SMALL = (
@@ -26,6 +27,8 @@ SMALL = (
     "judge.calls.when_down=task_only",
 )
 
+
+SOUND = honest(lambda _rule, _ask: Verdict.PASS)
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -140,3 +143,26 @@ def test_what_cannot_be_granted_is_refused(cache: Path, tmp_path: Path) -> None:
         done = call(cache, "resume", str(run), option, value)
         assert done.returncode == 2
         assert f"error[config]  {option}: " in done.stderr
+
+
+def mute(ask: Ask) -> Action:
+    """A judge that answers its first call and says nothing of use afterwards."""
+    return SOUND(ask) if FIRST_CALL in ask.data else Say("I cannot judge this.")  # type: ignore[return-value]
+
+
+def test_a_run_whose_judge_is_unusable_stops_or_goes_on_as_the_policy_says(cache: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with in_thread(FakeLLM(mute)) as fake:
+        stopped = call(cache, *train_command(fake, run, "judge.calls.format_attempts=1"))
+        assert stopped.returncode == 7, stopped.stdout + stopped.stderr
+        assert "in iterations 1 to 2 only 0.0 % of the judge's answers are usable" in stopped.stderr
+        assert "resume with --change judge.when_unusable" in " ".join(stopped.stderr.split())
+        settings = run / "config.toml"
+        edited = settings.read_text("utf-8").replace('when_unusable = "stop"', 'when_unusable = "task_only"')
+        settings.write_text(edited, "utf-8")
+        done = call(cache, "resume", str(run), "--change", "judge.when_unusable")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "judge 0 of 8 usable (" in stopped.stdout, "on the line of an iteration"
+    assert "task rewards only until a window is usable again" in done.stdout
+    assert rows(run, "SELECT COUNT(*) FROM verdicts WHERE verdict IS NOT NULL") == [(0,)]
+    assert len(rows(run, "SELECT k FROM iterations")) == 4

@@ -13,8 +13,10 @@ CONFIG, EMBEDDED = (Path(__file__).parents[3] / "configs" / name for name in ("f
 
 
 def verdicts(run: Path) -> list[tuple[Any, ...]]:
+    """Every verdict, and why one is missing; what the analyst saw is not part of a model's reply."""
+    why = "CASE WHEN verdict IS NULL THEN reason END"
     with sqlite3.connect(run / "run.db") as db:
-        return db.execute("SELECT rollout_id, rubric_id, verdict, reason FROM verdicts ORDER BY 1, 2").fetchall()
+        return db.execute(f"SELECT rollout_id, rubric_id, verdict, {why} FROM verdicts ORDER BY 1, 2").fetchall()  # noqa: S608
 
 
 def test_only_the_judge_differs_from_the_embedded_run() -> None:

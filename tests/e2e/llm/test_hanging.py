@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 
 from arise.config.llm import CallsConfig
-from arise.llm.client import Reply, Unanswered
+from arise.llm.client import ModelReply, Unanswered
 from arise.testing import FakeLLM, Hang, Say, sometimes
 from tests.e2e.llm.test_transport import prompt
 from tests.unit.llm.builders import QUICK, client
@@ -40,7 +40,7 @@ async def judged_iteration(share: float, unit: float) -> Round:
         assert len(asyncio.all_tasks()) == 1
         assert fake.open_connections == 0
     assert len(psutil.Process().net_connections()) <= before
-    return Round(seconds, [reply.seconds for reply in replies], sum(isinstance(reply, Reply) for reply in replies))
+    return Round(seconds, [reply.seconds for reply in replies], sum(isinstance(reply, ModelReply) for reply in replies))
 
 
 def test_f2_ten_percent_of_calls_hang() -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from arise.config.llm import CallsConfig
-from arise.llm.client import Client, Reply, Unanswered
+from arise.llm.client import Client, ModelReply, Unanswered
 from arise.llm.endpoint import retry_after
 from arise.llm.prompt import Prompt, Template
 from arise.llm.stops import ModelUnusable
@@ -63,7 +63,7 @@ def test_two_hundred_hostile_replies() -> None:
     replies = hostile()
     assert len(replies) >= 200
 
-    async def run() -> dict[str, Reply | Unanswered | BaseException]:
+    async def run() -> dict[str, ModelReply | Unanswered | BaseException]:
         names = list(replies)
         async with FakeLLM(lambda ask: replies[names[ask.data["n"]]]) as fake:
             asks = client(fake, ONCE.model_copy(update={"when_down": "task_only"}))
@@ -71,7 +71,7 @@ def test_two_hundred_hostile_replies() -> None:
             with peak_memory() as rise:
                 found = await asyncio.gather(*(asks.ask(prompt(n)) for n in range(len(names))), return_exceptions=True)
                 for reply in found:
-                    if isinstance(reply, Reply):
+                    if isinstance(reply, ModelReply):
                         parse_all(reply.text)
             await asks.close()
         assert rise[0] < 100e6
@@ -82,7 +82,7 @@ def test_two_hundred_hostile_replies() -> None:
     assert not escaped
     late = {name: reply.seconds for name, reply in results.items() if not isinstance(reply, BaseException)}
     assert max(late.values()) <= LIMIT + 1.0, Counter(late).most_common(3)
-    read = {name for name, reply in results.items() if isinstance(reply, Reply)}
+    read = {name for name, reply in results.items() if isinstance(reply, ModelReply)}
     assert {"BOM", "HTTP/1.0 keep-alive", "gzip as it should be", "lone surrogates", "a long answer"} <= read
     assert not read & {"a gzip bomb", "200 MB of content", "closed in the middle", "deep lists", "invalid UTF-8"}
 
@@ -159,7 +159,7 @@ def test_a_retry_after_without_end_pauses_for_one_deadline(wait: str) -> None:
             assert first.reason == "rate_limited"
             assert first.seconds <= 2.0
             started = time.monotonic()
-            assert isinstance(await asks.ask(prompt(1)), Reply)
+            assert isinstance(await asks.ask(prompt(1)), ModelReply)
             assert time.monotonic() - started <= 2.0
             await asks.close()
 
@@ -182,13 +182,13 @@ def test_a_paid_reply_is_recorded_whatever_it_holds(tmp_path: Path) -> None:
     with in_thread(FakeLLM(lambda _: RawBody(surrogates))) as fake:
         asks = asked(fake)
 
-        async def twice() -> list[Reply | Unanswered]:
+        async def twice() -> list[ModelReply | Unanswered]:
             replies = [await asks.ask(prompt()), await asks.ask(prompt())]
             await asks.close()
             return replies
 
         first, second = asyncio.run(twice())
-    assert isinstance(first, Reply)
-    assert isinstance(second, Reply)
+    assert isinstance(first, ModelReply)
+    assert isinstance(second, ModelReply)
     assert (first.text, second.cached, len(fake.asks)) == ("?", True, 1)
     store.close()

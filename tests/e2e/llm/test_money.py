@@ -9,7 +9,7 @@ import pytest
 
 from arise.config.llm import BudgetConfig, CallsConfig, PriceConfig
 from arise.errors import AriseError
-from arise.llm.client import Reply
+from arise.llm.client import ModelReply
 from arise.llm.prompt import Prompt, Template
 from arise.llm.spend import Budget, cost
 from arise.llm.stops import BudgetExhausted, StoreUnusable
@@ -37,7 +37,7 @@ def test_f32_a_cap_of_one_dollar_over_three_resumes(tmp_path: Path) -> None:
             asks = client(fake, CallsConfig(concurrency=32), store, budget(cap))
             results = await asyncio.gather(*(asks.ask(prompt(first + i)) for i in range(300)), return_exceptions=True)
             await asks.close()
-            answered = sum(isinstance(result, Reply) for result in results)
+            answered = sum(isinstance(result, ModelReply) for result in results)
             stopped = [result for result in results if isinstance(result, BudgetExhausted)]
             assert answered + len(stopped) == 300
             assert stopped[0].exit_code == 4
@@ -64,7 +64,7 @@ def test_f32_an_answered_call_is_never_paid_again(tmp_path: Path) -> None:
             asks = client(fake, store=store)
             replies = [await asks.ask(prompt(i)) for i in range(20)]
             await asks.close()
-            assert all(isinstance(reply, Reply) for reply in replies)
+            assert all(isinstance(reply, ModelReply) for reply in replies)
         store.close()
         return len(fake.asks)
 
@@ -113,7 +113,7 @@ def record(path: Path, count: int, contract: int = 1) -> int:
         async with FakeLLM(always("the reply")) as fake:
             asks = client(fake, store=store, contract=contract)
             replies = await asyncio.gather(*(asks.ask(prompt(i)) for i in range(count)))
-            assert all(isinstance(reply, Reply) and reply.text == "the reply" for reply in replies)
+            assert all(isinstance(reply, ModelReply) and reply.text == "the reply" for reply in replies)
             await asks.close()
         rejected = store.rejected
         store.close()

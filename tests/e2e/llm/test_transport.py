@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arise.config.llm import CallsConfig
-from arise.llm.client import Reply, Unanswered
+from arise.llm.client import ModelReply, Unanswered
 from arise.llm.limits import Pace
 from arise.llm.prompt import Prompt, Template
 from arise.llm.stops import ModelUnusable
@@ -106,7 +106,7 @@ def test_f1_stop_and_pause_policies() -> None:
             calls = QUICK.model_copy(update={"when_down": "pause", "breaker_after": 2, "breaker_cooldown": 0.05})
             asks = client(fake, calls)
             replies = await asyncio.gather(*(asks.ask(prompt(i)) for i in range(4)))
-            assert all(isinstance(reply, Reply) for reply in replies), "a pause loses no call"
+            assert all(isinstance(reply, ModelReply) for reply in replies), "a pause loses no call"
             await asks.close()
 
     async def paused_too_long() -> None:
@@ -149,7 +149,7 @@ def storm(count: int, concurrency: int) -> None:
             asks = client(fake, calls)
             replies = await asyncio.gather(*(asks.ask(prompt(i)) for i in range(count)))
             await asks.close()
-        assert sum(isinstance(reply, Reply) for reply in replies) == count
+        assert sum(isinstance(reply, ModelReply) for reply in replies) == count
         assert len(fake.asks) <= 2.2 * count
         limited = [(at, ask.user) for at, ask, action in fake.answers if isinstance(action, Status)]
         for at, user in limited:
@@ -190,7 +190,7 @@ def test_f3_retry_after_storm() -> None:
     ids=lambda fault: repr(fault)[:60],
 )
 def test_a_broken_answer_is_asked_for_again(fault: Action) -> None:
-    async def run() -> Reply | Unanswered:
+    async def run() -> ModelReply | Unanswered:
         async with FakeLLM(in_order([fault, Say("ok")])) as fake:
             asks = client(fake)
             reply = await asks.ask(prompt())
@@ -198,7 +198,7 @@ def test_a_broken_answer_is_asked_for_again(fault: Action) -> None:
         return reply
 
     reply = asyncio.run(run())
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ModelReply)
     assert reply.requests == 2
 
 
@@ -236,7 +236,7 @@ def test_a_reply_that_comes_after_a_cancelled_wait_is_recorded() -> None:
             await asyncio.sleep(0.3)
             reply = await asks.ask(prompt())
             await asks.close()
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, ModelReply)
         assert reply.cached
         assert len(fake.asks) == 1
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arise.analyze.against import Finding, compare
-from arise.analyze.behaviours import Attempt, Evidences, Sighting, evidence_of
+from arise.analyze.behaviours import AnalysedAttempt, Evidences, Sighting, evidence_of
 from arise.analyze.found import Found, Triage, verdict
 from arise.analyze.gaps import Kind, find_gaps
 from arise.analyze.labels import agreement, read_labels
@@ -17,14 +17,14 @@ from arise.errors import AriseError
 from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Turn
 
 
-def attempt(task: str, passed: bool | None, present: bool | None, n: int = 0, **more: object) -> Attempt:
+def attempt(task: str, passed: bool | None, present: bool | None, n: int = 0, **more: object) -> AnalysedAttempt:
     seen = {} if present is None else {"P02": present}
     triage = Triage.MISSING if passed is None else Triage.VALID
-    base = Attempt(f"{task}/{n}", "x", task, "c", "", "m", triage, passed, None, "", 5, seen)
+    base = AnalysedAttempt(f"{task}/{n}", "x", task, "c", "", "m", triage, passed, None, "", 5, seen)
     return replace(base, **more)  # type: ignore[arg-type]
 
 
-def kinds(attempts: list[Attempt]) -> dict[str, Kind]:
+def kinds(attempts: list[AnalysedAttempt]) -> dict[str, Kind]:
     return {gap.behaviour.id: gap.kind for gap in find_gaps(attempts, behaviours())}
 
 

@@ -1,14 +1,11 @@
-"""Six ways to get an endpoint wrong, each refused with its remedy in seconds, by every command that calls a model."""
+"""The first call: what it finds, and six ways to get an endpoint wrong, each refused with its remedy in seconds."""
 
 import asyncio
 import json
 import time
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from arise.cli.app import app
 from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.errors import AriseError
 from arise.llm.first_call import FIRST_CALL, first_call
@@ -31,10 +28,10 @@ REMEDIES = {
 }
 
 
-def server(wrong: str) -> FakeLLM:
-    """A server on which this is wrong."""
+def server(wrong: str, small: int = 2_048) -> FakeLLM:
+    """A server on which this is wrong; a small context has `small` tokens."""
     script: Script = speaking("vllm", JUDGE, key="right" if wrong == "wrong key" else "")
-    window = 2_048 if wrong == "small context" else 32_768
+    window = small if wrong == "small context" else 32_768
     if wrong == "wrong model":
         script = speaking("vllm", JUDGE, model="another")
     if wrong == "no usage":
@@ -60,39 +57,6 @@ def test_a_mistake_is_refused_in_seconds_with_its_remedy(wrong: str, monkeypatch
         assert time.monotonic() - clock < 30, "5 s on a machine that does nothing else"
     assert REMEDIES[wrong] in refused.value.remedy
     assert all(FIRST_CALL in ask.data for ask in fake.asks)
-
-
-@pytest.mark.parametrize("wrong", REMEDIES)
-@pytest.mark.parametrize("command", ["judge check", "tasks tag", "doctor", "train"])
-def test_every_command_refuses_before_it_spends(
-    command: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("A_KEY", "wrong")
-    folder = tmp_path / "tasks" / "a"
-    folder.mkdir(parents=True)
-    (folder / "task.toml").write_text(
-        'schema_version = "1.0"\n[agent]\ntimeout_sec = 60\n[verifier]\ntimeout_sec = 60\n'
-    )
-    (folder / "instruction.md").write_text("Clean the table.")
-    (folder / "tests").mkdir()
-    (folder / "tests" / "test.sh").write_text("echo 1 > /logs/verifier/reward.txt\n")
-    with in_thread(server(wrong)) as fake:
-        url = DEAD if wrong == "dead host" else fake.base_url
-        options = ["--model", "judge-model", "--base-url", url, "--api-key-env", "A_KEY"]
-        changes = ["kind=model", "endpoint.model=judge-model", f"endpoint.base_url={url}", "endpoint.api_key_env=A_KEY"]
-        sets = [word for change in changes for word in ("--set", f"judge.{change}")]
-        (tmp_path / "c.toml").write_text("")
-        words = {
-            "judge check": ["judge", "check", *options],
-            "tasks tag": ["tasks", "tag", str(folder.parent), *options],
-            "doctor": ["doctor", str(tmp_path / "c.toml"), *sets],
-            "train": ["train", str(tmp_path / "c.toml"), "--run-dir", str(tmp_path / "run"), *sets],
-        }[command]
-        done = CliRunner().invoke(app, words)
-    assert done.exit_code != 0, done.output
-    assert REMEDIES[wrong] in " ".join(done.output.split())
-    assert all(FIRST_CALL in ask.data for ask in fake.asks)
-    assert not (tmp_path / "run" / "run.db").exists()
 
 
 def test_no_key_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +119,12 @@ def test_a_reply_that_is_cut_off_while_thinking_says_so() -> None:
     ):
         call(EndpointConfig(model="m", base_url=fake.base_url, max_tokens=64))
     assert "max_tokens = 256" in refused.value.remedy
+
+
+def test_usage_beyond_what_was_asked_for_is_usage() -> None:
+    with in_thread(FakeLLM(lambda _: Say("ok", completion_tokens=500))) as fake:
+        found = call(EndpointConfig(model="m", base_url=fake.base_url, max_tokens=64))
+    assert found.usage is True
 
 
 def test_without_usage_a_free_server_is_fine() -> None:

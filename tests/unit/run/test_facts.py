@@ -37,7 +37,10 @@ def behaviour(pair: PairLife, after: Tally = NONE, last: Tally = NONE, recent: T
         (("born",), "skill hidden at 40.0 % of all its rollouts"),
         (("born", "activate"), "skill shown"),
         (("born", "activate", "refine"), "skill shown, rewritten 1 time"),
-        (("born", "activate", *["refine"] * 4), "skill shown, rewritten 4 times, stuck: rewriting has no effect"),
+        (
+            ("born", "activate", *["refine"] * 4),
+            "skill shown, rewritten 4 times, stuck: the last 3 refinements had no effect",
+        ),
         (("born", "activate", "retire"), "retired after 3: not trained any more"),
     ],
 )
@@ -53,7 +56,7 @@ def test_a_capability_that_gets_more_than_its_share_is_drawn_more_often() -> Non
     assert what_is_done(shown, {"Debugging": 2, "Execution": 6}).endswith("; Debugging drawn 2 of 8 adaptive slots")
 
 
-def test_the_weakest_come_first_and_what_was_never_judged_is_left_out() -> None:
+def test_the_weakest_come_first_those_with_few_verdicts_last_and_what_was_never_judged_is_left_out() -> None:
     found = [
         behaviour(life("born", name="r001"), after=Tally(5, 10)),
         behaviour(life("born", name="r002"), after=Tally(0, 2)),
@@ -62,8 +65,8 @@ def test_the_weakest_come_first_and_what_was_never_judged_is_left_out() -> None:
         behaviour(life("born", name="r005"), after=Tally(19, 20)),
         behaviour(life("born", name="r006"), last=Tally(1, 10)),
     ]
-    assert [b.rubric.id for b in weakest(found, 0.9)] == ["r003", "r002", "r006", "r001"]
-    assert [b.source for b in weakest(found, 0.9)] == ["held out", "held out", "training", "held out"]
+    assert [b.rubric.id for b in weakest(found, 0.9)] == ["r003", "r006", "r001", "r002"]
+    assert [b.source for b in weakest(found, 0.9)] == ["held out", "training", "held out", "held out"]
 
 
 def test_a_change_is_clear_when_its_interval_leaves_out_zero() -> None:

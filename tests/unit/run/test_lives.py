@@ -101,7 +101,7 @@ def test_both_rates_stand_wherever_a_rate_stands(tmp_path: Path) -> None:
     changed = CliRunner().invoke(app, ["pool", "diff", str(folder), "r001"]).output
     assert "pass rate 12.5 % before, 50.0 % after (unguided 0.0 % and 0.0 %)" in changed
     page = page_of(folder, "/pool/r001")
-    assert "passed unguided, last window 0.0 % n = 8; all rollouts 50.0 % (8 of 16)" in page
+    assert "passed unguided, training 0.0 % n = 8 passed with its skill, training " in page
     assert "8 of 16 passed (50.0 %), unguided 0 of 8 (0.0 %)" in page
     assert "pass rate before 12.5 % (n = 16; unguided 0.0 %), after 50.0 % (n = 16; unguided 0.0 %)" in page
 

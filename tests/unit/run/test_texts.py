@@ -72,6 +72,17 @@ def test_ten_thousand_texts_read_back_as_they_were_written(text: str) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=TEXT)
 def test_any_text_can_be_committed_and_opened(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    is_committed_and_opened(tmp_path_factory, text)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=TEXT)
+def test_five_hundred_texts_can_be_committed_and_opened(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    is_committed_and_opened(tmp_path_factory, text)
+
+
+def is_committed_and_opened(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("texts")
     commit(folder, Group(Task("t", text), (rollout(text, fault=text or "lost"),), 1))
     with RunReader.open(folder) as run:

@@ -5,7 +5,7 @@ from typing import Any
 
 from arise import __version__
 from arise.analyze.analysis import Analysis
-from arise.analyze.behaviours import Attempt, Evidence
+from arise.analyze.behaviours import AnalysedAttempt, Evidence
 from arise.analyze.found import Triage
 from arise.analyze.gaps import Gap
 from arise.analyze.quotes import rendered
@@ -67,7 +67,7 @@ def _judge(judge: Any) -> dict[str, Any]:
     return found
 
 
-def _reasons(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+def _reasons(attempts: Sequence[AnalysedAttempt]) -> list[dict[str, Any]]:
     """Count the reasons why outcomes are not valid verdicts, most frequent first."""
     counts: dict[tuple[str, str], int] = {}
     for attempt in attempts:

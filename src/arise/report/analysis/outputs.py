@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from arise.analyze.analysis import Analysis
-from arise.analyze.behaviours import Attempt
+from arise.analyze.behaviours import AnalysedAttempt
 from arise.analyze.gaps import Gap, Kind
 from arise.errors import AriseError, Exit
 from arise.report.analysis.facts import rate_of, skill_of
@@ -61,7 +61,7 @@ def _put(path: Path, text: str) -> Path:
     return path
 
 
-def _line(attempt: Attempt) -> str:
+def _line(attempt: AnalysedAttempt) -> str:
     row = {
         "source": redact(attempt.source),
         "format": attempt.form,

@@ -101,7 +101,7 @@ def run_tasks(
     request: Request,
     run: Name,
     task_type: Words = "",
-    order: Literal["name", "groups", "rate"] = "name",
+    order: Literal["rate", "groups", "name"] = "rate",
     page: PageNumber = 1,
     csv: Csv = "",
 ) -> Response:

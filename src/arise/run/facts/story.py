@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arise.method.pass_rate import pass_rate
+from arise.method.standing import STUCK_AFTER
 from arise.run.facts.alarms import Alarm, training_alarms
 from arise.run.facts.behaviours import Behaviour, behaviours, weakest
 from arise.run.facts.held_out import Change, HeldOut, held_out
@@ -49,6 +50,11 @@ class RunFacts:
     def stuck(self) -> list[Behaviour]:
         return [behaviour for behaviour in self.behaviours if behaviour.standing.stuck]
 
+    @property
+    def rewritten(self) -> int:
+        """Return how often a skill got a new text."""
+        return sum(pair.rewritten for behaviour in self.behaviours for pair in behaviour.pairs)
+
 
 def run_facts(run: RunQueries) -> RunFacts:
     """Derive all facts of a run, which may still be active."""
@@ -88,16 +94,15 @@ def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
     if status is PairStatus.RETIRED:
         return f"retired after {pair.retired}: not trained any more"
     refined = [event for event in pair.events if event.kind == "refine"]
-    rewritten = sum(not event.unchanged for event in refined)
     words = f"skill {status.value}"
     if status is PairStatus.HIDDEN and behaviour.recent.all.evaluations:
         words += f" at {numbers.percent(pass_rate(behaviour.recent.all))} of all its rollouts"
-    if rewritten:
-        words += f", rewritten {rewritten} time{'' if rewritten == 1 else 's'}"
+    if pair.rewritten:
+        words += f", rewritten {pair.rewritten} time{'' if pair.rewritten == 1 else 's'}"
     if refined and refined[-1].unchanged:
         words += ", no other wording found"
     if behaviour.standing.stuck:
-        words += ", stuck: rewriting has no effect"
+        words += f", stuck: the last {STUCK_AFTER} refinements had no effect"
     capability, total = behaviour.rubric.capability.value, sum(draws.values())
     if not draws.get(capability):
         return words
@@ -151,8 +156,8 @@ def _outcome_alarms(evaluated: HeldOut, found: Sequence[Behaviour], worse: Seque
         yield Alarm("serious" if clear else "note", "Something got worse", text, rubrics)
     stuck = [behaviour.rubric.id for behaviour in found if behaviour.standing.stuck]
     if stuck:
-        skills = "1 skill was" if len(stuck) == 1 else f"{len(stuck)} skills were"
-        text = f"{skills} rewritten again and again without effect."
+        skills = "1 skill" if len(stuck) == 1 else f"{len(stuck)} skills"
+        text = f"The last {STUCK_AFTER} refinements of {skills} had no effect."
         yield Alarm("note", "Stuck skills", text, tuple(stuck))
     if evaluated.failed:
         names = ", ".join(evaluation.label for evaluation in evaluated.failed)

@@ -47,7 +47,10 @@ def line_chart(
     ys = finite([y for line in lines for _, y in line.points])
     ys += [edge for line in lines for _, low, high in line.band for edge in (low, high)]
     low, high = y_range or (min([0.0, *ys]), max(ys, default=1.0) * 1.05 or 1.0)
-    axes = Axes(width, height, min(xs, default=0.0), max(xs, default=1.0), low, high, percent, x_name)
+    first, last = min(xs, default=0.0), max(xs, default=1.0)
+    if first == last:
+        first, last = first - 1, last + 1
+    axes = Axes(width, height, first, last, low, high, percent, x_name)
     parts = axes.frame()
     for name, value in thresholds:
         at = axes.y(value)

@@ -95,7 +95,7 @@ def _facts(asked: Asked, pairs: Sequence[PairLife], events: Sequence[Event]) -> 
         Fact(str(len(pairs)), "added"),
         Fact(str(status[PairStatus.RETIRED]), "retired", returned),
         Fact(str(status[PairStatus.SHOWN]), "skills shown now", f"{stuck} stuck" if stuck else ""),
-        Fact(str(sum(e.kind == "refine" and not e.unchanged for e in events)), "skills rewritten"),
+        Fact(str(sum(pair.rewritten for pair in pairs)), "skills rewritten"),
         Fact(percent(coverage), "coverage C"),
     ]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arise.method.pass_rate import pass_rate
+from arise.method.standing import STUCK_AFTER
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
@@ -14,7 +15,7 @@ from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, RED
 from arise.report.dashboard.opened import attempt_link
 from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, brief, interval, rate, share
 from arise.report.dashboard.pages.trajectory import sentence
-from arise.run.facts.behaviours import FEW, Behaviour, behaviours
+from arise.run.facts.behaviours import FEW, HELD_OUT, Behaviour, behaviours
 from arise.run.facts.held_out import HeldOut, held_out
 from arise.run.facts.score import share_interval
 from arise.run.facts.story import what_is_done
@@ -25,7 +26,7 @@ from arise.text.numbers import percent
 from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Tally, Verdict
 
 VERDICTS_ON_PAGE, SOURCES, MISSED = 40, 6, 8
-STUCK = "Rewriting it three times in a row did not raise the rate of the rollouts that saw it."
+STUCK = f"Its last {STUCK_AFTER} refinements did not raise the rate of the rollouts that saw it."
 WINDOW_COLUMNS = (
     "iterations",
     "passes",
@@ -71,6 +72,7 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
     content = {
         "pair": pair,
         "stuck": STUCK if pair.standing.stuck else "",
+        "worse": _worse(behaviour),
         "under_way": what_is_done(behaviour, {}),
         "same": [p for p in behaviour.pairs if p.rubric.id != rubric_id],
         "colour": CAPABILITY[pair.rubric.capability],
@@ -92,6 +94,15 @@ def build(asked: Asked, rubric_id: str, verdict: str = "") -> Page:
     return Page(
         "rubric.html", f"Rubric {rubric_id}", "pool", _facts(behaviour, pair, windows), _rates(windows, limits), content
     )
+
+
+def _worse(behaviour: Behaviour) -> str:
+    """Describe the fall of its unguided rate; empty if it did not fall."""
+    change = behaviour.change
+    if change is None or change.difference >= 0:
+        return ""
+    where = "On held-out tasks" if behaviour.source == HELD_OUT else "From the first to the last window of training"
+    return f"{where}: {change.from_to}, {change.difference_text}, {change.noise_text}."
 
 
 def _facts(behaviour: Behaviour, pair: PairLife, windows: Sequence[Window]) -> list[Fact]:

@@ -14,10 +14,10 @@ from arise.run.why import why
 from arise.text.numbers import amount, percent
 
 TASKS_ON_PAGE = 60
-ORDERS = ("name", "groups", "rate")
+ORDERS = ("rate", "groups", "name")
 
 
-def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1) -> Page:
+def build(asked: Asked, task_type: str = "", order: str = "rate", page: int = 1) -> Page:
     """Build the list of tasks."""
     found = asked.run.tasks()
     types = sorted({kind for task in found for kind in task.task_types})
@@ -25,14 +25,14 @@ def build(asked: Asked, task_type: str = "", order: str = "name", page: int = 1)
     if order == "groups":
         chosen.sort(key=lambda task: -task.groups)
     elif order == "rate":
-        chosen.sort(key=lambda task: rate(task.successes, task.rewarded) or 0.0)
+        chosen.sort(key=lambda task: (rate(task.successes, task.rewarded) or 0.0, -task.rewarded))
     pages = max(1, -(-len(chosen) // TASKS_ON_PAGE))
     page = min(page, pages)
     visible = chosen[(page - 1) * TASKS_ON_PAGE : page * TASKS_ON_PAGE]
     lines = []
     for task in visible:
         rates = [rate(group.successes, group.rewarded) for group in asked.run.groups(task_id=task.id, last=30)]
-        lines.append((task, sparkline(f"pass rate of {task.id}", rates, BLUE)))
+        lines.append((task, sparkline(f"pass rate of {task.id}", rates, BLUE) if len(rates) > 1 else ""))
     outcomes = {
         "never solved": sum(not task.successes for task in found),
         "solved at times": sum(0 < task.successes < task.rewarded for task in found),
@@ -111,7 +111,7 @@ def build_one(asked: Asked, task_id: str) -> Page:
         "colours": OUTCOME,
     }
     facts = [
-        Fact(str(task.groups), "groups"),
+        Fact(str(task.groups), "group" if task.groups == 1 else "groups"),
         Fact(percent(rate(task.successes, task.rewarded)), "rollouts passed", f"{task.successes} of {task.rewarded}"),
     ]
     return Page("task.html", task_id, "tasks", facts, figures, content)

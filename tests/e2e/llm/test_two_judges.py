@@ -1,0 +1,28 @@
+"""`arise judge check` with votes and with a second judge."""
+
+import json
+
+from arise.testing import Action, Ask
+from tests.e2e.llm.test_cli import run_check
+from tests.e2e.llm.test_trust import wavering
+
+
+def test_votes_and_a_second_judge_are_measured_side_by_side() -> None:
+    doubtful, sound = wavering(0.15, seed=3), wavering(0.0, seed=3)
+
+    def either(ask: Ask) -> Action:
+        return (sound if ask.body["model"] == "judge-2" else doubtful)(ask)  # type: ignore[return-value]
+
+    words = ("--votes", "3", "--repeat", "1", "--other-model", "judge-2")
+    code, text = run_check(either, *words)
+    assert code == 0, text
+    assert "judge     A: judge-1/" in text
+    assert "          B: judge-2/" in text
+    assert "cases     A: 8 trajectories, 4 rubrics, 3 repeats" in text, "three votes need three repeats"
+    assert "          B: 100.0 % agree with the majority of their repeats, flips 0.0 %" in text
+    assert text.count("1: 100.0 % valid, ") == text.count("; 3: 100.0 % valid, ") == 2
+    assert "both      96.9 % of majorities are the same for both judges" in text
+    assert max(map(len, text.splitlines())) <= 135
+    first, second = json.loads(run_check(either, *words, "--json")[1])
+    assert first["flip_rate"] > second["flip_rate"] == 0.0
+    assert [votes["count"] for votes in first["votes"]] == [1, 2, 3]
