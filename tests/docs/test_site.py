@@ -107,6 +107,19 @@ def test_every_page_is_in_the_navigation_once(site: Path, pages: dict[Path, Page
     assert set(named.values()) == {1}
 
 
+def test_decisions_stand_in_order_in_the_navigation() -> None:
+    numbers = re.findall(r"decisions/(\d{4})-", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert numbers == sorted(numbers)
+
+
+def test_every_list_begins_after_an_empty_line() -> None:
+    """Without it the site shows one paragraph with dashes in it, where GitHub shows a list."""
+    joined = re.compile(r"^(?![-|#>\d ])\S.*\n(?:- |1\. )", re.MULTILINE)
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        prose = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert joined.findall(prose) == [], path.name
+
+
 def test_formulas_are_rendered_and_none_is_left_as_source(pages: dict[Path, Page], site: Path) -> None:
     text = (site / "how-it-works.html").read_text(encoding="utf-8")
     assert text.count("<math") > 30

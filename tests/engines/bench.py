@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from arise.engines.chat import ChatFormat
 from arise.engines.environments import python_of
 from arise.engines.local.models import save
 from arise.engines.local.small_model import small_model
-from arise.engines.remote.engine import Policy, RemoteEngine
+from arise.engines.remote.engine import RemoteEngine
+from arise.engines.remote.policy import Policy
 from arise.engines.remote.processes import Process
 from arise.engines.remote.trainer import TrainerGroup, TrainerSpec
 from arise.engines.vllm.fleet import Fleet, FleetSpec
 from arise.engines.vllm.launch import VllmSpec
+from arise.engines.vllm.untied import untied_copy
 from tests.conformance.conftest import CORPUS
 
 WINDOW = 2048
@@ -59,21 +60,19 @@ class Bench:
         """The server, with room for one conversation at a time: what it computes is then always the same."""
         if self._server is None:
             spec = VllmSpec(python_of("vllm"), WINDOW, cache_gib=1.0, rows=1)
-            self._server = spec.start(0, str(self.model(0, 4.0)), self._folder / "logs")
+            served = untied_copy(str(self.model(0, 4.0)), self._folder / "served")
+            self._server = spec.start(0, served, self._folder / "logs")
             fleet = Fleet(FleetSpec(None, 0, [self._server[1]], frozenset([1]), WINDOW, first_seconds=900.0))
             with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, fleet.open(str(self.model(0, 4.0)), 0)).result()
+                thread.submit(asyncio.run, fleet.open(served, 0)).result()
         return self._server[1]
 
     def model(self, seed: int, scale: float) -> Path:
-        """A model that vLLM computes on a CPU and that is far from uniform, so that numerical slips show."""
+        """A tied model that vLLM computes on a CPU and that is far from uniform, so that numerical slips show."""
         folder = self._folder / f"model-{seed}-{scale}"
         if not folder.exists():
             shape = {"hidden": 64, "layers": 2, "heads": 1, "kv_heads": 1}
             loaded = small_model(CORPUS, vocabulary=320, context_length=WINDOW, seed=seed, **shape)
-            head = loaded.model.lm_head  # vLLM on a CPU does not update tied embeddings
-            loaded.model.config.tie_word_embeddings = False
-            head.weight = torch.nn.Parameter(loaded.model.model.embed_tokens.weight.detach().clone())
             for parameter in loaded.model.parameters():
                 parameter.data.mul_(scale if parameter.dim() == 2 else 1.0)
             save(loaded.model, loaded.tokenizer, folder)
@@ -95,7 +94,7 @@ class Bench:
 
         folder = self.model(seed, scale)
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        ends = frozenset(end_ids or ChatFormat(tokenizer).end_ids)
+        ends = frozenset(i for i in end_ids or ChatFormat(tokenizer).end_ids if i < len(tokenizer))
         policy = Policy(str(folder), tokenizer, context_length, len(tokenizer), ends)
         spec = TrainerSpec(library, python_of(library), str(folder), processes=processes, **options)
         self._count += 1

@@ -13,7 +13,7 @@ TEMPLATE = Path(__file__).with_name("project")
 def init(
     folder: Annotated[Path, typer.Argument(help="A new or an empty folder.", metavar="DIR")], as_json: AsJson = False
 ) -> None:
-    """Write a configuration, a sample task and a custom agent into a folder, ready for `arise train`."""
+    """Write a configuration, two sample tasks and a custom agent into a folder, ready for `arise train`."""
     with one_message():
         import shlex
         import shutil
@@ -25,7 +25,7 @@ def init(
         if as_json:
             say_json({"folder": str(folder), "files": written})
         else:
-            say(f"{folder}: arise.toml, my_agent.py and a sample task; README.md explains them")
+            say(f"{folder}: arise.toml, my_agent.py and two sample tasks; README.md explains them")
             say(f"next: cd {shlex.quote(str(folder))} && arise train")
 
 

@@ -17,10 +17,13 @@ from arise.engines.environments import python_of
 from arise.engines.faults import EngineFault
 from arise.engines.local.models import model_folder, tokenizer_and_config
 from arise.engines.local.pretrained import cache_root, parameters_in
-from arise.engines.remote.engine import Policy, RemoteEngine
+from arise.engines.manifest import model_digest
+from arise.engines.remote.engine import RemoteEngine
+from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerSpec
 from arise.engines.vllm.fleet import Fleet, FleetSpec
 from arise.engines.vllm.launch import VllmSpec
+from arise.engines.vllm.untied import untied_copy
 from arise.errors import AriseError, Exit
 from arise.ports import Format
 
@@ -88,12 +91,8 @@ def _checked(
     folder = model_folder(model)
     tokenizer, facts = tokenizer_and_config(str(folder or model))
     if chosen.device == "cpu":
-        if getattr(facts, "tie_word_embeddings", False):
-            raise ValueError(
-                "vLLM 0.32 on a CPU keeps the old output layer of a model whose output and input embeddings are tied "
-                "when it takes new weights, so its samples would be of no policy: train a model with "
-                "tie_word_embeddings = false in its config.json, or use policy.kind = 'embedded'"
-            )
+        if folder is None:
+            raise ValueError(f"on a CPU the weights of {model} are prepared for vLLM: download it, name its folder")
         _require_head_size(facts)
         _require_memory(chosen, folder)
     else:
@@ -169,6 +168,8 @@ def server_command(config: Config, host: str, port: int, number: int) -> tuple[l
     with _as_a_message():
         folder = str(model_folder(config.model.name) or config.model.name)
         _, facts = tokenizer_and_config(folder)
+        if chosen.device == "cpu":
+            folder = untied_copy(folder, cache_root() / "engines" / "untied" / model_digest(folder)[:16])
         window = min(config.sampling.context_length, facts.max_position_embeddings)
         server = _server_spec(chosen, config, window, first_gpu=0)
     return server.command(folder, port, host), server.environment(number)
@@ -196,8 +197,8 @@ def _require_head_size(facts: Any) -> None:
         )
 
 
-def _require_memory(chosen: Chosen, folder: Path | None) -> None:
-    parameters = parameters_in(folder) if folder else 0
+def _require_memory(chosen: Chosen, folder: Path) -> None:
+    parameters = parameters_in(folder)
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
     weights = 4 * parameters * (TRAINER_COPIES + SERVER_COPIES * servers) / 2**30
     needed = weights + PROCESS_GIB * (chosen.processes + servers) + servers * max(1, round(chosen.sampler.cache_gib))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arise.engines.local.cache import Prefix, PrefixStore
 from arise.engines.local.sampling import choose, distribution, stream_key, uniforms
 from arise.engines.local.small_model import small_tokenizer
-from arise.engines.local.stopping import StopRules
+from arise.engines.stopping import StopRules
 from arise.types import SamplingParams
 
 PLAIN = SamplingParams(1)

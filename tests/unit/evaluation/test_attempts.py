@@ -33,7 +33,7 @@ OLD_LINE = (
 """A line as version 0.1 wrote it."""
 
 
-def test_a_line_of_an_earlier_version_is_read_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_line_of_version_0_1_is_read_and_keeps_its_fields(tmp_path: Path) -> None:
     path = raw_file(tmp_path, "before")
     path.parent.mkdir()
     path.write_text(OLD_LINE)

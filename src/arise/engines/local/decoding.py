@@ -10,7 +10,7 @@ from torch import Tensor
 
 from arise.engines.local.cache import IdArray, Prefix
 from arise.engines.local.sampling import stream_key
-from arise.engines.local.stopping import StopRules
+from arise.engines.stopping import StopRules
 from arise.types import SamplingParams, Segment
 
 

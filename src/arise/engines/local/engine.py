@@ -22,9 +22,9 @@ from arise.engines.local.kernel import kernel
 from arise.engines.local.models import save, save_adapter
 from arise.engines.local.native_llama import NativeDecoder
 from arise.engines.local.scheduler import Scheduler
-from arise.engines.local.stopping import StopRules
 from arise.engines.local.training import Trainer
 from arise.engines.local.weights import LoraSpec, merged_weights, with_adapters
+from arise.engines.stopping import StopRules
 from arise.ports import Format
 from arise.types import (
     Capabilities,

@@ -17,7 +17,7 @@ from arise.engines.faults import EngineFault
 from arise.engines.local.cache import IdArray, Prefix, PrefixStore, shared_length
 from arise.engines.local.decoding import Decoder, Opening, Row
 from arise.engines.local.sampling import uniforms
-from arise.engines.local.stopping import StopRules
+from arise.engines.stopping import StopRules
 
 MIN_SHARED = 16
 PREFILL_TOKENS = 2048

@@ -22,9 +22,12 @@ from arise.engines.faults import EngineFault
 from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.manifest import model_digest, read_manifest, write_manifest
+from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec, as_row
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
-from arise.engines.vllm.fleet import Fleet
+from arise.engines.stopping import StopRules
+from arise.engines.vllm.fleet import Fleet, SampledTurn
+from arise.engines.vllm.untied import untie, untied_copy
 from arise.method.schedule import learning_rate
 from arise.ports import Format
 from arise.types import (
@@ -45,18 +48,6 @@ MAX_PROBE = 0.2
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What the driver knows of the model: where it starts, its tokenizer, its window and which tokens end a turn."""
-
-    folder: str
-    tokenizer: Any
-    window: int
-    vocabulary: int
-    end_ids: frozenset[int]
-    chat_format: Format | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class _Job:
     """One update as the trainer gets it, kept until the next recovery point."""
@@ -75,6 +66,8 @@ class RemoteEngine:
         self._recover_every = recover_every
         self._count, self._published = UpdateCount(), 0
         self._weights = policy.folder
+        self._untied = trainer.device == "cpu"
+        self._stops = StopRules(policy.tokenizer, policy.end_ids)
         self._since: list[_Job] = []
         self._recovery: Path | None = None
         self.recoveries = 0
@@ -88,11 +81,13 @@ class RemoteEngine:
             if self._fleet.given:  # servers that do not answer are known before a trainer is started
                 await self._fleet.reach()
                 group = await self._run(self._start_trainer)
-                self._weights = str(self._work / "weights-0")
-                await self._run(lambda: group.call("export", folder=self._weights))
+                self._weights = await self._run(lambda: self._written(group, 0))
                 await self._fleet.open(self._weights, 0)
             else:
-                await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._policy.folder, 0))
+                if self._untied:
+                    first = self._work / "weights-0"
+                    self._weights = await asyncio.to_thread(untied_copy, self._policy.folder, first)
+                await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._weights, 0))
         except BaseException:
             self._troubled = True
             self.close()
@@ -102,6 +97,14 @@ class RemoteEngine:
     def _start_trainer(self) -> TrainerGroup:
         self._group = TrainerGroup(self._trainer, self._work / "logs")
         return self._group
+
+    def _written(self, group: TrainerGroup, version: int) -> str:
+        """Return a folder of the trained weights, as the servers can load it."""
+        folder = self._work / f"weights-{version}"
+        group.call("export", folder=str(folder))
+        if self._untied:
+            untie(folder)
+        return str(folder)
 
     @property
     def version(self) -> int:
@@ -143,11 +146,13 @@ class RemoteEngine:
         """Sample n continuations of a prompt; safe to call from many coroutines."""
         check_request(prompt_ids, params, self._policy.vocabulary, self._policy.window)
         turns = await asyncio.gather(*(self._fleet.turn(prompt_ids, params, number) for number in range(n)))
-        return [Segment(t.ids, t.logprobs, t.versions, self._text(t.ids), t.finish) for t in turns]
+        return [self._segment(turn, params.stop) for turn in turns]
 
-    def _text(self, ids: Sequence[int]) -> str:
-        kept = [i for i in ids if i not in self._policy.end_ids]
-        return str(self._policy.tokenizer.decode(kept, skip_special_tokens=False))
+    def _segment(self, turn: SampledTurn, stop: tuple[str, ...]) -> Segment:
+        """Cut a turn where it met a stop string; vLLM goes on where that token does not complete a character."""
+        end = self._stops.end_of(turn.ids, stop)
+        ids, finish = turn.ids[:end], "stop" if end < len(turn.ids) else turn.finish
+        return Segment(ids, turn.logprobs[:end], turn.versions[:end], self._stops.text(ids), finish)
 
     async def score(self, row: Tokens, temperature: float = 1.0) -> Tokens:
         """Return the row with the log-probs that the trained policy gives its generated tokens at `temperature`."""
@@ -182,9 +187,8 @@ class RemoteEngine:
     async def _publish(self, version: int) -> None:
         old = self._weights
         if self._published != self._count.updates:
-            folder = str(self._work / f"weights-{version}")
-            await self._guarded(lambda group: group.call("export", folder=folder))
-            self._weights, self._published = folder, self._count.updates
+            self._weights = await self._guarded(lambda group: self._written(group, version))
+            self._published = self._count.updates
         await self._fleet.load(self._weights, version)
         await self._prove()
         if old not in (self._weights, self._policy.folder):

@@ -27,6 +27,11 @@ class StopRules:
         tail = self.text(generated[-4 * longest :])  # a character may take up to four tokens
         return any(s in tail for s in stop)
 
+    def end_of(self, generated: Sequence[int], stop: tuple[str, ...]) -> int:
+        """Return how many tokens a turn keeps: up to the first that completed a stop string."""
+        ends = (n for n in range(1, len(generated) + 1) if stop and self.ends_with_stop(generated[:n], stop))
+        return next(ends, len(generated))
+
     def _completing(self, stop: tuple[str, ...]) -> frozenset[int]:
         if stop not in self._may_end:
             last = {s[-1] for s in stop}
