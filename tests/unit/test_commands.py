@@ -73,7 +73,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SERVED_OR_LONG = {"train", "resume", "eval", "guidance", "retention", "compare run", "compare report", "view",
-                  "figures", "tables", "models pull", "judge check", "tasks tag", "skills test",
+                  "figures", "tables", "models pull", "judge check", "judge rejudge", "tasks tag", "skills test",
                   "chat", "runs rm", "serve", "endpoint", "harness install",
                   "engines install", "engines serve"}  # fmt: skip
 """Examples that take minutes, install, serve until they are stopped, delete, or need a key: their words are checked."""

@@ -22,9 +22,18 @@ def test_there_are_nine_and_three_variants() -> None:
     assert {path.stem for path in OVERLAYS} == {*NAMES.split(), *VARIANTS.split()}
 
 
+BARE_PROMPTS = {"ruscarl", "ruscarl-advice"}
+"""Methods that train with the bare prompt: they need the shell agent, and rollouts of the current weights."""
+
+
 @pytest.mark.parametrize("base", BASES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
 def test_a_method_changes_only_the_seams(base: Path, overlay: Path) -> None:
+    below = load_config(base)
+    if overlay.stem in BARE_PROMPTS and (below.agent.kind != "shell" or below.train.max_staleness):
+        with pytest.raises(ConfigError, match=r"guidance\.trained_with = false"):
+            load_config([base, overlay])
+        return
     changed = differences(load_config([base, overlay]), load_config(base))
     assert set(changed) <= CHANGES
     unchanged = load_config(base).guidance == Config().guidance and overlay.stem == "all-guided"

@@ -92,9 +92,9 @@ class Collected:
         self.notes.update(found.notes)
         self.keep(found, sightings)
 
-    def keep(self, found: Found, sightings: Sequence[Sighting]) -> None:
-        """Store the sightings in one attempt."""
-        self.attempts.append(attempt_of(found, sightings))
+    def keep(self, found: Found, sightings: Sequence[Sighting], unjudged: frozenset[str] = frozenset()) -> None:
+        """Store the sightings in one attempt, and the behaviours without a verdict."""
+        self.attempts.append(attempt_of(found, sightings, unjudged))
         self.evidences.offer(found, sightings)
         self.misses.update((s.behaviour, s.miss) for s in sightings if s.present)
 

@@ -73,6 +73,8 @@ class AnalysedAttempt:
     """The verdict on every applicable behaviour."""
     places: Mapping[str, int] = field(default_factory=dict)
     """The turn that shows each present behaviour."""
+    unjudged: frozenset[str] = frozenset()
+    """Behaviours that a judge was asked about without giving a usable verdict: neither present nor absent."""
 
     @property
     def counts(self) -> bool:
@@ -184,11 +186,11 @@ def _shortened(turn: Turn, quote: str) -> Turn:
     return Turn(cut(turn.text), calls, seen, cut(turn.reasoning))
 
 
-def attempt_of(found: Found, sightings: Sequence[Sighting]) -> AnalysedAttempt:
+def attempt_of(found: Found, sightings: Sequence[Sighting], unjudged: frozenset[str] = frozenset()) -> AnalysedAttempt:
     """Return the data to keep of an attempt."""
     return AnalysedAttempt(
         found.source, found.form, found.task.id, found.checksum, found.group, found.model,
         found.outcome.triage, found.outcome.passed, found.outcome.reward, redact(found.outcome.reason),
         len(found.trajectory.turns), {s.behaviour: s.present for s in sightings},
-        {s.behaviour: place_of(found.trajectory, s.turn) for s in sightings if s.present},
+        {s.behaviour: place_of(found.trajectory, s.turn) for s in sightings if s.present}, unjudged,
     )  # fmt: skip

@@ -32,14 +32,16 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
 
 
 def agreement(attempts: Sequence[AnalysedAttempt], labels: Labels) -> dict[str, Agreement]:
-    """Compare our verdicts with labels, per behaviour and overall; a missing verdict counts as absent.
+    """Compare our verdicts with labels, per behaviour and overall.
+
+    A behaviour that did not apply counts as absent; one that a judge left without a verdict is left out.
 
     A label identifies an attempt by its source or by a suffix of it, so that a file can be labelled by its name.
     """
     counts: dict[str, list[int]] = {}
     for (source, behaviour), present in sorted(labels.items()):
         attempt = next((a for a in attempts if a.source == source or a.source.endswith(f"/{source}")), None)
-        if attempt is None:
+        if attempt is None or behaviour in attempt.unjudged:
             continue
         ours = attempt.present.get(behaviour, False)
         place = {(True, True): 0, (True, False): 1, (False, True): 2, (False, False): 3}[ours, present]

@@ -76,7 +76,10 @@ def _add_result(into: Conversation, message: Mapping[str, Any], content: object)
     if message.get("requestor") == "user":  # the simulated user has its own tool calls
         into.note("tool results of the user")
         return
-    error = bool(message.get("error") or message.get("is_error") or _code(message))
+    fault = message.get("error")
+    error = bool(fault or message.get("is_error") or _code(message))
+    if isinstance(fault, Mapping) and not into.text(content):  # Inspect puts the message of a failed tool here
+        content = fault.get("message")
     into.add_result(content, message.get("tool_call_id") or message.get("id") or "", error=error)
 
 

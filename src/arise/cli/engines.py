@@ -68,6 +68,7 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8000,
     number: Annotated[int, typer.Option(min=0, help="Which server of its machine this is; picks its GPUs.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Run one sampling server in the foreground, for a run on another machine (`policy.sampler.addresses`).
 
@@ -80,4 +81,6 @@ def serve(
         from arise.config.file import load_config
 
         command, environment = server_command(load_config(config_files(paths), overrides or []), host, port, number)
+    if as_json:
+        say_json({"address": f"http://{host}:{port}"})
     os.execve(command[0], command, {**os.environ, **environment})  # noqa: S606 - the server replaces this process

@@ -29,7 +29,8 @@ def figures(
         from arise.report.comparison.measures import read_study
 
         with bars():
-            pictures = drawing()(read_study(runs), out, kinds)
+            study = read_study(runs)
+            pictures = drawing()(study, out, kinds)
         _tell([out / f"{picture.path.stem}.{kind}" for picture in pictures for kind in kinds], as_json)
 
 

@@ -78,12 +78,13 @@ def _text(effects: "list[Effect]") -> str:
     from arise.report.analysis.facts import rate_of
     from arise.report.analysis.screen import percent
 
-    rows = [["skills", "pass rate", "difference", "better", "worse", "p", "cost", "verdict"]]
+    rows = [["skills", "pass rate", "difference", "better", "worse", "p", "cost now", "verdict"]]
     for effect in effects:
         passes = effect.found.passes
         low, high = passes.interval or (0.0, 0.0)
         first = effect is effects[0]
-        change = "" if first else f"{difference(passes.difference or 0)} ({interval(low, high, signed=True)})"
+        spread = "no task differs" if low == high else interval(low, high, signed=True)
+        change = "" if first else f"{difference(passes.difference or 0)} ({spread})"
         counts = ["", "", ""] if first else [str(passes.better), str(passes.worse), f"{passes.p:.2g}"]
         rate = percent(rate_of(passes.ours))
         rows.append([effect.name, rate, change, *counts, f"${effect.usd:.4f}", "" if first else effect.verdict])

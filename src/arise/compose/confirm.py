@@ -122,7 +122,10 @@ async def confirm(
     async def one(found: Found, offline: Sequence[Sighting], asked: list[Behaviour]) -> None:
         answered = await _ask(client, ledger, found, asked, "")
         settled = _merged(offline, answered, asked)
-        collected.keep(found, settled)
+        absent = {name for name, _ in answered.absent}
+        collected.keep(
+            found, settled, frozenset(absent if answered.sightings else {b.id for b in asked} if absent else ())
+        )
         for number in range(1, plan.repeat if len(pairs) < SAMPLE and answered.sightings else 1):
             again = await _ask(client, ledger, found, asked, f"repeat {number}", counted=False)
             pairs.append((answered.sightings, again.sightings))

@@ -21,6 +21,7 @@ VERDICT_TOKENS = 30
 DIAGNOSTICS_TOKENS = 600
 _CHARS_PER_TOKEN = 3
 _SHORTEST_TRACE = 1_000
+_SHORT_TASK = 256
 _TURN_TOKENS = 60
 _TYPICAL = 0.5
 """A typical trace as a share of the longest one."""
@@ -63,9 +64,9 @@ def annotation_needs(longest_batch: int, registry: int) -> Needs:
 
 
 def agent_needs(limits: AgentConfig) -> Needs:
-    """Return the needs of a policy behind an endpoint."""
+    """Return the needs of a policy behind an endpoint; the least is a short task and one reply."""
     longest = trace_tokens(limits)
-    return Needs(least=min(longest, 1_024 + limits.max_tokens), largest=longest, judges=False)
+    return Needs(least=min(longest, _SHORT_TASK + limits.max_tokens), largest=longest, judges=False)
 
 
 @dataclass(frozen=True)

@@ -111,10 +111,11 @@ def test_verdict_lines_of_a_tiny_model_are_well_formed(server: str, tmp_path: Pa
     good = sum(int(str(reply["verdicts"])) for reply in evaluations)
     asked = good + sum(int(str(reply["absent"])) for reply in evaluations)
     usable = sum(len(judgment.verdicts) for judgment in judged)
-    agree = sum(
-        one.verdicts.get("r001") is other.verdicts.get("r001") for one, other in zip(judged, known, strict=True)
-    )
-    print(f"\n{good} of {asked} lines well-formed; {usable} of {TRAJECTORIES} verdicts usable; {agree} as the analyst")
+    both = [(one.verdicts["r001"], other.verdicts["r001"]) for one, other in zip(judged, known, strict=True)
+            if one.verdicts and other.verdicts]  # fmt: skip
+    agree = sum(one is other for one, other in both)
+    print(f"\n{good} of {asked} lines well-formed; {usable} of {TRAJECTORIES} verdicts usable")
+    print(f"{agree} of {len(both)} as the analyst's, where both have one")
     assert len(judged) == TRAJECTORIES
     assert asked >= TRAJECTORIES * (RUBRICS + 2)
     assert good >= 0.99 * asked

@@ -151,6 +151,6 @@ def test_garbage_never_raises(command: str) -> None:
 @pytest.mark.parametrize("piece", LONG_ROWS)
 def test_reading_is_linear(piece: str) -> None:
     size = 40_000 // len(piece)
-    started = time.perf_counter()
+    started = time.process_time()
     acts_of_shell(piece * size)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

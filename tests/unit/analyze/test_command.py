@@ -12,7 +12,7 @@ from arise.cli.app import app
 from arise.llm.canaries import known_answer
 from arise.llm.first_call import FIRST_CALL
 from arise.run.lifecycle_file import starting_pool
-from arise.testing import Ask, FakeLLM, Say, in_thread
+from arise.testing import Ask, FakeLLM, Say, always, in_thread
 from arise.types import Verdict
 from tests.trajectory_files import POINTER, chat, contrast, dump_lines, trial
 
@@ -268,6 +268,19 @@ def test_rejudge_compares_with_the_stored_verdicts_and_keeps_them(tmp_path: Path
     assert (facts["labels"]["P02"]["precision"], facts["labels"]["P02"]["recall"]) == (0.5, 1.0)
     assert "against the stored verdicts" in shown.output
     assert (out / "attempts.jsonl").read_bytes() == before
+
+
+def test_unjudged_is_not_clean(tmp_path: Path) -> None:
+    """A judge without a usable reply neither clears an attempt nor disagrees with the stored verdict."""
+    failing(tmp_path, 6)
+    out = tmp_path / "analysis"
+    assert run(tmp_path / "runs.jsonl", "--out", out).exit_code == 0
+    words = ["judge", "rejudge", str(out), "--model", "m", "--max-usd", "0"]
+    with in_thread(FakeLLM(always("I cannot judge this."))) as fake:
+        done = CliRunner().invoke(app, [*words, "--base-url", fake.base_url, "--json"])
+        shown = CliRunner().invoke(app, [*words, "--base-url", fake.base_url])
+    assert "P02" not in json.loads(done.stdout[done.stdout.index("{") :])["stored"]
+    assert "not known to be clean" in shown.output
 
 
 def test_rejudge_refuses_a_folder_that_is_no_analysis(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Where the attempts of an evaluation are kept: always within the run's own folder."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,14 @@ OLD_LINE = (
 """A line as version 0.1 wrote it."""
 
 
-def test_the_file_format_does_not_change(tmp_path: Path) -> None:
+def test_a_line_of_version_0_1_is_read_and_keeps_its_fields(tmp_path: Path) -> None:
     path = raw_file(tmp_path, "before")
     path.parent.mkdir()
     path.write_text(OLD_LINE)
     (attempt,) = read_raw(tmp_path, "before")
     assert (attempt.task_id, attempt.verdicts, attempt.stop) == ("x/t", {"r1": PASS}, StopReason.FINISHED)
     write_raw(tmp_path, "before", [attempt])
-    assert path.read_text() == OLD_LINE
+    assert json.loads(path.read_text()) == json.loads(OLD_LINE) | {"instruction": ""}
 
 
 @pytest.mark.parametrize(

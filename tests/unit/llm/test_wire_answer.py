@@ -118,12 +118,12 @@ MANY = {
 
 @pytest.mark.parametrize("text", MANY.values(), ids=MANY)
 def test_a_large_reply_is_read_quickly_and_leaves_little(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     verdicts = parse_verdicts(text, IDS, diagnostics=True)
     pairs = parse_pairs(text, [], 8)
     parse_duplicates(text, IDS)
     parse_annotations(text, ["k"], [])
-    assert time.perf_counter() - started < 10.0
+    assert time.process_time() - started < 10.0
     assert len(verdicts.problems) <= 100
     assert len(pairs.rejections) <= 101
 

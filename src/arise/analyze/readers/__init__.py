@@ -9,13 +9,18 @@ from arise.analyze.readers.harbor import HarborReader
 from arise.analyze.readers.inspect_log import InspectReader
 from arise.analyze.readers.openai_messages import OpenAIMessagesReader
 from arise.analyze.readers.opencode import OpencodeReader
-from arise.analyze.readers.openhands import OpenHandsReader
+from arise.analyze.readers.openhands import OpenHandsFolderReader, OpenHandsReader
 from arise.analyze.readers.spans import SpansReader
 from arise.analyze.readers.swe import MiniSweReader, SweAgentReader
 from arise.analyze.readers.terminal_bench import TerminalBenchReader
 from arise.analyze.readers.verifiers import VerifiersReader
 
-FOLDER_READERS: tuple[Reader, ...] = (HarborReader(), TerminalBenchReader(), AriseRunReader())
+FOLDER_READERS: tuple[Reader, ...] = (
+    HarborReader(),
+    TerminalBenchReader(),
+    AriseRunReader(),
+    OpenHandsFolderReader(),
+)
 FILE_READERS: tuple[Reader, ...] = (
     InspectReader(),
     AtifReader(),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from arise.analyze.conversation import Conversation
-from arise.analyze.files import Unreadable, lines, load, mentions
+from arise.analyze.files import Unreadable, as_mapping, lines, load, mentions
 from arise.analyze.found import Found, Item, Options, Skipped
 from arise.analyze.readers.openai_messages import outcome_of as stated_outcome
 from arise.analyze.readers.swe_outcomes import outcome_of
@@ -29,42 +29,72 @@ class OpenHandsReader:
         return older or mentions(path, '"ActionEvent"') or mentions(path, '"kind"', '"MessageEvent"')
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
-        try:
-            rows = _rows(path)
-        except Unreadable as error:
-            yield Skipped(str(path), str(error))
-            return
-        for place, row in rows:
-            if isinstance(row, Unreadable):
-                yield Skipped(place, str(row))
-                continue
-            events, facts = (row, {}) if isinstance(row, list) else (row.get("history") or [], row)
-            into = Conversation()
-            for event in events:
-                if isinstance(event, Mapping):
-                    _add_kind(into, event) if "kind" in event else _add(into, event)
-            if not into.drafts:
-                yield Skipped(place, "no event of the agent")
-                continue
-            name = str(facts.get("instance_id") or path.stem)
-            outcome = stated_outcome(facts, options) if facts else outcome_of(name, path, "")
-            if outcome.passed is None and facts:
-                outcome = outcome_of(name, path, "")
-            model = ((facts.get("metadata") or {}).get("llm_config") or {}).get("model", "") if facts else ""
-            yield Found(
-                into.trajectory(place, name), into.task(name, options.instructions), outcome, place, self.name,
-                model=str(model), agent="openhands", notes=into.notes,
-            )  # fmt: skip
+        for place, row in _rows(path):
+            yield Skipped(place, str(row)) if isinstance(row, Unreadable) else _attempt(row, place, path, options)
 
 
-def _rows(path: Path) -> list[tuple[str, Any]]:
+class OpenHandsFolderReader:
+    """Read a conversation that is kept as one file per event, in a folder called `events`."""
+
+    name = "openhands"
+
+    def detect(self, path: Path) -> bool:
+        first = next(iter(sorted(path.glob("*.json"))), None) if path.name == "events" else None
+        return first is not None and (
+            mentions(first, '"kind"', '"source"') or mentions(first, '"source"', '"timestamp"')
+        )
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        events = []
+        for file in sorted(path.glob("*.json"), key=_number):
+            try:
+                events.append(load(file))
+            except Unreadable as error:
+                yield Skipped(str(file), str(error))
+        yield _attempt(events, str(path), path.parent, options)
+
+
+def _number(file: Path) -> tuple[int, str]:
+    """Return the place of an event: `12.json` in version 0, `event-00012-<id>.json` in version 1."""
+    digits = next((part for part in file.stem.split("-") if part.isdigit()), "")
+    return int(digits or 0), file.name
+
+
+def _attempt(row: Any, place: str, path: Path, options: Options) -> Item:
+    events, facts = (row, {}) if isinstance(row, list) else (as_mapping(row).get("history") or [], as_mapping(row))
+    into = Conversation()
+    for event in events:
+        if isinstance(event, Mapping):
+            _add_kind(into, event) if "kind" in event else _add(into, event)
+    if not into.drafts:
+        return Skipped(place, "no event of the agent")
+    name = str(facts.get("instance_id") or path.stem)
+    outcome = stated_outcome(facts, options) if facts else outcome_of(name, path, "")
+    if outcome.passed is None and facts:
+        outcome = outcome_of(name, path, "")
+    model = as_mapping(as_mapping(facts.get("metadata")).get("llm_config")).get("model", "")
+    return Found(
+        into.trajectory(place, name), into.task(name, options.instructions), outcome, place, OpenHandsReader.name,
+        model=str(model), agent="openhands", notes=into.notes,
+    )  # fmt: skip
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the attempts of a file: one per line with a history, else all lines are events of one attempt."""
     if path.suffix == ".json":
-        value = load(path)
-        return [(str(path), value if isinstance(value, list | Mapping) else [])]
-    found = [(f"{path}:{number}", row) for number, row in lines(path)]
-    if any(isinstance(row, Mapping) and "history" in row for _, row in found):
-        return found
-    return [(str(path), [row for _, row in found if isinstance(row, Mapping)])]
+        try:
+            yield str(path), load(path)
+        except Unreadable as error:
+            yield str(path), error
+        return
+    events: list[Any] = []
+    for number, row in lines(path):
+        if isinstance(row, Unreadable) or (isinstance(row, Mapping) and "history" in row):
+            yield f"{path}:{number}", row
+        else:
+            events.append(row)
+    if events:
+        yield str(path), events
 
 
 def _add(into: Conversation, event: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """OpenTelemetry spans: GenAI semantic conventions and OpenInference, as OTLP JSON, JSON Lines, or nested exports."""
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +8,7 @@ from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, as_mapping, lines, load, mentions
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
 from arise.analyze.messages import add_message
-
-_INDEXED = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)")
-_CALL = re.compile(r"tool_calls\.(\d+)\.tool_call\.(id|function\.name|function\.arguments)")
-_CHAT = {"chat", "generate_content", "text_completion"}
-Span = dict[str, Any]
+from arise.analyze.readers.span_messages import EVENT_NAMES, INPUT, OUTPUT, Span, is_model_call, messages_of
 
 
 class SpansReader:
@@ -42,6 +36,7 @@ class SpansReader:
                     yield Skipped(f"{path}:{number}", str(row))
                 else:
                     spans += _flat(row)
+        spans = _merged(spans)
         groups: dict[str, list[Span]] = {}
         sessions = _sessions(spans)
         for span in spans:
@@ -53,11 +48,11 @@ class SpansReader:
 
     def _attempt(self, key: str, spans: list[Span], place: str, options: Options) -> Item:
         into, model = Conversation(), ""
-        calls = [span for span in spans if _is_model_call(span)]
+        calls = [span for span in spans if is_model_call(span)]
         histories: list[list[str]] = []
         for span in sorted(calls, key=lambda span: span["start"]):
             attributes = span["attributes"]
-            asked, said = _messages(attributes, "input"), _messages(attributes, "output")
+            asked, said = messages_of(span, INPUT), messages_of(span, OUTPUT)
             if not asked and not said:
                 into.note("model calls without content")
                 continue
@@ -77,8 +72,8 @@ class SpansReader:
 
 def model_spans(path: Path) -> list[str]:
     """Return the ids of spans that become turns, in order, to map labels on spans to turns."""
-    spans = sorted((s for s in _flat(load(path)) if _is_model_call(s)), key=lambda span: span["start"])
-    return [str(s["id"]) for s in spans if _messages(s["attributes"], "input") or _messages(s["attributes"], "output")]
+    spans = sorted((s for s in _flat(load(path)) if is_model_call(s)), key=lambda span: span["start"])
+    return [str(s["id"]) for s in spans if messages_of(s, INPUT) or messages_of(s, OUTPUT)]
 
 
 def _flat(value: Any) -> Iterator[Span]:
@@ -91,6 +86,10 @@ def _flat(value: Any) -> Iterator[Span]:
             for resource in value["resourceSpans"]:
                 for scope in resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ():
                     yield from _flat(scope.get("spans") or [])
+        elif "resourceLogs" in value:
+            for resource in value["resourceLogs"]:
+                for scope in resource.get("scopeLogs") or ():
+                    yield from _flat(scope.get("logRecords") or [])
         elif isinstance(value.get("spans"), list):
             yield from _flat(value["spans"])
         elif any(key in value for key in ("spanId", "span_id", "context")):
@@ -100,16 +99,49 @@ def _flat(value: Any) -> Iterator[Span]:
 
 def _span(row: Mapping[str, Any]) -> Span:
     context = as_mapping(row.get("context"))
-    attributes = row.get("attributes", row.get("span_attributes"))
-    if isinstance(attributes, list):  # OTLP: [{"key": ..., "value": {"stringValue": ...}}]
-        attributes = {pair.get("key"): _value(pair.get("value")) for pair in attributes if isinstance(pair, Mapping)}
+    attributes = _attributes(row.get("attributes", row.get("span_attributes")))
     trace = _first(row, "traceId", "trace_id") or context.get("trace_id") or ""
     return {
         "id": _first(row, "spanId", "span_id") or context.get("span_id") or "",
         "trace": trace,
-        "start": str(_first(row, "startTimeUnixNano", "start_time", "timestamp", "start_timestamp")).rjust(30),
-        "attributes": attributes if isinstance(attributes, Mapping) else {},
-    }
+        "start": str(_first(row, "startTimeUnixNano", "start_time", "timestamp", "start_timestamp",
+                            "timeUnixNano", "observedTimeUnixNano")).rjust(30),
+        "attributes": attributes,
+        "events": list(_events(row, attributes)),
+    }  # fmt: skip
+
+
+def _events(row: Mapping[str, Any], attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and content of the events of a span; a log record is one event of the span it names."""
+    for event in row.get("events") or ():
+        if isinstance(event, Mapping):
+            yield str(event.get("name")), _attributes(event.get("attributes"))
+    name = _first(row, "eventName", "event_name") or attributes.get("event.name")
+    if name in EVENT_NAMES:
+        body = _value(row.get("body"))
+        yield str(name), {**attributes, **body} if isinstance(body, Mapping) else attributes
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Join log records with the span they belong to, or with each other where the span is in another file."""
+    found: dict[tuple[str, str], Span] = {}
+    for place, span in enumerate(spans):
+        key = (str(span["trace"]), str(span["id"] or place))
+        if key in found:
+            known = found[key]
+            known["attributes"] = {**span["attributes"], **known["attributes"]}
+            known["events"] += span["events"]
+            known["start"] = min(known["start"], span["start"])
+        else:
+            found[key] = span
+    return list(found.values())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return attributes as a mapping; OTLP lists them as `[{"key": ..., "value": {"stringValue": ...}}]`."""
+    if isinstance(value, list):
+        return {str(pair.get("key")): _value(pair.get("value")) for pair in value if isinstance(pair, Mapping)}
+    return dict(as_mapping(value))
 
 
 def _value(value: Any) -> Any:
@@ -117,7 +149,10 @@ def _value(value: Any) -> Any:
         return value
     if "arrayValue" in value:
         return [_value(item) for item in value["arrayValue"].get("values") or ()]
-    return next(iter(value.values()), None)
+    if "kvlistValue" in value:
+        return _attributes(value["kvlistValue"].get("values") or [])
+    kinds = {"stringValue", "intValue", "doubleValue", "boolValue", "bytesValue"}
+    return next(iter(value.values())) if len(value) == 1 and value.keys() <= kinds else dict(value)
 
 
 def _sessions(spans: list[Span]) -> dict[str, str]:
@@ -128,71 +163,6 @@ def _sessions(spans: list[Span]) -> dict[str, str]:
         if name:
             found[str(span["trace"])] = str(name)
     return found
-
-
-def _is_model_call(span: Span) -> bool:
-    attributes = span["attributes"]
-    return (
-        attributes.get("gen_ai.operation.name") in _CHAT
-        or attributes.get("openinference.span.kind") == "LLM"
-        or any(key.startswith(("llm.input_messages", "llm.output_messages")) for key in attributes)
-    )
-
-
-def _messages(attributes: Mapping[str, Any], side: str) -> list[dict[str, Any]]:
-    """Return the messages of one side of a call in OpenAI's format."""
-    value = attributes.get(f"gen_ai.{side}.messages")
-    if value is not None:
-        try:
-            rows = json.loads(value) if isinstance(value, str) else value
-        except ValueError:
-            return []
-        found = [_from_parts(row) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
-        system = attributes.get("gen_ai.system_instructions")
-        return [{"role": "system", "content": system}, *found] if system and side == "input" else found
-    indexed: dict[int, dict[str, Any]] = {}
-    for key, item in attributes.items():
-        if (match := _INDEXED.fullmatch(key)) and match.group(1) == side:
-            _place(indexed.setdefault(int(match.group(2)), {}), match.group(3), item)
-    return [_closed(indexed[number]) for number in sorted(indexed)]
-
-
-def _from_parts(row: Mapping[str, Any]) -> dict[str, Any]:
-    parts = row.get("parts")
-    if not isinstance(parts, list):
-        return dict(row)
-    message: dict[str, Any] = {"role": row.get("role"), "content": []}
-    for part in parts:
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if kind == "tool_call":
-            message.setdefault("tool_calls", []).append(
-                {"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments")}
-            )
-        elif kind == "tool_call_response":
-            message |= {"role": "tool", "tool_call_id": part.get("id")}
-            message["content"].append(part.get("response", part.get("result")))
-        else:
-            message["content"].append(part)
-    return message
-
-
-def _place(message: dict[str, Any], name: str, item: Any) -> None:
-    if call := _CALL.fullmatch(name):
-        entry = message.setdefault("calls", {}).setdefault(int(call.group(1)), {})
-        entry[call.group(2).rpartition(".")[2]] = item
-    elif name in ("role", "content", "tool_call_id"):
-        message[name] = item
-    elif name.endswith(".text"):
-        message["content"] = f"{message.get('content') or ''}{item}"
-    elif name.endswith("image.url"):
-        message["content"] = f"{message.get('content') or ''}[image]"
-
-
-def _closed(message: dict[str, Any]) -> dict[str, Any]:
-    calls = message.pop("calls", {})
-    if calls:
-        message["tool_calls"] = [calls[number] for number in sorted(calls)]
-    return message
 
 
 def _new(asked: list[dict[str, Any]], histories: list[list[str]]) -> list[dict[str, Any]]:

@@ -34,11 +34,13 @@ class VerifiersReader:
 
     def _trace(self, trace: Mapping[str, Any], place: str, options: Options) -> Item:
         into = Conversation()
-        add_messages(into, _path(trace["nodes"]))
+        add_messages(into, _own(_path(trace["nodes"]), into))
         if not into.drafts:
             return Skipped(place, "a trace without a message of the agent")
         task = as_mapping(trace.get("task")) or {"key": trace.get("task")}
-        task_id = str(task.get("key") or task.get("id") or place)
+        data = as_mapping(task.get("data"))
+        named = (task.get("key"), task.get("id"), task.get("hash"), data.get("id"), data.get("name"), data.get("idx"))
+        task_id = str(next((value for value in named if value not in (None, "")), place))
         calls = [call for call in trace.get("calls") or () if isinstance(call, Mapping)]
         stop = str(trace.get("stop_condition") or "")
         reason = StopReason.TURN_LIMIT if "max_turns" in stop else StopReason.FINISHED
@@ -72,13 +74,38 @@ def _path(nodes: list[Any]) -> list[Mapping[str, Any]]:
         chain.append(node)
         parent = node.get("parent")
         node = by_id.get(parent) if parent is not None else None
-    return [message if isinstance(message := node.get("message"), Mapping) else node for node in reversed(chain)]
+    return chain[::-1]
+
+
+def _own(nodes: list[Mapping[str, Any]], into: Conversation) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages of nodes, without agent messages that the prompt supplied and no model wrote."""
+    told = any(node.get("sampled") for node in nodes)
+    for node in nodes:
+        inner = node.get("message")
+        message: Mapping[str, Any] = inner if isinstance(inner, Mapping) else node
+        if told and not node.get("sampled") and message.get("role") == "assistant":
+            into.note("agent messages supplied by the prompt")
+        else:
+            yield message
 
 
 def _outcome(trace: Mapping[str, Any], options: Options) -> Outcome:
-    """Return the weighted sum of rewards; if one reward is missing, the verdict is missing."""
-    if errors := trace.get("errors") or (trace.get("ok") is False and "the trace is not ok"):
-        return Outcome(Triage.INFRASTRUCTURE, reason=str(errors)[:160])
+    """Return the weighted sum of rewards; if one reward is missing, the verdict is missing.
+
+    `errors` holds those of every try: a trace that is `ok` in the end has a verdict.
+    """
+    errors = trace.get("errors") or ()
+    stop = str(trace.get("stop_condition") or "")
+    if trace.get("ok") is False or (errors and "ok" not in trace):
+        if stop == "agent_timeout":
+            return Outcome(Triage.TIME_LIMIT, reason=stop)
+        return Outcome(Triage.INFRASTRUCTURE, reason=str(errors or stop or "the trace is not ok")[:160])
+    found = _scored(trace, options)
+    late = stop == "agent_timeout" and found.passed is False
+    return Outcome(Triage.TIME_LIMIT, False, found.reward, stop) if late else found
+
+
+def _scored(trace: Mapping[str, Any], options: Options) -> Outcome:
     rewards = trace.get("rewards")
     if not isinstance(rewards, Mapping) or not rewards:
         value = trace.get("reward")

@@ -45,9 +45,11 @@ def page(facts: Mapping[str, Any], *, linked: bool = False) -> str:
 def _contents(facts: Mapping[str, Any]) -> str:
     worst = [gap for gap in facts["gaps"] if gap["kind"] in (Kind.ASSOCIATED, Kind.SUSPECTED, Kind.NO_CONTRAST)][:3]
     if not worst:
-        return "<p>No behaviour stands out.</p>"
+        judge = facts["coverage"]["judge"]
+        left = judge and judge["unjudged"]
+        return f"<p>No behaviour stands out.{' Unjudged attempts are not known to be clean.' if left else ''}</p>"
     items = "".join(f'<li><a href="#{gap["id"]}">{_text(gap["habit"])}</a>: {_lead(gap)}</li>' for gap in worst)
-    return f"<p>The first three to look at:</p><ol>{items}</ol>"
+    return f"<p>Look first at:</p><ol>{items}</ol>"
 
 
 def _lead(gap: Mapping[str, Any]) -> str:

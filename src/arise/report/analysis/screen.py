@@ -94,6 +94,8 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
             lines.append(f"    and {len(gaps) - SHOWN} more in the report")
     if not facts["coverage"]["analysed"]:
         lines += ["", "No attempt has a readable trajectory, so no behaviour was looked for: only outcomes are known."]
+    elif not facts["gaps"] and facts["coverage"]["judge"] and facts["coverage"]["judge"]["unjudged"]:
+        lines += ["", "No behaviour was confirmed. The unjudged attempts are not known to be clean."]
     elif not facts["gaps"]:
         lines += ["", "No behaviour of the catalogue was missed in any attempt that gave an opportunity for it."]
     return "\n".join([*lines, *(["", f"report     {folder}"] if folder else [])])
