@@ -21,7 +21,7 @@ VERDICT_TOKENS = 30
 DIAGNOSTICS_TOKENS = 600
 _CHARS_PER_TOKEN = 3
 _SHORTEST_TRACE = 1_000
-_SHORT_TASK = 512
+_SHORT_TASK = 256
 _TURN_TOKENS = 60
 _TYPICAL = 0.5
 """A typical trace as a share of the longest one."""
