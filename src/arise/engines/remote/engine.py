@@ -212,7 +212,7 @@ class RemoteEngine:
         folder, old = self._work / f"recovery-{version}", self._recovery
         await self._guarded(lambda group: group.call("save", folder=str(folder)))
         self._recovery, self._since = folder, []
-        if old is not None and old != folder:
+        if old not in (None, folder) and old.parent == self._work:  # a state that was loaded is not ours to remove
             shutil.rmtree(old, ignore_errors=True)
 
     async def save_state(self, path: Path) -> str:
