@@ -86,5 +86,5 @@ def test_the_summary_tells_the_same_and_counts_new_texts_only(
     assert summary.as_json()["rewritten"] == texts - first
     assert re.search(rf"{STUCK} .* \[skill shown, {STUCK_WORDS}", told)
     for name, change in fell.items():
-        assert re.search(rf"{change}  -\d+\.\d points .*, beyond noise  {name} ", told)
+        assert re.search(rf"{change}  -\d+\.\d points .*, beyond noise, n = \d+ and \d+  {name} ", told)
     assert "no alarms" not in told
