@@ -70,7 +70,7 @@ def test_the_pages_of_the_rubrics_say_what_is_wrong(pages: TestClient, fell: dic
         assert re.search(rf"On held-out tasks: {change}, -\d+\.\d points \(95 % .*\), beyond noise\.", told)
 
 
-def test_the_summary_tells_the_same_and_counts_new_texts_only(
+def test_the_summary_has_the_same_facts_and_counts_new_texts_only(
     regressing: Path, facts: RunFacts, fell: dict[str, str]
 ) -> None:
     with closing(sqlite3.connect(regressing / "run.db")) as db:

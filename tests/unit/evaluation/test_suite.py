@@ -72,7 +72,7 @@ def test_a_known_suite_that_is_not_here_is_refused_with_the_remedy(
     assert "clone the benchmark" in done.stderr
 
 
-def test_an_attempt_that_infrastructure_ended_counts_as_failed_and_is_told_beside_the_score() -> None:
+def test_an_attempt_that_infrastructure_ended_counts_as_failed_and_is_reported_with_the_score() -> None:
     def trial(attempt: int, success: bool | None) -> dict[str, object]:
         fault = None if success is not None else {"exception_type": "InfrastructureFault"}
         return {"arise": {"attempt": attempt, "domain": "d", "success": success}, "exception_info": fault}

@@ -52,7 +52,7 @@ def test_it_takes_less_than_30_seconds(planted: tuple[list[Text], list[Text], li
     assert time.perf_counter() - begun < 30
 
 
-def test_identical_instructions_and_tests_are_told_apart() -> None:
+def test_identical_instructions_and_identical_tests_are_distinguished() -> None:
     train = [Text("a", "Sort the list, please!", "x"), Text("b", "Draw a house.", "y")]
     held_out = [Text("c", "sort the list please", "z"), Text("d", "Write a poem about rain.", "y")]
     found = [(match.train, match.held_out, match.kind) for match in find_overlap(train, held_out)]

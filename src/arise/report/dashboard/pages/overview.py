@@ -146,8 +146,8 @@ def _rates(success: Sequence[Window], rubrics: Sequence[Window]) -> Figure:
         "Pass rate and rubric reward",
         line_chart("pass rate of tasks and of rubrics by window", lines, percent=True, y_range=(0.0, 1.0)),
         table,
-        "One point per window between pool updates; bands are 95 % intervals. Mastered rubrics are retired and hard ones "
-        "added, so rubric reward may fall while the policy improves.",
+        "One point per window between pool updates; bands are 95 % intervals. Mastered rubrics are retired and hard "
+        "ones added, so rubric reward may fall while the policy improves.",
         tuple((line.name, line.colour) for line in lines),
     )
 

@@ -166,8 +166,8 @@ def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> list[Figure]:
         ),
         Table(WINDOW_COLUMNS, rows),
         f"Unguided is what counts: the policy shows the behaviour without its skill. The band is its 95 % interval. "
-        f"Rates of fewer than {FEW} verdicts are only in the table. At the end of a window the rate of {decides} decides "
-        "what happens: retire, show, rewrite or hide.",
+        f"Rates of fewer than {FEW} verdicts are only in the table. At the end of a window the rate of {decides} "
+        "decides what happens: retire, show, rewrite or hide.",
         tuple((line.name, line.colour) for line in lines),
         wide=True,
     )
