@@ -95,7 +95,9 @@ def load(file: Path) -> list[Held]:
     """Read what `save` wrote."""
     with gzip.open(file, "rt") as text:
         return [
-            Held(row["judge"], int(row["seed"]), int(row["iteration"]), row["task"], int(row["attempt"]), row["success"])
+            Held(
+                row["judge"], int(row["seed"]), int(row["iteration"]), row["task"], int(row["attempt"]), row["success"]
+            )
             for row in csv.DictReader(text)
         ]
 
@@ -161,7 +163,9 @@ def draw(rows: list[Held], file: Path) -> None:
                 each = rates["no-judge"]
                 axes.axhspan(min(each), max(each), color=COLOURS["outcome-only"], alpha=0.15, linewidth=0)
                 axes.axhline(sum(each) / len(each), color=COLOURS["outcome-only"], linestyle=":", label="no judge")
-            shares = {float(name.partition("-")[2] or 0): rates[name] for name in rates if name.startswith(("clean", kind))}
+            shares = {
+                float(name.partition("-")[2] or 0): rates[name] for name in rates if name.startswith(("clean", kind))
+            }
             for share, each in shares.items():
                 axes.plot([share] * len(each), each, color=COLOURS["arise"], marker="o", linestyle="", alpha=0.5)
             means = sorted((share, sum(each) / len(each)) for share, each in shares.items())
