@@ -26,7 +26,7 @@ class Scripted:
         self._say, self._rng = say, random.Random(seed)
 
     async def judge(self, _task: Task, rollout: Rollout, pool: Pool) -> Judgment:
-        given = {}
+        given: dict[str, Verdict] = {}
         for rubric in pool.rubrics:
             known = CASES.labels.get((rollout.trajectory.id, rubric.id), PASS)
             verdict = self._say(known, self._rng)
