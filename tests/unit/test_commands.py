@@ -176,7 +176,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("unwanted", [True, False])
-def test_no_colour_where_none_is_wanted(unwanted: bool) -> None:
+def test_no_colour_when_colour_is_off(unwanted: bool) -> None:
     colours = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "100"} | ({"NO_COLOR": "1"} if unwanted else {})
     done = subprocess.run(
         [sys.executable, "-c", EVERY_HELP],

@@ -65,7 +65,7 @@ def test_a_negation_or_an_ordinary_word_does_not_hide_a_hostile_request(text: st
     assert skill_problems(text)
 
 
-def test_a_problem_quotes_the_words_that_are_to_go() -> None:
+def test_a_problem_quotes_the_words_to_remove() -> None:
     (problem,) = skill_problems(SKILL + " This raises the reward.")
     assert str(problem) == "skill_text contains reward words: 'reward'"
 

@@ -72,7 +72,7 @@ def test_judge_check_as_json() -> None:
     assert {rubric["rubric_id"] for rubric in report["rubrics"]} == {"r001", "r002", "r003", "r004"}
 
 
-def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -> None:
+def test_a_judge_without_a_single_verdict_is_unusable_and_has_no_agreement() -> None:
     code, text = run_check(always("I cannot judge this."), "--repeat", "1")
     assert code == 7
     assert "0 of 80 verdicts" in text
@@ -92,7 +92,7 @@ def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -
         (503, "check that a server runs at http://127.0.0.1"),
     ],
 )
-def test_an_endpoint_that_refuses_is_told_before_the_first_case(status: int, remedy: str) -> None:
+def test_an_endpoint_that_refuses_is_reported_before_the_first_case(status: int, remedy: str) -> None:
     with in_thread(FakeLLM(lambda _: Status(status))) as fake:
         result = CliRunner().invoke(judge.app, ["check", "--model", "judge-1", "--base-url", fake.base_url])
     assert result.exit_code == 7
