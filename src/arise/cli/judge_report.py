@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from arise.cli.session import Cost
+from arise.text import numbers
 from arise.text.numbers import duration, percent
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _recalls(report: "JudgeCheck") -> str:
         tally = known.given(verdict, verdict)
         if tally.evaluations:
             low, high = wilson_interval(*tally)
-            parts.append(f"{name} {tally.passes} of {tally.evaluations} ({100 * low:.0f} to {100 * high:.0f} %)")
+            parts.append(f"{name} {tally.passes} of {tally.evaluations} ({numbers.span(low, high)} %)")
     return ", ".join(parts) or "undefined: nothing to compare with"
 
 
@@ -145,7 +146,7 @@ def _votes(report: "JudgeCheck") -> str:
     for votes in report.votes:
         right, gain = votes.known.balanced, ""
         if right is not None and alone is not None and votes.count > 1:
-            gain = f", gain {100 * (right - alone):+.1f}"
+            gain = f", gain {numbers.difference(right - alone)}"
         shown = "valid " if right is None else f"{percent(right)} right of valid "
         parts.append(f"{votes.count}: {shown}{percent(votes.valid)}{gain}")
     return "; ".join(parts)
