@@ -98,7 +98,7 @@ def test_a_demonstration_has_the_tokens_that_the_endpoint_records(family: str) -
     assert row.generated_U.tolist() == sampled.generated_U.tolist()
 
 
-def test_side_calls_are_answered_apart_and_a_rewritten_history_is_noticed() -> None:
+def test_auxiliary_calls_are_answered_separately_and_a_rewritten_history_is_noticed() -> None:
     async def whole() -> None:
         session = Rehearsal(Speaker(lambda _: None, Shell()))
         assert (await session.answer(Ask(OPENING), b"")).reply.text == "ok"
