@@ -17,7 +17,9 @@ class Tau2Reader:
     name = "tau2"
 
     def detect(self, path: Path) -> bool:
-        return path.is_file() and path.suffix == ".json" and mentions(path, '"info"', '"num_trials"', '"user_info"')
+        if not path.is_file() or path.suffix != ".json" or not mentions(path, '"info"'):
+            return False  # the simulations of a long file stand behind the part that is looked at
+        return mentions(path, '"num_trials"', '"user_info"') or mentions(path, '"simulations"', '"tasks"')
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
         try:
