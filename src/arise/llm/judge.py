@@ -12,6 +12,7 @@ from arise.config.llm import ModelJudge
 from arise.llm.client import Client, ModelReply, Observe, Unanswered
 from arise.llm.control import control_question, right
 from arise.llm.evaluation import Question, caught, digest, question, settled
+from arise.llm.needs import trace_room
 from arise.llm.prompt import Prompt, Template, render, template_hash, to_json
 from arise.llm.shapes import diagnostics_object
 from arise.llm.stops import RunStop
@@ -20,8 +21,6 @@ from arise.llm.wire import VerdictReply, parse_diagnostics, parse_verdicts
 from arise.types import Diagnostic, Judgment, Pool, Rollout, Rubric, Task, Verdict
 
 NO_DIAGNOSTICS = "not asked for"
-PROMPT_CHARS = 10_000
-"""Room that the templates take, schemas included."""
 CONTROLS = 3
 """Wordings in which a judge that missed a control question is asked again on a neutral trace."""
 QUARANTINE_REASON = (
@@ -98,10 +97,8 @@ class LanguageModelJudge:
 
     def _room(self, pool: Pool) -> int:
         """Return the characters left for the trace beside prompt, rubrics and reply."""
-        endpoint = self._settings.endpoint
         rubrics = sum(len(rubric.rule_text) + len(rubric.applicability_condition) + 250 for rubric in pool.rubrics)
-        free = int((endpoint.context_tokens - endpoint.max_tokens) * self._settings.chars_per_token)
-        return free - PROMPT_CHARS - rubrics
+        return trace_room(self._settings.endpoint, self._settings.chars_per_token, rubrics)
 
     def _nothing(self, pool: Pool, reason: str) -> Judgment:
         absent = {rubric.id: reason for rubric in pool.rubrics}

@@ -3,8 +3,8 @@
 import json
 
 from arise.llm.constraint import grammar
-from arise.llm.judge import PROMPT_CHARS
 from arise.llm.majority import merged
+from arise.llm.needs import PROMPT_CHARS
 from arise.llm.prompt import Template, render
 from arise.llm.shapes import verdict_lines
 from arise.llm.wire import parse_diagnostics, parse_verdicts
