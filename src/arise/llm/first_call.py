@@ -68,7 +68,8 @@ async def _found(sender: Sender, needs: Needs) -> Served:
     listed = await _listed(sender)
     found, failed = await (_judges(sender) if needs.judges else _answers(sender))
     if isinstance(failed, RateLimited) and not PAYMENT.search(str(failed)):
-        return Served(unchecked=f"not checked: the provider limits our rate ({failed}), so it has accepted the key")
+        why = f"the provider limits our rate ({failed}), so it has accepted the key"
+        return Served(unchecked=f"not checked, and replies are not confined: {why}; start again later to check it")
     if failed is not None:
         raise _unusable(sender.endpoint, f"{failed.kind}: {failed}", _remedy(sender.endpoint, needs, failed))
     _require_usage(sender.endpoint, found)

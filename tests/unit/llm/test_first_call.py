@@ -15,7 +15,7 @@ from arise.llm.served import Needs, Served
 from arise.llm.spend import Budget
 from arise.llm.trace import LEAST_TRACE_CHARS
 from arise.run.calls import Store
-from arise.testing import Ask, FakeLLM, Say, Script, Status, honest, in_thread, pages_of, speaking
+from arise.testing import Action, Ask, FakeLLM, Say, Script, Status, honest, in_thread, pages_of, speaking
 from arise.types import Verdict
 
 NEEDS = judge_needs(8, 2_000)
@@ -74,6 +74,20 @@ def test_a_provider_that_limits_our_rate_delays_a_start_by_seconds_only() -> Non
         assert time.monotonic() - clock < 20
     assert "limits our rate" in found.unchecked
     assert len(fake.asks) == 1
+
+
+def test_a_short_rate_limit_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    """A provider that asks for a second gets it, and the endpoint is checked after all."""
+    answers = speaking("vllm", JUDGE)
+
+    def limited(ask: Ask) -> Action:
+        return Status(429, retry_after=1) if ask.number == 0 else answers(ask)  # type: ignore[return-value]
+
+    with in_thread(FakeLLM(limited, pages=pages_of("vllm"))) as fake, caplog.at_level("WARNING", "arise"):
+        found = call(EndpointConfig(model="judge-model", base_url=fake.base_url, price=PriceConfig(input=0, output=0)))
+    assert found.structured == "grammar"
+    assert not found.unchecked
+    assert "judge-model limits our rate: the first call waits 1.0 s and asks again, 10 s in all at most" in caplog.text
 
 
 def test_findings_are_recorded_and_not_asked_for_twice() -> None:
