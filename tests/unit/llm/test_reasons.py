@@ -19,8 +19,8 @@ from tests.unit.llm.test_judge import judged
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
 
-def line(rubric_id: str = "a", verdict: str | None = "fail", **more: object) -> str:
-    return json.dumps({"rubric_id": rubric_id, "applicable": verdict is not None, "verdict": verdict} | more)
+def line(verdict: str = "fail", more: dict[str, object] | None = None, **fields: object) -> str:
+    return json.dumps({"rubric_id": "a", "applicable": True, "verdict": verdict} | (more or {}) | fields)
 
 
 def test_a_reason_names_its_turn() -> None:
@@ -50,7 +50,7 @@ def test_a_reason_names_its_turn() -> None:
 def test_whatever_the_reason_is_the_verdict_stays(
     more: dict[str, object], reason: str | None, problem: str | None
 ) -> None:
-    reply = parse_verdicts(line(**more), ["a"], turns=4)
+    reply = parse_verdicts(line(more=more), ["a"], turns=4)
     assert reply.verdicts == {"a": FAIL}
     assert reply.reasons.get("a") == reason
     assert len(reply.problems) == (problem is not None)
