@@ -21,8 +21,9 @@ from arise.engines.manifest import model_digest
 from arise.engines.remote.engine import RemoteEngine
 from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerSpec
-from arise.engines.vllm.fleet import Fleet, FleetSpec
-from arise.engines.vllm.launch import VllmSpec
+from arise.engines.vllm.fleet import Fleet
+from arise.engines.vllm.launch import VllmSpec, room_for
+from arise.engines.vllm.spec import FleetSpec
 from arise.engines.vllm.untied import untied_copy
 from arise.errors import AriseError, Exit
 from arise.ports import Format
@@ -85,16 +86,15 @@ def _checked(
     chosen: Chosen, config: Config, model: str, make_format: MakeFormat
 ) -> tuple[TrainerSpec, Callable[[Path], FleetSpec], Policy]:
     check_environments(chosen)
-    if config.model.kind == "pretrained" and config.model.lora_rank:
-        rank = config.model.lora_rank
-        raise ValueError(f"{chosen.kind} trains all weights here, not adapters of rank {rank}: set model.lora_rank = 0")
+    if rank := lora_rank(config):
+        room_for(rank)
     folder = model_folder(model)
     tokenizer, facts = tokenizer_and_config(str(folder or model))
     if chosen.device == "cpu":
         if folder is None:
             raise ValueError(f"on a CPU the weights of {model} are prepared for vLLM: download it, name its folder")
         _require_head_size(facts)
-        _require_memory(chosen, folder)
+        _require_memory(chosen, folder, rank > 0)
     else:
         _require_gpus(chosen)
     chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
@@ -118,6 +118,7 @@ def _checked(
         token_budget=chosen.token_budget,
         gradient_checkpointing=chosen.gradient_checkpointing,
         backend=getattr(chosen, "backend", ""),
+        lora_rank=rank,
         threads=chosen.threads,
         launch=chosen.launch,
         host=chosen.host or "127.0.0.1",
@@ -140,6 +141,7 @@ def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> F
         policy.window,
         start_seconds=sampler.start_seconds,
         key=os.environ.get(sampler.key_env, "") if sampler.key_env else "",
+        base=policy.folder if lora_rank(config) else "",
     )
 
 
@@ -156,7 +158,13 @@ def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) ->
         rows=sampler.rows,
         threads=sampler.threads,
         arguments=sampler.arguments,
+        lora_rank=lora_rank(config),
     )
+
+
+def lora_rank(config: Config) -> int:
+    """Return the rank of the adapters that are trained; 0 where all weights are."""
+    return config.model.lora_rank if config.model.kind == "pretrained" else 0
 
 
 def server_command(config: Config, host: str, port: int, number: int) -> tuple[list[str], dict[str, str]]:
@@ -168,7 +176,7 @@ def server_command(config: Config, host: str, port: int, number: int) -> tuple[l
     with _as_a_message():
         folder = str(model_folder(config.model.name) or config.model.name)
         _, facts = tokenizer_and_config(folder)
-        if chosen.device == "cpu":
+        if chosen.device == "cpu" and not lora_rank(config):
             folder = untied_copy(folder, cache_root() / "engines" / "untied" / model_digest(folder)[:16])
         window = min(config.sampling.context_length, facts.max_position_embeddings)
         server = _server_spec(chosen, config, window, first_gpu=0)
@@ -197,10 +205,11 @@ def _require_head_size(facts: Any) -> None:
         )
 
 
-def _require_memory(chosen: Chosen, folder: Path) -> None:
+def _require_memory(chosen: Chosen, folder: Path, adapters: bool) -> None:
     parameters = parameters_in(folder)
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
-    weights = 4 * parameters * (TRAINER_COPIES + SERVER_COPIES * servers) / 2**30
+    trainer, server = (2, 1) if adapters else (TRAINER_COPIES, SERVER_COPIES)  # the base model has no moments
+    weights = 4 * parameters * (trainer + server * servers) / 2**30
     needed = weights + PROCESS_GIB * (chosen.processes + servers) + servers * max(1, round(chosen.sampler.cache_gib))
     free = psutil.virtual_memory().available / 2**30
     if needed > free:
