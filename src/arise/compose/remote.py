@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ those sampled with those that replace them."""
 PROCESS_GIB = 0.8
 """Memory of a process before it holds a model: mostly the library's code."""
 
+START_SERVERS = "start the servers that policy.sampler.addresses names, with `arise engines serve`"
+
 Chosen = ArealConfig | VerlConfig
 MakeFormat = Callable[[Config, Any], Format]
 
@@ -50,11 +53,7 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
         return await engine.open()
     except EngineFault as fault:
         what, _, said = str(fault).partition("\n")
-        remedy = (
-            f"read the log; its last lines:\n{said}"
-            if said
-            else "start the servers that policy.sampler.addresses names"
-        )
+        remedy = f"read the log; its last lines:\n{said}" if said else START_SERVERS
         raise AriseError("engine", Exit.ENGINE, what, "nothing was trained", remedy) from None
 
 
@@ -76,10 +75,20 @@ def _as_a_message() -> Iterator[None]:
 
 def check_environments(chosen: Chosen) -> str:
     """Return which environments will be used; raises ValueError if one is missing or of another version."""
-    trainer = python_of(chosen.kind, chosen.environment)
+    trainer = python_of(chosen.kind, chosen.environment, chosen.device)
     if chosen.sampler.addresses:
         return f"{trainer.parent.parent}, servers at {', '.join(chosen.sampler.addresses)}"
-    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment).parent.parent}"
+    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment, chosen.device).parent.parent}"
+
+
+async def check_engine(chosen: Chosen, config: Config, model: str, make_format: MakeFormat) -> None:
+    """Check all that a run checks before it starts a process, and that given servers answer; raises ValueError."""
+    _, fleet_spec, _ = _checked(chosen, config, model, make_format)
+    if chosen.sampler.addresses:
+        try:
+            await Fleet(replace(fleet_spec(Path()), first_seconds=0.0)).reach()
+        except EngineFault as fault:
+            raise ValueError(f"{fault}: {START_SERVERS}") from None
 
 
 def _checked(
@@ -110,7 +119,7 @@ def _checked(
     )
     trainer = TrainerSpec(
         chosen.kind,
-        python_of(chosen.kind, chosen.environment),
+        python_of(chosen.kind, chosen.environment, chosen.device),
         policy.folder,
         processes=chosen.processes,
         device=chosen.device,
@@ -148,7 +157,7 @@ def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> F
 def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) -> VllmSpec:
     sampler = chosen.sampler
     return VllmSpec(
-        python_of("vllm", sampler.environment),
+        python_of("vllm", sampler.environment, chosen.device),
         window,
         device=chosen.device,
         precision=config.optimizer.precision,

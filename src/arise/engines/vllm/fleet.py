@@ -218,7 +218,7 @@ class Fleet:
                     f"the vLLM server ended while it started; log: {seat.process.log}\n{seat.process.said()}"
                 )
             if asyncio.get_running_loop().time() > end:
-                raise ServerDown(f"no vLLM server answers at {seat.address} after {seconds:.0f} s: is it running?")
+                raise ServerDown(f"no vLLM server answers at {seat.address} after {seconds:.0f} s")
             await asyncio.sleep(0.5)
 
     async def _move(self, seat: _Seat) -> None:
