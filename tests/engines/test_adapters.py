@@ -25,7 +25,7 @@ UPDATES = 20
 
 def norm_of(loss: torch.Tensor, model: torch.nn.Module) -> float:
     loss.backward()
-    return torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm().item()
+    return float(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm())
 
 
 @pytest.mark.parametrize("processes", [1, 2])

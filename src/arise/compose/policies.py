@@ -127,9 +127,10 @@ async def check_remote(chosen: ArealConfig | VerlConfig, config: Config) -> str:
     A warm start that is not in the cache yet is not made for this: what depends on the model is then left out.
     """
     found = check_environments(chosen)
-    given = config.model.kind == "pretrained" and not config.model.demonstrations
-    if given or intact(cached_start(config)):
-        await check_engine(chosen, config, config.model.name if given else str(cached_start(config)), model_format)
+    if isinstance(config.model, PretrainedModel) and not config.model.demonstrations:
+        await check_engine(chosen, config, config.model.name, model_format)
+    elif intact(start := cached_start(config)):
+        await check_engine(chosen, config, str(start), model_format)
     return found
 
 
