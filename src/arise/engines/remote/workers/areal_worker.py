@@ -61,6 +61,7 @@ class ArealBackend:
 
     def __init__(self, options: dict[str, Any]) -> None:
         torch.set_num_threads(options["threads"])
+        torch.manual_seed(0)  # adapters that start anew start as before, so that updates since then can be repeated
         self._engine = Actor(_config(options))
         self._engine.create_process_group()
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))
