@@ -34,7 +34,7 @@ class Recipe:
     gib: int = 3
 
     def digest(self, device: str) -> str:
-        """Identify what is installed; an environment of another recipe is made anew."""
+        """Identify what is installed; an environment of another recipe is installed again."""
         return blake2b(json.dumps([device, vars(self)], sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -60,7 +60,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def default_folder(name: str) -> Path:
-    """Return where `install` puts an environment unless told otherwise."""
+    """Return where `install` puts an environment by default."""
     return cache_root() / "engines" / name
 
 
