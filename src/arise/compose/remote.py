@@ -5,14 +5,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from arise.config import ArealConfig, Config, VerlConfig
+from arise.config import ArealConfig, Config, SmallModel, VerlConfig
 from arise.engines.chat import ChatFormat
 from arise.engines.environments import python_of
 from arise.engines.faults import EngineFault
@@ -57,10 +56,10 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
         raise AriseError("engine", Exit.ENGINE, what, "nothing was trained", remedy) from None
 
 
-def require_environments(chosen: Chosen) -> None:
-    """Raise one message if an environment is missing."""
+async def require_machine(chosen: Chosen, config: Config) -> None:
+    """Raise one message for what `check_machine` finds: before minutes are spent on a warm start."""
     with _as_a_message():
-        check_environments(chosen)
+        await check_machine(chosen, config)
 
 
 @contextmanager
@@ -81,31 +80,45 @@ def check_environments(chosen: Chosen) -> str:
     return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment, chosen.device).parent.parent}"
 
 
-async def check_engine(chosen: Chosen, config: Config, model: str, make_format: MakeFormat) -> None:
-    """Check all that a run checks before it starts a process, and that given servers answer; raises ValueError."""
-    _, fleet_spec, _ = _checked(chosen, config, model, make_format)
+async def check_machine(chosen: Chosen, config: Config) -> str:
+    """Check what does not depend on the model's files; return which environments will be used, raise ValueError."""
+    found = check_environments(chosen)
+    if rank := lora_rank(config):
+        room_for(rank)
+    if chosen.device == "cpu":
+        _require_memory(chosen, 0, rank > 0)
+        if isinstance(config.model, SmallModel):
+            _require_head_size(config.model.hidden // config.model.heads)
+    else:
+        _require_gpus(chosen)
     if chosen.sampler.addresses:
+        key = os.environ.get(chosen.sampler.key_env, "")
         try:
-            await Fleet(replace(fleet_spec(Path()), first_seconds=0.0)).reach()
+            await Fleet(
+                FleetSpec(None, 0, chosen.sampler.addresses, frozenset(), 0, first_seconds=1.0, key=key)
+            ).reach()
         except EngineFault as fault:
             raise ValueError(f"{fault}: {START_SERVERS}") from None
+    return found
+
+
+def check_model(chosen: Chosen, config: Config, model: str, make_format: MakeFormat) -> None:
+    """Check what depends on the model's files; raises ValueError."""
+    _checked(chosen, config, model, make_format)
 
 
 def _checked(
     chosen: Chosen, config: Config, model: str, make_format: MakeFormat
 ) -> tuple[TrainerSpec, Callable[[Path], FleetSpec], Policy]:
     check_environments(chosen)
-    if rank := lora_rank(config):
-        room_for(rank)
+    rank = lora_rank(config)
     folder = model_folder(model)
     tokenizer, facts = tokenizer_and_config(str(folder or model))
     if chosen.device == "cpu":
         if folder is None:
             raise ValueError(f"on a CPU the weights of {model} are prepared for vLLM: download it, name its folder")
-        _require_head_size(facts)
-        _require_memory(chosen, folder, rank > 0)
-    else:
-        _require_gpus(chosen)
+        _require_head_size(getattr(facts, "head_dim", None) or facts.hidden_size // facts.num_attention_heads)
+        _require_memory(chosen, parameters_in(folder), rank > 0)
     chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
     end_ids = ChatFormat(tokenizer).end_ids if chat is None else chat.stop_ids
     window = min(config.sampling.context_length, facts.max_position_embeddings)
@@ -204,8 +217,7 @@ def _require_gpus(chosen: Chosen) -> None:
         )
 
 
-def _require_head_size(facts: Any) -> None:
-    size = getattr(facts, "head_dim", None) or facts.hidden_size // facts.num_attention_heads
+def _require_head_size(size: int) -> None:
     if size not in CPU_HEAD_SIZES:
         sizes = ", ".join(map(str, CPU_HEAD_SIZES))
         raise ValueError(
@@ -214,8 +226,7 @@ def _require_head_size(facts: Any) -> None:
         )
 
 
-def _require_memory(chosen: Chosen, folder: Path, adapters: bool) -> None:
-    parameters = parameters_in(folder)
+def _require_memory(chosen: Chosen, parameters: int, adapters: bool) -> None:
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
     trainer, server = (2, 1) if adapters else (TRAINER_COPIES, SERVER_COPIES)  # the base model has no moments
     weights = 4 * parameters * (trainer + server * servers) / 2**30

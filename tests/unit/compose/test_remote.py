@@ -5,18 +5,19 @@ import json
 import re
 import socket
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
 
-from arise.compose.policies import check_remote, model_format
-from arise.compose.remote import remote_engine
+from arise.compose.policies import check_remote, open_engine
 from arise.config import ArealConfig, Config, VerlConfig
 from arise.config.file import load_config
 from arise.engines.environments import MARK, default_folder, recipes
 from arise.engines.local.models import save
 from arise.engines.local.small_model import small_model
 from arise.errors import AriseError
+from arise.ports import SandboxPool
 
 CORPUS = ["count the words of every file " * 20]
 TEMPLATE = "chat_template.jinja"
@@ -61,19 +62,19 @@ def changed(model: Path, folder: Path, **facts: int) -> Path:
     return folder
 
 
-def configured(kind: str, model: Path, *changes: str) -> tuple[ArealConfig | VerlConfig, Config]:
-    shape = ("model.kind='pretrained'", f"model.name='{model}'", "model.lora_rank=0")
+def configured(kind: str, model: Path | None, *changes: str) -> tuple[ArealConfig | VerlConfig, Config]:
+    shape = ("model.kind='pretrained'", f"model.name='{model}'", "model.lora_rank=0") if model else ()
     config = load_config(None, [f"policy.kind='{kind}'", "policy.device='cpu'", *shape, *changes])
     assert isinstance(config.policy, ArealConfig | VerlConfig)
     return config.policy, config
 
 
-def refused(kind: str, model: Path, *changes: str) -> str:
+def refused(kind: str, model: Path | None, *changes: str) -> str:
     """The message of a run and of `arise doctor`, which agree; nothing was started."""
     chosen, config = configured(kind, model, *changes)
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     with pytest.raises(AriseError) as found:
-        asyncio.run(remote_engine(chosen, config, str(model), model_format))
+        asyncio.run(open_engine(config, cast(SandboxPool, None)))  # nothing comes so far that it needs a sandbox
     with pytest.raises(ValueError, match=r".") as seen:
         asyncio.run(check_remote(chosen, config))
     assert str(seen.value).rpartition(": ")[2] == found.value.remedy
@@ -127,11 +128,15 @@ def test_a_model_that_the_server_cannot_serve(model: Path, tmp_path: Path) -> No
     assert "choose another model" in said
 
 
-@pytest.mark.usefixtures("cache")
-def test_servers_that_do_not_answer_are_known_before_a_trainer_is_started(model: Path) -> None:
-    make_environment("areal")
+def test_what_needs_no_model_is_refused_before_a_warm_start(cache: Path) -> None:
+    for name in ("areal", "vllm"):
+        make_environment(name)
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
-    chosen, config = configured("areal", model, f"policy.sampler.addresses=['{address}']")
-    with pytest.raises(ValueError, match=f"no vLLM server answers at {address}.*`arise engines serve`"):
-        asyncio.run(check_remote(chosen, config))
+    small = ("model.kind='small'", "model.heads=2")
+    said = refused("areal", None, *small, f"policy.sampler.addresses=['{address}']")
+    assert f"no vLLM server answers at {address}" in said
+    assert "start the servers that policy.sampler.addresses names, with `arise engines serve`" in said
+    assert "attention heads have 16 values" in refused("areal", None, "model.kind='small'", "model.heads=8")
+    assert "GiB of memory" in refused("areal", None, *small, "policy.sampler.cache_gib=9000.0")
+    assert not (cache / "starts").exists()
