@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from arise.engines.manifest import model_digest
 from arise.engines.remote.engine import RemoteEngine
 from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerSpec
-from arise.engines.vllm.fleet import Fleet, FleetSpec
-from arise.engines.vllm.launch import VllmSpec
+from arise.engines.vllm.fleet import Fleet
+from arise.engines.vllm.launch import VllmSpec, room_for
+from arise.engines.vllm.spec import FleetSpec
 from arise.engines.vllm.untied import untied_copy
 from arise.errors import AriseError, Exit
 from arise.ports import Format
@@ -34,6 +36,8 @@ TRAINER_COPIES, SERVER_COPIES = 5, 2
 those sampled with those that replace them."""
 PROCESS_GIB = 0.8
 """Memory of a process before it holds a model: mostly the library's code."""
+
+START_SERVERS = "start the servers that policy.sampler.addresses names, with `arise engines serve`"
 
 Chosen = ArealConfig | VerlConfig
 MakeFormat = Callable[[Config, Any], Format]
@@ -49,11 +53,7 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
         return await engine.open()
     except EngineFault as fault:
         what, _, said = str(fault).partition("\n")
-        remedy = (
-            f"read the log; its last lines:\n{said}"
-            if said
-            else "start the servers that policy.sampler.addresses names"
-        )
+        remedy = f"read the log; its last lines:\n{said}" if said else START_SERVERS
         raise AriseError("engine", Exit.ENGINE, what, "nothing was trained", remedy) from None
 
 
@@ -75,26 +75,35 @@ def _as_a_message() -> Iterator[None]:
 
 def check_environments(chosen: Chosen) -> str:
     """Return which environments will be used; raises ValueError if one is missing or of another version."""
-    trainer = python_of(chosen.kind, chosen.environment)
+    trainer = python_of(chosen.kind, chosen.environment, chosen.device)
     if chosen.sampler.addresses:
         return f"{trainer.parent.parent}, servers at {', '.join(chosen.sampler.addresses)}"
-    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment).parent.parent}"
+    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment, chosen.device).parent.parent}"
+
+
+async def check_engine(chosen: Chosen, config: Config, model: str, make_format: MakeFormat) -> None:
+    """Check all that a run checks before it starts a process, and that given servers answer; raises ValueError."""
+    _, fleet_spec, _ = _checked(chosen, config, model, make_format)
+    if chosen.sampler.addresses:
+        try:
+            await Fleet(replace(fleet_spec(Path()), first_seconds=0.0)).reach()
+        except EngineFault as fault:
+            raise ValueError(f"{fault}: {START_SERVERS}") from None
 
 
 def _checked(
     chosen: Chosen, config: Config, model: str, make_format: MakeFormat
 ) -> tuple[TrainerSpec, Callable[[Path], FleetSpec], Policy]:
     check_environments(chosen)
-    if config.model.kind == "pretrained" and config.model.lora_rank:
-        rank = config.model.lora_rank
-        raise ValueError(f"{chosen.kind} trains all weights here, not adapters of rank {rank}: set model.lora_rank = 0")
+    if rank := lora_rank(config):
+        room_for(rank)
     folder = model_folder(model)
     tokenizer, facts = tokenizer_and_config(str(folder or model))
     if chosen.device == "cpu":
         if folder is None:
             raise ValueError(f"on a CPU the weights of {model} are prepared for vLLM: download it, name its folder")
         _require_head_size(facts)
-        _require_memory(chosen, folder)
+        _require_memory(chosen, folder, rank > 0)
     else:
         _require_gpus(chosen)
     chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
@@ -110,7 +119,7 @@ def _checked(
     )
     trainer = TrainerSpec(
         chosen.kind,
-        python_of(chosen.kind, chosen.environment),
+        python_of(chosen.kind, chosen.environment, chosen.device),
         policy.folder,
         processes=chosen.processes,
         device=chosen.device,
@@ -118,6 +127,7 @@ def _checked(
         token_budget=chosen.token_budget,
         gradient_checkpointing=chosen.gradient_checkpointing,
         backend=getattr(chosen, "backend", ""),
+        lora_rank=rank,
         threads=chosen.threads,
         launch=chosen.launch,
         host=chosen.host or "127.0.0.1",
@@ -140,13 +150,14 @@ def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> F
         policy.window,
         start_seconds=sampler.start_seconds,
         key=os.environ.get(sampler.key_env, "") if sampler.key_env else "",
+        base=policy.folder if lora_rank(config) else "",
     )
 
 
 def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) -> VllmSpec:
     sampler = chosen.sampler
     return VllmSpec(
-        python_of("vllm", sampler.environment),
+        python_of("vllm", sampler.environment, chosen.device),
         window,
         device=chosen.device,
         precision=config.optimizer.precision,
@@ -156,7 +167,13 @@ def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) ->
         rows=sampler.rows,
         threads=sampler.threads,
         arguments=sampler.arguments,
+        lora_rank=lora_rank(config),
     )
+
+
+def lora_rank(config: Config) -> int:
+    """Return the rank of the adapters that are trained; 0 where all weights are."""
+    return config.model.lora_rank if config.model.kind == "pretrained" else 0
 
 
 def server_command(config: Config, host: str, port: int, number: int) -> tuple[list[str], dict[str, str]]:
@@ -168,7 +185,7 @@ def server_command(config: Config, host: str, port: int, number: int) -> tuple[l
     with _as_a_message():
         folder = str(model_folder(config.model.name) or config.model.name)
         _, facts = tokenizer_and_config(folder)
-        if chosen.device == "cpu":
+        if chosen.device == "cpu" and not lora_rank(config):
             folder = untied_copy(folder, cache_root() / "engines" / "untied" / model_digest(folder)[:16])
         window = min(config.sampling.context_length, facts.max_position_embeddings)
         server = _server_spec(chosen, config, window, first_gpu=0)
@@ -197,10 +214,11 @@ def _require_head_size(facts: Any) -> None:
         )
 
 
-def _require_memory(chosen: Chosen, folder: Path) -> None:
+def _require_memory(chosen: Chosen, folder: Path, adapters: bool) -> None:
     parameters = parameters_in(folder)
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
-    weights = 4 * parameters * (TRAINER_COPIES + SERVER_COPIES * servers) / 2**30
+    trainer, server = (2, 1) if adapters else (TRAINER_COPIES, SERVER_COPIES)  # the base model has no moments
+    weights = 4 * parameters * (trainer + server * servers) / 2**30
     needed = weights + PROCESS_GIB * (chosen.processes + servers) + servers * max(1, round(chosen.sampler.cache_gib))
     free = psutil.virtual_memory().available / 2**30
     if needed > free:

@@ -9,7 +9,7 @@ from arise.config.base import LengthAdjustment
 from arise.config.file import ConfigError, differences, load_config
 from arise.config.sampler import VadeSampling
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
 BASES = sorted((ROOT / "configs").glob("*.toml"))
 ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
