@@ -28,7 +28,7 @@ class Checked:
 
 
 class Progress:
-    """Tells now and then how many trajectories are judged and how long the rest will take."""
+    """Prints at intervals how many trajectories are judged and how long the rest will take."""
 
     def __init__(self, total: int, tell: Callable[[str], None]) -> None:
         self._total, self._tell = total, tell

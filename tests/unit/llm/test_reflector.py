@@ -31,7 +31,7 @@ from arise.types import (
 from tests.builders import a_pair
 from tests.unit.llm.builders import QUICK, pool, reflector_settings
 from tests.unit.llm.test_wire_objects import PAIR
-from tests.unit.test_text_rules import PROPOSAL, SKILLS
+from tests.unit.text.test_rules import PROPOSAL, SKILLS
 
 ITEM = DiagnosticItem(DiagnosticKind.FAILURE_GAP, "error_response", "When a call fails, ...", ("equal next call",))
 

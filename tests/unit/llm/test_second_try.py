@@ -5,7 +5,7 @@ import json
 from arise.testing import Say, always, in_order
 from tests.unit.llm.test_reflector import items, propose, rewrite
 from tests.unit.llm.test_wire_objects import PAIR
-from tests.unit.test_text_rules import SKILLS
+from tests.unit.text.test_rules import SKILLS
 
 OTHER = PAIR | {
     "criteria_text": "The agent lists the inputs before it designs a solution.",

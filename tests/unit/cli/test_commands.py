@@ -22,7 +22,7 @@ from arise.text.escape import visible
 from tests.stored_runs import write_run
 from tests.task_folders import DIFF_TEST, write_task
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HOSTILE = "\x1b[31mred\x1b[0m \u202ertl \u200bzero \x07bell \r\nnext \ud800 \x9b2J"
 
 

@@ -9,7 +9,7 @@ import pytest
 from arise.text.rules import item_problem, proposal_problems, skill_problems
 from arise.types import Capability, Proposal
 
-GOLDEN = Path(__file__).parents[1] / "golden/llm"
+GOLDEN = Path(__file__).parents[2] / "golden/llm"
 SKILLS = json.loads((GOLDEN / "skills.json").read_text("utf-8"))
 WORDING = json.loads((GOLDEN / "wording.json").read_text("utf-8"))
 SKILL = SKILLS["acceptable"][0]
