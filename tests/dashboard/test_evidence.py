@@ -14,9 +14,10 @@ from fastapi.testclient import TestClient
 from arise.evaluation.attempts import write_raw
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
-from arise.run.facts.behaviours import FEW, behaviours, weakness
+from arise.run.facts.behaviours import behaviours, weakness
 from arise.run.reader import RunReader
 from arise.run.store import RunStore
+from arise.text.numbers import FEW
 from arise.types import Attempt, Diagnostic, DiagnosticItem, DiagnosticKind, Judgment, Rollout, StopReason, Verdict
 from tests.builders import a_rollout
 from tests.dashboard.test_pages import query, table, text_of
@@ -140,7 +141,7 @@ def _has_chart(pages: TestClient, rubric: str) -> bool:
     return 'id="windows"' in pages.get(f"/runs/told/pool/{rubric}").text
 
 
-def test_the_sampler_leads_with_heat_maps_and_tells_each_reason_in_one_line(pages: TestClient) -> None:
+def test_the_sampler_leads_with_heat_maps_and_gives_each_reason_in_one_line(pages: TestClient) -> None:
     html = pages.get("/runs/told/sampler").text
     assert html.index('id="stages"') < html.index('id="belief"') < html.index('id="slots"')
     lines = re.findall(r'<summary class="why">([^<]+)</summary>', html)
