@@ -20,7 +20,7 @@ import pytest
 
 from arise.baselines.uniform import Uniform
 from arise.coevolution import Update
-from arise.config import Config
+from arise.config import Config, SkillGuidance
 from arise.method.credit import separate_credit
 from arise.method.lifecycle import Evolution
 from arise.observe.terminal import Display, no_update
@@ -163,7 +163,7 @@ async def drive(
         collector = Collector(policy, nowhere, nowhere, corpus, log, seed=0)  # type: ignore[arg-type]
         watch = Display(lambda _: None, config.train.iterations)
         credit, judged = separate_credit(config.credit), SlowJudge(judge)  # type: ignore[arg-type]
-        run = Run(config, policy, ActiveSkills(), collector, judged, credit, evolution, store, watch)
+        run = Run(config, policy, ActiveSkills(SkillGuidance()), collector, judged, credit, evolution, store, watch)
         with suppress(TimeoutError):
             async with asyncio.timeout(until):
                 for pause in pauses:
