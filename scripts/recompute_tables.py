@@ -32,6 +32,13 @@ NAMES = {
     "all-guided": "ARISE, all guided",
     "ruscarl-advice": "RuscaRL, advice",
     "watch": "ARISE, watch",
+    "fading": "ARISE, fading",
+    "unsolved": "ARISE, unsolved",
+    "bare-prompt": "ARISE, bare prompt",
+    "bare-unsolved": "ARISE, bare prompt, unsolved",
+    "same-prompt": "ARISE, same prompt",
+    "unguided-rate": "ARISE, unguided rate",
+    "two-verdicts": "ARISE, two verdicts",
 }
 
 

@@ -14,7 +14,9 @@ OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
 BASES = sorted((ROOT / "configs").glob("*.toml"))
 ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
 NAMES = f"arise {ABLATIONS} online-rubrics ruscarl vade"
-VARIANTS = "all-guided bare-prompt fading ruscarl-advice same-prompt two-verdicts unguided-rate unsolved watch"
+VARIANTS = (
+    "all-guided bare-prompt bare-unsolved fading ruscarl-advice same-prompt two-verdicts unguided-rate unsolved watch"
+)
 CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit", "watch"}
 
 
@@ -22,7 +24,7 @@ def test_there_are_nine_methods_and_their_variants() -> None:
     assert {path.stem for path in OVERLAYS} == {*NAMES.split(), *VARIANTS.split()}
 
 
-BARE_PROMPTS = {"bare-prompt", "ruscarl", "ruscarl-advice"}
+BARE_PROMPTS = {"bare-prompt", "bare-unsolved", "ruscarl", "ruscarl-advice"}
 """Methods that train with the bare prompt: they need the shell agent, and rollouts of the current weights."""
 
 

@@ -24,6 +24,13 @@ LABELS = {
     "all-guided": "ARISE, all guided",
     "ruscarl-advice": "RuscaRL, advice",
     "watch": "ARISE, watch",
+    "fading": "ARISE, fading",
+    "unsolved": "ARISE, unsolved",
+    "bare-prompt": "ARISE, bare prompt",
+    "bare-unsolved": "ARISE, bare prompt, unsolved",
+    "same-prompt": "ARISE, same prompt",
+    "unguided-rate": "ARISE, unguided rate",
+    "two-verdicts": "ARISE, two verdicts",
 }
 BASE = "Start (no training)"
 
