@@ -5,7 +5,6 @@ from math import prod
 
 import numpy as np
 import pytest
-
 from benchmarks.sparsity import expected_success, train
 
 
