@@ -57,8 +57,8 @@ class VllmSpec:
     def _for_cpu(self) -> list[str]:
         """Return what a CPU needs.
 
-        Prompts are read whole. vLLM 0.32 sets back the random generator of a seeded request whose prompt is read in parts,
-        which a CPU's generator cannot do, and the server ends.
+        Prompts are read whole. vLLM 0.32 sets back the random generator of a seeded request whose prompt is read in
+        parts, which a CPU cannot do, and the server ends.
         """
         whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(self.window, self.rows, 2048))]
         return ["--enforce-eager", "--distributed-executor-backend", "uni", *whole]

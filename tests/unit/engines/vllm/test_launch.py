@@ -24,5 +24,5 @@ def test_servers_make_room_for_adapters_only_where_they_are_trained() -> None:
     assert "--enable-lora --max-loras 1 --max-lora-rank 16" in words(adapters)
     allowed = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
     assert (plain.environment(0)[allowed], adapters.environment(0)[allowed]) == ("0", "1")
-    with pytest.raises(ValueError, match="up to rank 512, not 513: lower model.lora_rank"):
+    with pytest.raises(ValueError, match=r"up to rank 512, not 513: lower model.lora_rank"):
         room_for(513)
