@@ -54,7 +54,7 @@ def server() -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = ["--model", gguf, "--model_alias", "smollm2", "--host", "127.0.0.1", "--port", str(port)]
-    words += ["--n_ctx", "8192", "--n_threads", "2", "--n_threads_batch", "2"]
+    words += ["--n_ctx", "8192", "--n_threads", "1", "--n_threads_batch", "1"]
     with subprocess.Popen(
         [chosen, "-m", "llama_cpp.server", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as running:
