@@ -105,7 +105,7 @@ class Expected:
 
     def __str__(self) -> str:
         between = f"{numbers.duration(self.fastest)} to {numbers.duration(self.slowest)}"
-        cost = "cost not known" if self.usd is None else f"about {numbers.dollars(self.usd, 4)}"
+        cost = "cost not known" if self.usd is None else f"about {numbers.dollars(self.usd, 4)}" if self.usd else "free"
         return f"{self.calls:,} judge calls, {between} (all at once, or one after another), {cost}"
 
 
