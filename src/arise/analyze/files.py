@@ -115,7 +115,7 @@ def opening_values(path: Path, count: int = 8) -> list[Any]:
 
 def fields_of(path: Path, most: int = 12) -> list[str]:
     """Return the names of the top fields of a JSON object, or of the first object in a list or in lines."""
-    value = first_value(path)
+    value = next(iter(opening_values(path, 1)), None)
     if value is None and path.suffix == ".json" and path.stat().st_size <= 4_000_000:
         value = load_optional(path)
     value = value[0] if isinstance(value, list) and value else value
