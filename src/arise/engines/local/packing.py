@@ -1,7 +1,7 @@
 """Pack the rows of an update so that shared prompts are forwarded once per group.
 
 Everything but attention works on the flat tokens. Attention works on blocks: a shared prompt attends to itself once,
-and rows that begin with it attend to it and to themselves. Rows that share nothing are one block, padded to the longest.
+and rows that begin with it attend to it and to themselves. Rows that share nothing are one block.
 """
 
 from collections.abc import Mapping, Sequence
