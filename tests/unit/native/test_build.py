@@ -46,6 +46,16 @@ def test_without_a_compiler_one_line_says_what_it_costs(
     assert line.startswith("no C compiler (cc, gcc, clang) is on the PATH: plain code runs instead of compiled code,")
     assert "3 times the processor time" in line
     assert "apt-get install gcc" in line
+    assert not (tmp_path / "cache").exists()
+
+
+@needs_compiler
+def test_a_program_that_does_not_work_is_not_kept_and_the_next_flags_are_tried(sources: Path, cache: Path) -> None:
+    assert build("answer", sources, FLAGS, lambda _: False) is None
+    assert list((cache / "native").iterdir()) == []
+    built = build("answer", sources, (("-no-such-flag",), *FLAGS), answers)
+    assert built is not None
+    assert [built] == list((cache / "native").iterdir())
 
 
 @needs_compiler
