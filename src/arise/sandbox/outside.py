@@ -1,10 +1,8 @@
-"""What ARISE does to a new sandbox from outside, before any command runs in it.
+"""What ARISE does to a new sandbox from outside, before any command runs in it: limits on inotify, covers over /proc.
 
-Limits on inotify: all sandboxes run as one user of the host, and without a limit one of them can exhaust the instances
-and watches of the others. The kernel also counts per user namespace, and bubblewrap creates one around each sandbox in
-which ARISE is root and may set the limit.
-
-Covers over entries of /proc: bubblewrap reads the whole table of mounts for each of them, which was 40 % of a start.
+All sandboxes run as one user of the host; without a limit one can exhaust the inotify watches of the others. The kernel
+also counts per user namespace, and bubblewrap creates one around each sandbox, in which ARISE is root. For each cover
+bubblewrap would read the whole table of mounts, which was 40 % of a start.
 """
 
 import contextlib

@@ -67,9 +67,10 @@ def pack(rows: Sequence[Tokens], device: torch.device) -> Packed:
         picked.append(row_T[: len(tokens) - 1][tokens.generated_U[1:]])
         targets.append(tokens.ids_U[tokens.generated_U])
     home_N = np.concatenate(homes)
-    joined = np.concatenate(ids), home_N % longest, spread_BT, home_N, np.concatenate(picked), np.concatenate(targets)
+    arrays = np.concatenate(ids), home_N % longest, spread_BT, home_N, np.concatenate(picked), np.concatenate(targets)
+    ids_N, position_N, spread, home, picked_M, target_M = (torch.from_numpy(array).to(device) for array in arrays)
     blocks, shared, place_N = _blocks(spread_BT, [len(tokens) for tokens in rows], prompts, count, device)
-    return Packed(*(torch.from_numpy(array).to(device) for array in joined), blocks, shared, place_N)
+    return Packed(ids_N, position_N, spread, home, picked_M, target_M, blocks, shared, place_N)
 
 
 def _blocks(
