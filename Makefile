@@ -59,12 +59,12 @@ browser:
 	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
-# podman, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
-CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap
+# podman, docker, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
+CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap docker.io uidmap
 containers:
-	command -v podman >/dev/null && command -v debootstrap >/dev/null \
+	command -v podman >/dev/null && command -v debootstrap >/dev/null && command -v dockerd >/dev/null \
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
-	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
+	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
 
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
 # Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.

@@ -15,7 +15,7 @@ from arise.sandbox.network import networks
 from arise.sandbox.overlay_pool import OverlayPool, why_not_fast
 from arise.sandbox.plain import beyond_plain
 from arise.sandbox.pool import BubblewrapPool, bubblewrap_capabilities
-from arise.sandbox.programs import INSTALL, Program, find_program, require_program
+from arise.sandbox.programs import Program, find_program, missing_program, require_program
 from arise.sandbox.verification import BubblewrapVerifierPool
 from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
 
@@ -51,7 +51,7 @@ def image_kind(kind: Kind) -> tuple[Literal["overlay", "podman", "docker"] | Non
     if kind == "bubblewrap":
         return None, 'sandbox.kind is "bubblewrap"'
     if program is None:
-        return None, "no container engine is installed"
+        return None, missing_program(wanted)[0]
     if kind in ("podman", "docker"):
         return kind, f'sandbox.kind is "{kind}"'
     reason = why_not_fast()
@@ -79,7 +79,9 @@ def capabilities(kind: Kind) -> SandboxCapabilities:
 
 def engine_remedy(kind: Kind) -> str:
     """Return the one command that makes tasks with images runnable."""
-    return 'set sandbox.kind = "auto"' if kind == "bubblewrap" else f"as root: {INSTALL}"
+    if kind == "bubblewrap":
+        return 'set sandbox.kind = "auto"'
+    return missing_program(kind if kind in ("podman", "docker") else None)[1]
 
 
 class ChosenPool:

@@ -91,7 +91,7 @@ class ImageLayout(Layout):
         return {"added": self.added}
 
     def server(self, *arguments: str) -> list[str]:
-        return runtime().command(*arguments, self.settings_json)
+        return runtime().command(*arguments, guard=self.guard_settings)
 
     @cached_property
     def arguments(self) -> list[str]:

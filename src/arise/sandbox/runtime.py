@@ -1,18 +1,23 @@
-"""The Python that runs the server inside an image: a copy of the host's, since the image may have none.
+"""The server inside an image, which needs nothing from the image: the compiled one if it is static.
 
-The host's dynamic loader starts it with the host's libraries, so it needs nothing from the image.
+Else a copy of the host's Python runs it, started by the host's dynamic loader with the host's libraries.
 """
 
 import functools
+import json
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arise.native.build import cache_folder
 from arise.sandbox.layout import SERVER, SandboxUnavailable, inner_python
+from arise.sandbox.native_server import INNER as NATIVE
+from arise.sandbox.native_server import as_lines, static_server
 
 INNER = "/run/arise/python"
 _ASK = "import sys, sysconfig; print(sysconfig.get_path('stdlib')); print(sysconfig.get_config_var('VERSION'))"
@@ -25,11 +30,13 @@ class Runtime:
 
     shown: tuple[tuple[str, str], ...]
     """Host paths and where each is seen inside."""
+    program: tuple[str, ...]
+    native: bool
 
-    def command(self, *arguments: str) -> list[str]:
-        """Return the command line of the server."""
-        loader = [f"{INNER}/lib/loader", "--library-path", f"{INNER}/lib", f"{INNER}/bin/python3"]
-        return [*loader, "-I", "-S", SERVER, *arguments]
+    def command(self, *arguments: str, guard: Mapping[str, Any] | None = None, workdir: str = "") -> list[str]:
+        """Return the command line of the server, with the settings of its guard if it has one."""
+        settings = "" if not guard else as_lines(guard) if self.native else json.dumps(guard)
+        return [*self.program, *arguments, settings, *([workdir] if workdir else [])]
 
 
 def _libraries(path: Path) -> dict[str, Path]:
@@ -44,6 +51,12 @@ def _libraries(path: Path) -> dict[str, Path]:
 
 @functools.cache
 def runtime() -> Runtime:
+    """Return the compiled server, or the Python one where it cannot be compiled."""
+    server = static_server()
+    return _python_runtime() if server is None else Runtime(((str(server), NATIVE),), (NATIVE,), native=True)
+
+
+def _python_runtime() -> Runtime:
     """Return the host's interpreter and standard library, with the shared libraries copied to one cache folder."""
     python = Path(inner_python()[0]).resolve()
     said = subprocess.run([str(python), "-I", "-c", _ASK], capture_output=True, text=True, check=True).stdout.split()
@@ -64,7 +77,9 @@ def runtime() -> Runtime:
             (str(standard), f"{INNER}/lib/python{version}"),
             (str(here / "inside"), f"{package}/inside"),
             (str(here / "usage.py"), f"{package}/usage.py"),
-        )
+        ),
+        (f"{INNER}/lib/loader", "--library-path", f"{INNER}/lib", f"{INNER}/bin/python3", "-I", "-S", SERVER),
+        native=False,
     )
 
 
