@@ -164,8 +164,7 @@ class ChosenPool:
                 if kind is None:
                     raise SandboxUnavailable(f"the task needs an image, and {reason}", engine_remedy(self.kind))
                 program = require_program(None if kind == "overlay" else kind)
-                self._images = _pool(kind, program, self.pull)
-                await self._stack.enter_async_context(self._images)
+                self._images = await self._stack.enter_async_context(_pool(kind, program, self.pull))
             return self._images
 
     async def prepare(self, places: "list[Place]") -> None:

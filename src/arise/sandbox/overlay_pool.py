@@ -18,6 +18,7 @@ from arise.sandbox.health import become_ready
 from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
 from arise.sandbox.images import Image, Images, Pull
 from arise.sandbox.launch import start
+from arise.sandbox.layers import in_user_namespace
 from arise.sandbox.layout import SandboxUnavailable
 from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.network import networks
@@ -33,6 +34,7 @@ from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierR
 from arise.types.sandbox import LOGS, TESTS
 
 STARTING_AT_ONCE = 4
+UNSIZED = f"without root, only up to {IN_MEMORY // MIB} MB of storage are capped; a task that asks for more is not"
 ARTIFACTS = "/logs/artifacts"
 MEMORY_MB, STORAGE_MB, PROCESSES = 2048.0, 10240.0, 512
 
@@ -89,7 +91,8 @@ class OverlayPool:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return the limits that this machine does not enforce, for the run record."""
-        return missing_limits(self.cgroups)
+        notes = missing_limits(self.cgroups)
+        return (*notes, UNSIZED) if in_user_namespace() else notes
 
     async def start(self) -> None:
         """Remove leftovers of dead runs; raise SandboxUnavailable if the fast path is unavailable."""
