@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from arise.config.tasks import TaskNeed
+from arise.sandbox.choose import why_no_images
 from arise.sandbox.plain import beyond_plain
-from arise.sandbox.programs import INSTALL
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
 from arise.types import Place, SandboxCapabilities, TaskSpec
@@ -33,11 +33,11 @@ class Unmet:
     @property
     def problem(self) -> TaskProblem:
         """Return the need as a problem with its remedy."""
-        engine = f"install a container engine ({INSTALL}), " if self.needs_engine else ""
+        engine = f"{why_no_images()[1]}; else " if self.needs_engine else ""
         if self.need == "format":
             return TaskProblem(self.path, self.what, 'set sandbox.kind = "auto"')
         if self.need == "steps":
-            return TaskProblem(self.path, self.what, f"{engine}or make each step a task of its own".removeprefix("or "))
+            return TaskProblem(self.path, self.what, f"{engine}make each step a task of its own")
         remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
         return TaskProblem(self.path, self.what, remedy)
 
