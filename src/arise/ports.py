@@ -34,6 +34,7 @@ from arise.types import (
     ShownSkill,
     StepStats,
     StreamEvent,
+    Tally,
     Task,
     Tokens,
     ToolSpec,
@@ -68,9 +69,14 @@ class Assessor(Protocol):
 
 
 class Guidance(Protocol):
-    """Which pairs' texts stand in the prompt of each rollout of a group."""
+    """Which pairs' texts stand in the prompt of each rollout of a group.
 
-    def shown(self, pool: Pool, iteration: int, task_id: str, group_size: int) -> list[tuple[Pair, ...]]: ...
+    `unguided` counts the recent successes without skills at tasks of the same types.
+    """
+
+    def shown(
+        self, pool: Pool, iteration: int, task_id: str, group_size: int, unguided: Tally
+    ) -> list[tuple[Pair, ...]]: ...
 
 
 class Reflector(Protocol):

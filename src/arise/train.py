@@ -3,18 +3,20 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Protocol
 
 from arise.coevolution import CoEvolution, Update
 from arise.config import Config
 from arise.method.credit import Advantages, CreditRule
 from arise.method.evidence import records_of
+from arise.method.pass_rate import unguided_success
 from arise.ports import Assessor, Engine, Guidance
 from arise.rollouts.collect import Collector, InFlight, in_flight
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.state import State
-from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepStats
+from arise.types import Batch, Example, Group, LossSpec, OptimSpec, Pool, StepStats, Tally
 
 
 class Observer(Protocol):
@@ -105,7 +107,8 @@ def draw(run: Run, state: State, until: int) -> None:
     end = min(state.iteration + train.max_staleness + 1, until)
     for k in range(state.iteration + len(state.drawn), end):
         draws = state.sampler.draw(count, run.engine.version, state.set_aside.unavailable(k, count))
-        state.drawn.append(Batch(k, tuple(draws), state.pool))
+        types = [run.rollouts.tasks[draw.task_id].task.task_types for draw in draws]
+        state.drawn.append(Batch(k, tuple(draws), state.pool, unguided_success(state.evidence, types)))
 
 
 def begin(run: Run, state: State, rollouts: InFlight) -> None:
@@ -113,8 +116,8 @@ def begin(run: Run, state: State, rollouts: InFlight) -> None:
     for batch in state.drawn:
         if batch.iteration not in rollouts:
             shown = [
-                run.guidance.shown(batch.pool, batch.iteration, draw.task_id, run.config.train.group_size)
-                for draw in batch.draws
+                run.guidance.shown(batch.pool, batch.iteration, draw.task_id, run.config.train.group_size, unguided)
+                for draw, unguided in zip(batch.draws, batch.unguided or repeat(Tally()), strict=False)
             ]
             rollouts[batch.iteration] = run.rollouts.collect(batch.iteration, batch.draws, shown)
 

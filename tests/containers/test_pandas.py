@@ -1,7 +1,5 @@
 """A task whose Dockerfile installs pandas and jq: checked and evaluated; refused where no engine is."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from typer.testing import CliRunner
 from arise.cli.app import app
 from arise.errors import Exit
 from arise.run.reader import RunReader
-from arise.testing import FakeLLM, always
+from arise.testing import FakeLLM, always, in_thread
 from tests.containers.base import NAME
 from tests.e2e.own_model import SETTINGS
 from tests.e2e.runs import call_afresh
@@ -65,20 +63,8 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
-    ready, stop, url = threading.Event(), threading.Event(), list[str]()
-
-    async def serve() -> None:
-        async with FakeLLM(always(f"$ {SOLVE}")) as fake:
-            url.append(fake.base_url)
-            ready.set()
-            await asyncio.to_thread(stop.wait)
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    ready.wait()
-    yield url[0]
-    stop.set()
-    thread.join()
+    with in_thread(FakeLLM(always(f"$ {SOLVE}"))) as fake:
+        yield fake.base_url
 
 
 def test_it_is_sound_and_evaluates(corpus: Path, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:

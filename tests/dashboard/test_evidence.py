@@ -140,7 +140,7 @@ def _has_chart(pages: TestClient, rubric: str) -> bool:
     return 'id="windows"' in pages.get(f"/runs/told/pool/{rubric}").text
 
 
-def test_the_sampler_leads_with_heat_maps_and_tells_each_reason_in_one_line(pages: TestClient) -> None:
+def test_the_sampler_leads_with_heat_maps_and_gives_each_reason_in_one_line(pages: TestClient) -> None:
     html = pages.get("/runs/told/sampler").text
     assert html.index('id="stages"') < html.index('id="belief"') < html.index('id="slots"')
     lines = re.findall(r'<summary class="why">([^<]+)</summary>', html)

@@ -13,6 +13,7 @@ from arise.config import Config, TrainConfig
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.report.dashboard.export import export
+from arise.report.dashboard.rendering import with_code
 from arise.run.store import RunStore
 from arise.text.escape import visible
 from arise.types import Observation, Task, Turn
@@ -91,3 +92,8 @@ def test_no_page_runs_what_is_written_in_a_run(hostile: Path) -> None:
 
 def test_what_cannot_be_seen_is_made_visible() -> None:
     assert visible("a\x00b\x1b\u202e\ud800\n\tc") == r"a\x00b\x1b\u202e\ud800" + "\n\tc"
+
+
+def test_a_message_with_backticks_is_escaped_and_shows_code() -> None:
+    assert with_code("run `arise judge check` & <b>") == "run <code>arise judge check</code> &amp; &lt;b&gt;"
+    assert with_code("an odd ` stays <i>") == "an odd ` stays &lt;i&gt;"

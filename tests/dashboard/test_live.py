@@ -20,7 +20,7 @@ def next_event(answer: http.client.HTTPResponse) -> int:
             return int(json.loads(line.removeprefix("data: "))["committed"])
 
 
-def test_a_commit_reaches_who_listens(tmp_path: Path) -> None:
+def test_a_commit_reaches_every_listener(tmp_path: Path) -> None:
     run = tmp_path / "going"
     invention = Invention(Config(train=TrainConfig(tasks_per_iteration=2, group_size=2)), corpus=6)
     store = RunStore.open(run)

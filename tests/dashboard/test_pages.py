@@ -112,7 +112,7 @@ def test_the_pool_filters_by_capability(client: TestClient, run: Path) -> None:
     assert client.get("/runs/first/pool?capability=Wisdom").status_code == 422
 
 
-def test_a_rubric_page_tells_its_whole_story(client: TestClient, run: Path) -> None:
+def test_a_rubric_page_shows_its_history(client: TestClient, run: Path) -> None:
     ((rubric_id,),) = query(run, "SELECT rubric_id FROM events WHERE kind='activate' LIMIT 1")
     html = client.get(f"/runs/first/pool/{rubric_id}").text
     page = text_of(html)

@@ -70,7 +70,7 @@ def test_the_pages_of_the_rubrics_say_what_is_wrong(pages: TestClient, fell: dic
         assert re.search(rf"On held-out tasks: {change}, -\d+\.\d points \(95 % .*\), beyond noise\.", told)
 
 
-def test_the_summary_tells_the_same_and_counts_new_texts_only(
+def test_the_summary_has_the_same_facts_and_counts_new_texts_only(
     regressing: Path, facts: RunFacts, fell: dict[str, str]
 ) -> None:
     with closing(sqlite3.connect(regressing / "run.db")) as db:
@@ -86,5 +86,5 @@ def test_the_summary_tells_the_same_and_counts_new_texts_only(
     assert summary.as_json()["rewritten"] == texts - first
     assert re.search(rf"{STUCK} .* \[skill shown, {STUCK_WORDS}", told)
     for name, change in fell.items():
-        assert re.search(rf"{change}  -\d+\.\d points .*, beyond noise  {name} ", told)
+        assert re.search(rf"{change}  -\d+\.\d points .*, beyond noise, n = \d+ and \d+  {name} ", told)
     assert "no alarms" not in told

@@ -22,7 +22,7 @@ from arise.run.facts.story import run_facts
 from arise.run.reader import RunReader
 from arise.text import numbers
 from tests.dashboard.test_pages import text_of
-from tests.unit.test_live import METRICS, record
+from tests.unit.observe.test_live import METRICS, record
 
 
 def said(*arguments: str) -> str:

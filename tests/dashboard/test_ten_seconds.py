@@ -115,7 +115,7 @@ def test_identical_criteria_are_one_row_under_the_newest_rubric(measured: Path, 
     assert not [text for text in told if "r001" in text]
 
 
-def test_the_page_is_not_calm_and_sets_other_evaluations_apart(overview: str) -> None:
+def test_the_page_has_alarms_and_separates_other_evaluations(overview: str) -> None:
     assert "No alarms." not in overview
     text = text_of(overview)
     assert "Something got worse" in text

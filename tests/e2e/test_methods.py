@@ -84,7 +84,7 @@ def test_ruscarl_shows_criteria_from_the_first_iteration_on(train: Train) -> Non
     assert rows(train("ruscarl"), "SELECT COUNT(*) FROM verdicts WHERE shown=1 AND k=0")[0][0] > 0
 
 
-def test_what_does_not_fit_into_a_prompt_is_told_and_recorded(cache: Path, train: Train, tmp_path: Path) -> None:
+def test_what_does_not_fit_into_a_prompt_is_reported_and_recorded(cache: Path, train: Train, tmp_path: Path) -> None:
     run, born = tmp_path / "run", lifecycle_of(train("arise"), cache)
     changes = (*SHORT, f"pool.lifecycle={born}", "guidance.max_tokens=45")
     done = call(cache, "train", str(CONFIGS / "ruscarl.toml"), "--run-dir", str(run), *settings(changes))
@@ -110,7 +110,7 @@ def test_without_a_lifecycle_the_command_that_makes_it_is_named(
     assert not (run / "config.toml").exists()
 
 
-def test_the_lifecycle_counts_every_verdict_and_tells_every_status(cache: Path, train: Train) -> None:
+def test_the_lifecycle_counts_every_verdict_and_shows_every_status(cache: Path, train: Train) -> None:
     run = train("arise")
     content = json.loads(lifecycle_of(run, cache).read_text())
     assert (content["format"], content["version"], content["iterations"]) == ("arise-lifecycle", 1, 2)

@@ -92,7 +92,7 @@ def test_what_cannot_be_served_is_said_at_once(place: OwnModel, run: Path) -> No
         ("serve", str(run), "--at", "9"): "holds no checkpoint of iteration 9",
         ("serve", str(run), "--host", "0.0.0.0"): "--token",  # noqa: S104 - what is refused
         ("serve", str(place.root)): "holds no run",
-        ("endpoint", "--upstream", "nowhere", "--record", str(place.root / "x")): "--upstream nowhere is no URL",
+        ("endpoint", "--upstream", "nowhere", "--record", str(place.root / "x")): "--upstream nowhere is not a URL",
         (
             *("endpoint", "--upstream", "http://127.0.0.1:9/v1", "--record", str(place.root / "x")),
             *("--key-env", "ABSENT"),

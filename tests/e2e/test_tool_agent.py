@@ -45,7 +45,7 @@ def test_two_iterations_train_on_calls_that_were_run(run: Path) -> None:
     assert set(finished) == {0.0, 1.0}
 
 
-def test_the_exported_model_loads_with_transformers_and_answers_alike(place: OwnModel, run: Path) -> None:
+def test_the_exported_model_loads_with_transformers_and_gives_the_same_answers(place: OwnModel, run: Path) -> None:
     out = place.root / "hf"
     done = call(place.cache, "export", str(run), "--format", "hf", "--out", str(out), "--at", "1")
     assert done.returncode == 0, done.stderr

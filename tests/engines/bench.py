@@ -17,8 +17,9 @@ from arise.engines.remote.engine import RemoteEngine
 from arise.engines.remote.policy import Policy
 from arise.engines.remote.processes import Process
 from arise.engines.remote.trainer import TrainerGroup, TrainerSpec
-from arise.engines.vllm.fleet import Fleet, FleetSpec
+from arise.engines.vllm.fleet import Fleet
 from arise.engines.vllm.launch import VllmSpec
+from arise.engines.vllm.spec import FleetSpec
 from arise.engines.vllm.untied import untied_copy
 from tests.conformance.conftest import CORPUS
 
@@ -30,7 +31,9 @@ class SharedEngine(RemoteEngine):
     """An engine whose trainer and server outlive it."""
 
     def __init__(self, bench: "Bench", key: Key, policy: Policy, trainer: TrainerSpec, work: Path) -> None:
-        fleet = Fleet(FleetSpec(None, 0, [bench.address], policy.end_ids, policy.window))
+        base = policy.folder if trainer.lora_rank else ""
+        address = bench.address_of(base, trainer.lora_rank)
+        fleet = Fleet(FleetSpec(None, 0, [address], policy.end_ids, policy.window, base=base))
         super().__init__(policy, trainer, fleet, work)
         self._bench, self._key = bench, key
 
@@ -50,22 +53,27 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._made = folder, list[SharedEngine]()
-        self._server: tuple[Process, str] | None = None
+        self._servers: dict[str, tuple[Process, str]] = {}
         self._idle: dict[Key, list[TrainerGroup]] = {}
         self._starts: dict[Key, Path] = {}
         self._count = 0
 
     @property
     def address(self) -> str:
-        """The server, with room for one conversation at a time: what it computes is then always the same."""
-        if self._server is None:
-            spec = VllmSpec(python_of("vllm"), WINDOW, cache_gib=1.0, rows=1)
-            served = untied_copy(str(self.model(0, 4.0)), self._folder / "served")
-            self._server = spec.start(0, served, self._folder / "logs")
-            fleet = Fleet(FleetSpec(None, 0, [self._server[1]], frozenset([1]), WINDOW, first_seconds=900.0))
+        """The server that loads all weights."""
+        return self.address_of("", 0)
+
+    def address_of(self, base: str, lora_rank: int) -> str:
+        """A server, with room for one conversation at a time: what it computes is then always the same."""
+        if base not in self._servers:
+            spec = VllmSpec(python_of("vllm"), WINDOW, cache_gib=1.0, rows=1, lora_rank=lora_rank)
+            served = base or untied_copy(str(self.model(0, 4.0)), self._folder / "served")
+            self._servers[base] = spec.start(len(self._servers), served, self._folder / "logs")
+            address = self._servers[base][1]
+            fleet = Fleet(FleetSpec(None, 0, [address], frozenset([1]), WINDOW, first_seconds=900.0, base=base))
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, fleet.open(served, 0)).result()
-        return self._server[1]
+        return self._servers[base][1]
 
     def model(self, seed: int, scale: float) -> Path:
         """A tied model that vLLM computes on a CPU and that is far from uniform, so that numerical slips show."""
@@ -140,8 +148,8 @@ class Bench:
         for groups in self._idle.values():
             for group in groups:
                 group.close()
-        if self._server is not None:
-            self._server[0].end()
+        for process, _ in self._servers.values():
+            process.end()
 
 
 class _TheBench:

@@ -78,11 +78,23 @@ class Run:
         with closing(sqlite3.connect(self.folder / "run.db")) as db:
             return int(db.execute("SELECT count(*) FROM rollouts WHERE fault != ''").fetchone()[0])
 
-    def tasks(self) -> list[list[str]]:
-        """The tasks of every iteration, in the order of their draws."""
-        with closing(sqlite3.connect(self.folder / "run.db")) as db:
-            rows = db.execute("SELECT k, task_id FROM groups ORDER BY k, task_id").fetchall()
-        return [[task for k, task in rows if k == number] for number in range(self.finished())]
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(f"file:{self.folder / 'run.db'}?mode=ro", uri=True)) as db:
+            return db.execute(query).fetchall()
+
+    def resumed(self) -> None:
+        command = [sys.executable, "-m", "arise", "resume", str(self.folder)]
+        self.process = subprocess.Popen(command, stdout=self._output, stderr=self._output, env=os.environ)
+
+
+def require_every_draw_trained_once(run: Run, iterations: int) -> None:
+    """Every task that was drawn was trained with its whole group, no attempt was lost, none was made twice."""
+    drawn = run.rows("SELECT k, slot, task_id FROM draws ORDER BY k, slot")
+    assert drawn == run.rows("SELECT k, slot, task_id FROM groups ORDER BY k, slot")
+    assert len(drawn) == 3 * iterations
+    assert set(run.rows("SELECT size, rewarded FROM groups")) == {(4, 4)}
+    assert run.rows("SELECT count(*), count(DISTINCT id) FROM rollouts") == [(12 * iterations, 12 * iterations)]
+    assert run.faults() == 0
 
 
 def kill(pids: Sequence[int]) -> None:
@@ -101,37 +113,58 @@ def test_ten_iterations_with_two_updates_of_the_pool(library: str, tmp_path: Pat
 
 @pytest.mark.parametrize("ahead", [1, 2])
 def test_rollouts_ahead_of_the_update(library: str, tmp_path: Path, ahead: int) -> None:
-    run = Run(tmp_path / "run", library, [f"train.max_staleness={ahead}"])
+    run = Run(tmp_path / "run", library, [f"train.max_staleness={ahead}", "train.iterations=5"])
     run.end()
     lags = run.metrics("max_staleness")
     assert max(lags) == ahead
     assert all(lag <= ahead for lag in lags)
+    require_every_draw_trained_once(run, 5)
 
 
 def test_servers_and_the_trainer_are_killed(library: str, tmp_path: Path) -> None:
-    run = Run(tmp_path / "run", library, ["train.max_staleness=1", "policy.sampler.servers=2"])
-    for iteration in (2, 5, 7):
+    changes = ["train.max_staleness=1", "train.iterations=8", "policy.sampler.servers=2"]
+    run = Run(tmp_path / "run", library, changes)
+    for iteration in (1, 3, 5):
         run.await_iteration(iteration)
         kill(sorted(run.pids("vllm.entrypoints"), key=lambda pid: psutil.Process(pid).create_time())[:1])
-        if iteration == 5:
-            run.await_iteration(6)
+        if iteration == 3:
+            run.await_iteration(4)
             kill(run.pids("boot.py"))
     run.end()
     said = run.said()
     assert said.count("is down") >= 2, "the oldest server was killed each time, so at least two were in use"
     assert said.count("it is started again from update") == 1
-    assert run.finished() == 10
+    assert run.finished() == 8
     assert max(run.metrics("max_staleness")) <= 1
-    assert all(len(set(tasks)) == 3 for tasks in run.tasks())
-    assert run.faults() == 0
+    require_every_draw_trained_once(run, 8)
 
 
-def test_no_process_is_left_when_the_driver_is_killed(library: str, tmp_path: Path) -> None:
-    run = Run(tmp_path / "run", library)
+def test_a_killed_driver_leaves_no_process_and_its_run_goes_on(library: str, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", library, ["train.iterations=2"])
     run.await_iteration(1)
+    while not (finished := set(run.rows("SELECT k, task_id, content FROM inflight WHERE k = 1"))):
+        time.sleep(0.02)
     family = psutil.Process(run.process.pid).children(recursive=True)
     assert run.pids("vllm.entrypoints")
     kill([run.process.pid])
     run.process.wait()
     _, alive = psutil.wait_procs(family, timeout=60)
     assert [process.cmdline() for process in alive if process.is_running()] == []
+    before = set(run.rows("SELECT k, id, reward, generated_tokens FROM rollouts"))
+    run.resumed()
+    run.end()
+    assert before <= set(run.rows("SELECT k, id, reward, generated_tokens FROM rollouts"))
+    assert finished <= set(run.rows("SELECT k, task_id, content FROM inflight"))
+    require_every_draw_trained_once(run, 2)
+
+
+@pytest.mark.slow
+def test_a_run_learns(library: str, tmp_path: Path) -> None:
+    """The settings of the comparison in docs/log.md."""
+    shape = ["model.demonstrations=900", "model.epochs=8", "tasks.depth=1", "optimizer.learning_rate=5e-4"]
+    size = ["train.iterations=12", "train.tasks_per_iteration=8", "train.group_size=8"]
+    run = Run(tmp_path / "run", library, [*shape, *size])
+    run.end()
+    rates = run.metrics("pass_rate")
+    print(f"{library}: pass rates in training {' '.join(f'{100 * rate:.0f}' for rate in rates)} %")
+    assert sum(rates[-3:]) / 3 > sum(rates[:3]) / 3 + 0.3

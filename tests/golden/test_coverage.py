@@ -27,7 +27,7 @@ def test_every_capability_weighs_the_same() -> None:
     assert filled().coverage() == pytest.approx(5 / 18, rel=1e-12)
 
 
-def test_a_pool_update_forgets_the_retired_and_owes_the_new() -> None:
+def test_a_pool_update_forgets_retired_rubrics_and_must_cover_new_ones() -> None:
     covered = filled()
     covered.keep_only(a_pool(AFTER))
     assert covered.coverage() == pytest.approx(1 / 6, rel=1e-12)

@@ -80,9 +80,7 @@ def test_task_advantages_sum_to_zero_and_keep_the_order_of_rewards(group: Judged
 
 
 @given(groups(), st.data())
-def test_removing_a_verdict_changes_nobodys_task_term_and_only_its_own_rubric(
-    group: Judged, data: st.DataObject
-) -> None:
+def test_removing_a_verdict_changes_no_task_term_and_only_its_own_rubric(group: Judged, data: st.DataObject) -> None:
     reward_J, verdict_IJ = group
     if not len(verdict_IJ):
         return

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arise.baselines.uniform import Uniform
-from arise.config import Config, SeparateCredit
+from arise.config import Config, SeparateCredit, SkillGuidance
 from arise.method.credit import separate_credit
 from arise.method.set_aside import Faulty, SetAside
 from arise.observe.terminal import Display
@@ -55,7 +55,15 @@ async def drive_with_a_broken_task(folder: Path, iterations: int, told: list[str
         collector = Collector(policy, place, place, corpus, Log(store), seed=0)
         watch = Display(told.append, iterations)
         run = Run(
-            config, policy, ActiveSkills(), collector, None, separate_credit(SeparateCredit()), None, store, watch
+            config,
+            policy,
+            ActiveSkills(SkillGuidance()),
+            collector,
+            None,
+            separate_credit(SeparateCredit()),
+            None,
+            store,
+            watch,
         )
         await train(run, state)
         return state

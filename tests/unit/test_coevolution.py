@@ -76,7 +76,7 @@ def again(*refs: str) -> Reflected:
     return Reflected(returns=(Return("r001", replace(a_proposal("again"), issue_refs=refs)),))
 
 
-def test_generation_is_told_of_retired_pairs_and_since_when_they_are_away() -> None:
+def test_generation_sees_retired_pairs_and_when_they_were_retired() -> None:
     reflector = Scripted([])
     updated(reflector, a_state(POOL, diagnosed(7)))
     assert reflector.told == [[a_pair("r002"), AWAY]]

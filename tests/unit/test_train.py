@@ -20,7 +20,7 @@ import pytest
 
 from arise.baselines.uniform import Uniform
 from arise.coevolution import Update
-from arise.config import Config
+from arise.config import Config, SkillGuidance
 from arise.method.credit import separate_credit
 from arise.method.lifecycle import Evolution
 from arise.observe.terminal import Display, no_update
@@ -163,7 +163,7 @@ async def drive(
         collector = Collector(policy, nowhere, nowhere, corpus, log, seed=0)  # type: ignore[arg-type]
         watch = Display(lambda _: None, config.train.iterations)
         credit, judged = separate_credit(config.credit), SlowJudge(judge)  # type: ignore[arg-type]
-        run = Run(config, policy, ActiveSkills(), collector, judged, credit, evolution, store, watch)
+        run = Run(config, policy, ActiveSkills(SkillGuidance()), collector, judged, credit, evolution, store, watch)
         with suppress(TimeoutError):
             async with asyncio.timeout(until):
                 for pause in pauses:
@@ -198,7 +198,7 @@ def test_rollouts_that_run_ahead_save_their_time_and_no_token_is_older_than_allo
     assert all(0.0 <= age <= max_staleness for age in numbers(tmp_path, "staleness"))
 
 
-def test_the_update_is_told_at_which_temperature_the_rollouts_were_sampled() -> None:
+def test_the_update_receives_the_temperature_of_the_rollouts() -> None:
     config = Config.model_validate({"sampling": {"temperature": 0.6}, "loss": {"dual_clip": 2.0}})
     run = Run(config, *[cast(Any, None)] * 8)
     assert run.loss == LossSpec(dual_clip=2.0, temperature=0.6)

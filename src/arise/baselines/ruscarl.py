@@ -9,7 +9,7 @@ import numpy as np
 
 from arise.config.baselines import Scaffold
 from arise.ports import Agent, Chat, Engine, Sandbox
-from arise.types import Pair, Pool, ShownSkill, Task, Tokens, Trajectory
+from arise.types import Pair, Pool, ShownSkill, Tally, Task, Tokens, Trajectory
 
 
 def decay(iteration: int, iterations: int, start: float = 0.2, steepness: float = 125.0) -> float:
@@ -34,7 +34,14 @@ class ScaffoldedGuidance:
     def __init__(self, settings: Scaffold, iterations: int, seed: int) -> None:
         self.settings, self.iterations, self.seed = settings, iterations, seed
 
-    def shown(self, pool: Pool, iteration: int, task_id: str, group_size: int) -> list[tuple[Pair, ...]]:
+    def shown(
+        self,
+        pool: Pool,
+        iteration: int,
+        task_id: str,
+        group_size: int,
+        unguided: Tally,  # noqa: ARG002
+    ) -> list[tuple[Pair, ...]]:
         """Return the pairs that each rollout of the group sees, with the scaffold's text instead of the skill."""
         left = decay(iteration, self.iterations, self.settings.start, self.settings.steepness)
         scaffold = [self._text(pair) for pair in pool.pairs]

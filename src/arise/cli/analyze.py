@@ -31,7 +31,7 @@ Repeat = Annotated[int, typer.Option(min=1, help="Judge a sample of attempts thi
 Tasks = Annotated[Path | None, typer.Option("--tasks", help="Task folders, for instructions by task id.")]
 Map = Annotated[
     list[str] | None,
-    typer.Option("--map", metavar="FIELD=NAME,...", help="Where fields stand: outcome=reward,task=id."),
+    typer.Option("--map", metavar="FIELD=NAME,...", help="Names of fields in these files: outcome=reward,task=id."),
 ]
 LabelsFile = Annotated[
     Path | None,
@@ -54,7 +54,7 @@ def analyze(
     fields: Map = None,
     labels: LabelsFile = None,
     out: Out = None,
-    seed: Annotated[int, typer.Option(help="Chooses among quotes that are equally good.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for the choice among equally good quotes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find what an agent keeps getting wrong: behaviours in failures and in passes, with quotes. No model needed."""

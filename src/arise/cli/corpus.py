@@ -125,7 +125,7 @@ def split(
 def overlap(
     train: Source,
     held_out: Annotated[Path, typer.Argument(help="The tasks that training must not repeat.", metavar="EVAL")],
-    embed: Annotated[bool, typer.Option("--embed", help="Compare meanings too, by an embedding model.")] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="Compare meanings too, with an embedding model.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find held-out tasks that a training corpus repeats: identical, near-identical, paraphrased, or equal tests."""

@@ -39,17 +39,17 @@ def check(
     base_url: BaseUrl = OPENAI,
     api_key_env: KeyEnv = "OPENAI_API_KEY",
     repeat: Annotated[int, typer.Option(min=1, help="How often each trajectory is judged.")] = 3,
-    votes: Annotated[int, typer.Option(min=1, help="Measure what a majority of so many votes gains.")] = 1,
+    votes: Annotated[int, typer.Option(min=1, help="Measure what a majority of this many votes gains.")] = 1,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of cases; the newest ones of a run.")] = 100,
     max_usd: MaxUsd = 0.0,
     price: PriceOption = "",
     structured: Annotated[
         str, typer.Option(help="Form of replies: auto, json_schema, grammar or off.", metavar="FORM")
     ] = "auto",
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply, thoughts included.")] = 8192,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply in tokens, reasoning included.")] = 8192,
     other_model: Annotated[str, typer.Option(help="A second judge, to compare side by side.")] = "",
-    other_url: Annotated[str, typer.Option(help="Its server; else the same.")] = "",
-    other_key_env: Annotated[str, typer.Option(help="The variable with its key; else the same.")] = "",
+    other_url: Annotated[str, typer.Option(help="Its server; by default the same.")] = "",
+    other_key_env: Annotated[str, typer.Option(help="The variable with its key; by default the same.")] = "",
     other_price: Annotated[str, typer.Option(metavar="IN,OUT", help="Its price, as --price.")] = "",
     as_json: AsJson = False,
 ) -> None:

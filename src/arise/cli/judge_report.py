@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from arise.cli.session import Cost
+from arise.text import numbers
 from arise.text.numbers import duration, percent
 
 if TYPE_CHECKING:
     from arise.llm.check import JudgeCheck
+    from arise.llm.confusion import Confusion
 
 EVERY = 5.0
 """Seconds between two lines of progress."""
@@ -26,7 +28,7 @@ class Checked:
 
 
 class Progress:
-    """Tells now and then how many trajectories are judged and how long the rest will take."""
+    """Prints at intervals how many trajectories are judged and how long the rest will take."""
 
     def __init__(self, total: int, tell: Callable[[str], None]) -> None:
         self._total, self._tell = total, tell
@@ -52,11 +54,22 @@ def as_json(checked: Sequence[Checked]) -> str:
 def _facts(one: Checked) -> dict[str, Any]:
     from dataclasses import asdict
 
-    report = one.report
-    facts = asdict(report)
-    del facts["majorities"]
-    rates = {"valid_rate": report.valid_rate, "flip_rate": report.flip_rate}
-    return facts | rates | {"doubts": report.doubts, "advice": report.advice.value, "cost": asdict(one.cost)}
+    report, fitness = one.report, one.report.fitness
+    return {
+        "judge": report.judge,
+        "cases": report.cases,
+        "repeats": report.repeats,
+        "rubrics": [asdict(rubric) for rubric in report.rubrics],
+        "valid_rate": report.valid_rate,
+        "flip_rate": report.flip_rate,
+        "absent_reasons": report.absent_reasons,
+        "with_reference": None if report.with_reference is None else report.with_reference.facts(),
+        "with_labels": None if report.with_labels is None else report.with_labels.facts(),
+        "votes": [{"count": v.count, "valid": v.valid, **v.known.facts()} for v in report.votes],
+        "doubts": fitness.doubts,
+        "advice": fitness.advice.value,
+        "cost": asdict(one.cost),
+    }
 
 
 def as_text(checked: Sequence[Checked]) -> str:
@@ -69,8 +82,7 @@ def as_text(checked: Sequence[Checked]) -> str:
             said = [f"{letter}: {text}" for letter, text in zip("AB", said, strict=True)]
         lines += [f"{label:<10}{text}" for label, text in zip((name, *[""] * len(said)), said, strict=False)]
     if len(checked) == 2:
-        shared = checked[0].report.agreement_with(checked[1].report)
-        lines.append("both      " + _share(shared, "of majorities are the same for both judges"))
+        lines.append(f"{'both':<10}{_both(checked[0].report, checked[1].report)}")
     rubrics = checked[0].report.rubrics
     lines += ["", f"{'rubric':<10}{'verdicts':>10}{'absent':>10}{'flips':>10}"]
     lines += [f"{r.rubric_id:<10}{r.verdicts:>10}{r.absent:>10}{r.flips:>10}" for r in rubrics[:_RUBRICS]]
@@ -83,33 +95,80 @@ def _measures(one: Checked) -> dict[str, str]:
     report = one.report
     asked = report.cases * report.repeats * len(report.rubrics)
     reasons = ", ".join(f"{reason} {count}" for reason, count in report.absent_reasons) or "none"
-    doubts = "; ".join(report.doubts)
+    fitness = report.fitness
+    doubts = "; ".join(fitness.doubts)
     return {
         "judge": f"{report.judge} at {one.base_url}",
         "cases": f"{report.cases} trajectories, {len(report.rubrics)} rubrics, {report.repeats} repeats",
         "valid": f"{report.verdicts} of {asked} verdicts ({percent(report.valid_rate)}); absent: {reasons}",
         "self": _self_agreement(report),
-        "analyst": _share(report.with_reference, "of majorities equal the offline analyst's verdicts"),
-        "labels": _share(report.with_labels, "of majorities equal the labels"),
+        "analyst": _agreement(report.with_reference),
+        "labels": _agreement(report.with_labels),
+        "found": _recalls(report),
+        "chance": _chance(report),
         "votes": _votes(report),
         "cost": str(one.cost),
-        "so": f"{report.advice}" + (f": {doubts}" if doubts else ""),
+        "so": f"{fitness.advice}" + (f": {doubts}" if doubts else ""),
     }
 
 
+def _recalls(report: "JudgeCheck") -> str:
+    """Return how many of the known answers of each kind the judge finds, with 95 % intervals."""
+    from arise.method.intervals import wilson_interval
+    from arise.types import Verdict
+
+    known = report.known_by
+    parts = []
+    for verdict, name in ((Verdict.FAIL, "fails"), (Verdict.PASS, "passes"), (Verdict.NOT_APPLICABLE, "n/a")):
+        tally = known.given(verdict, verdict)
+        if tally.evaluations:
+            low, high = wilson_interval(*tally)
+            parts.append(f"{name} {tally.passes} of {tally.evaluations} ({numbers.span(low, high)} %)")
+    return ", ".join(parts) or "undefined: nothing to compare with"
+
+
+def _chance(report: "JudgeCheck") -> str:
+    """Return the agreement beyond chance, where a constant judge and a coin have 0."""
+    known = report.known_by
+    if known.interval is None or known.informedness is None:
+        return "undefined: no fail or no pass is known"
+    low, high = known.interval
+    kappa = "undefined" if known.kappa is None else f"{known.kappa:.2f}"
+    return f"J {known.informedness:+.2f} (95 % {low:+.2f} to {high:+.2f}), kappa {kappa}; a constant judge has 0"
+
+
 def _votes(report: "JudgeCheck") -> str:
-    """Return what each number of votes leaves and how often it is right."""
+    """Return what each number of votes leaves, how often it is right, and what it gains over one vote."""
     if report.repeats < 2:
         return "not measured: it needs --repeat 2 or more"
-    known = "labels" if report.with_labels is not None else "analyst"
+    alone = report.votes[0].known.balanced
     parts = []
     for votes in report.votes:
-        right = "" if votes.agreement is None else f", {percent(votes.agreement)} as the {known}"
-        parts.append(f"{votes.count}: {percent(votes.valid)} valid{right}")
+        right, gain = votes.known.balanced, ""
+        if right is not None and alone is not None and votes.count > 1:
+            gain = f", gain {numbers.difference(right - alone)}"
+        shown = "valid " if right is None else f"{percent(right)} right of valid "
+        parts.append(f"{votes.count}: {shown}{percent(votes.valid)}{gain}")
     return "; ".join(parts)
 
 
+def _both(first: "JudgeCheck", second: "JudgeCheck") -> str:
+    """Return how far two judges agree, and who is right where they do not."""
+    shared = first.beside(second)
+    if shared.agreement is None:
+        return "undefined: nothing to compare with"
+    kappa = "" if shared.kappa is None else f" (kappa {shared.kappa:.2f})"
+    apart, mine, other = first.where_they_differ(second)
+    known = "labels" if first.with_labels is not None else "analyst's verdicts"
+    return (
+        f"{percent(shared.agreement)} of majorities are the same{kappa}; where they differ, "
+        f"A has the {known} {mine} times of {apart}, B {other}"
+    )
+
+
 def _self_agreement(report: "JudgeCheck") -> str:
+    if report.repeats < 2 and report.verdicts:
+        return "not measured: it needs --repeat 2 or more"
     if report.flip_rate is None:
         return "undefined: there is no verdict to compare"
     return (
@@ -117,5 +176,7 @@ def _self_agreement(report: "JudgeCheck") -> str:
     )
 
 
-def _share(value: float | None, of_what: str) -> str:
-    return "undefined: nothing to compare with" if value is None else f"{percent(value)} {of_what}"
+def _agreement(found: "Confusion | None") -> str:
+    if found is None or found.agreement is None:
+        return "undefined: nothing to compare with"
+    return f"{percent(found.agreement)} of {found.total} majorities are the same"

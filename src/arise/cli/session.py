@@ -91,7 +91,7 @@ async def session(
     needs: "Needs",
     tell: Callable[[str], None],
 ) -> AsyncIterator[Session]:
-    """Open a client after a successful first call and tell what it found; close it and its record at exit."""
+    """Open a client after a successful first call and report what it found; close it and its record at exit."""
     from arise.config.llm import BudgetConfig
     from arise.llm.client import Client
     from arise.llm.first_call import first_call

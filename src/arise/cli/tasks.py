@@ -49,7 +49,7 @@ def check(
     null: Annotated[bool, typer.Option("--null", help="Run an agent that does nothing only: it must earn 0.")] = False,
     cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
     repeat: Annotated[int, typer.Option(min=1, help="Verify this many times, to find inconsistent verifiers.")] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Tasks at once.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of tasks checked in parallel.")] = 4,
     kind: Annotated[str, typer.Option(help="auto, bubblewrap, overlay, podman or docker, as sandbox.kind.")] = "auto",
     ignore: Annotated[
         list[str] | None,

@@ -11,7 +11,7 @@ RUNS = Path("runs")
 Runs = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="Run folders, folders of runs, or a folder of `arise analyze`; else those below runs/.",
+        help="Run folders, folders of runs, or a folder of `arise analyze`; by default those below runs/.",
         metavar="[RUN ...]",
     ),
 ]
@@ -26,7 +26,7 @@ def view(
         list[str] | None,
         typer.Option("--allow-host", help="Another host name of this machine."),
     ] = None,
-    export: Annotated[Path | None, typer.Option("--export", help="Write one self-contained file and end.")] = None,
+    export: Annotated[Path | None, typer.Option("--export", help="Write one self-contained file and exit.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Open the dashboard of one or more runs, including runs in progress."""

@@ -35,7 +35,7 @@ def detect(found: Found) -> Sequence[Sighting]:
 
 
 def _sighting(name: str, finding: HabitFinding, found: Found) -> Sighting:
-    """Return a habit as a sighting; its own words are the quote if they stand in the turn."""
+    """Return a habit as a sighting; its own words are the quote if they occur in the turn."""
     first, *also = finding.turns or (0,)
     turns = found.trajectory.turns
     quoted = finding.quote if 0 < first <= len(turns) and stands(finding.quote, turns[first - 1]) else ""

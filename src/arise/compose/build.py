@@ -94,7 +94,7 @@ def require_sound(config: Config) -> None:
         raise AriseError(
             "config",
             Exit.CONFIG,
-            "criteria.kind = 'elicited' has nobody to make reference attempts at tasks of your own",
+            "criteria.kind = 'elicited' has no agent for reference attempts on your own tasks",
             "nothing was started",
             "set criteria.endpoint.model and criteria.endpoint.base_url",
         )

@@ -204,10 +204,11 @@ def _imports(config: Config) -> Iterator[Finding]:
 def _engine(config: Config) -> Finding:
     """Check that the engine can be imported and that the configured device works."""
     if isinstance(config.policy, ArealConfig | VerlConfig):
-        from arise.compose.remote import check_environments
+        from arise.compose.policies import check_remote
 
         try:
-            return Finding("engine", "ok", f"{config.policy.kind} and vllm: {check_environments(config.policy)}")
+            found = asyncio.run(check_remote(config.policy, config))
+            return Finding("engine", "ok", f"{config.policy.kind} and vllm: {found}")
         except ValueError as error:
             what, _, remedy = str(error).rpartition(": ")
             return Finding("engine", "failure", what, remedy, Exit.ENGINE)

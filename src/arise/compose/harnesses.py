@@ -1,39 +1,38 @@
-"""Harnesses as agents of a run: the endpoint they call, the paths their sandboxes mount, and the agent."""
+"""Harnesses as agents of a run: the endpoint they call, what their sandboxes hold, and the agent."""
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from arise.config import Config
 from arise.config.agent import CommandAgentConfig, HarnessAgentConfig, HarnessConfig
+from arise.config.records import SandboxConfig
 from arise.config.schema import SamplingConfig
 from arise.endpoint.policy import Policy
 from arise.endpoint.serving import on_socket
 from arise.endpoint.sessions import CallLimits
 from arise.errors import AriseError, Exit
 from arise.harnesses.agent import HarnessAgent
+from arise.harnesses.carried import carried
 from arise.harnesses.install import folder_of, require, seen_paths, status
 from arise.harnesses.launch import Launcher, processes
 from arise.harnesses.spec import Harness
-from arise.ports import Engine, Format
+from arise.ports import Engine, Format, Sandbox
 from arise.sandbox import MIB, Limits
+from arise.sandbox.choose import Equipment
+from arise.sandbox.image_sandbox import ImageSandbox
 
 
 @dataclass(frozen=True)
 class HarnessParts:
-    """The additional parts of a run with a harness: its launcher and the paths to mount."""
+    """The additional parts of a run with a harness: its launcher, and what its sandboxes hold."""
 
     launcher: Launcher
-    seen: tuple[str, ...]
-    """Host paths that its sandboxes mount."""
-
-    @property
-    def limits(self) -> Limits:
-        """Return the limits of a sandbox that runs the harness and its subprocesses."""
-        memory = self.launcher.harness.memory_mb * MIB
-        return Limits(memory_bytes=memory, tmp_bytes=memory // 4, processes=512, open_files=4096)
+    equipment: Equipment
 
 
 def harness_of(config: HarnessConfig) -> Harness:
@@ -49,9 +48,11 @@ def require_harness(config: Config) -> None:
     chosen = config.agent
     if not isinstance(chosen, HarnessConfig):
         return
-    if config.sandbox.kind not in ("auto", "bubblewrap"):
-        what = f"agent.kind = {chosen.kind!r} needs sandbox.kind = 'bubblewrap', not {config.sandbox.kind!r}"
-        raise AriseError("config", Exit.CONFIG, what, "nothing was started", "set sandbox.kind = 'bubblewrap'")
+    if not isinstance(config.sandbox, SandboxConfig):
+        what = (
+            f"agent.kind = {chosen.kind!r} needs a sandbox of this machine, not sandbox.kind = {config.sandbox.kind!r}"
+        )
+        raise AriseError("config", Exit.CONFIG, what, "nothing was started", "set sandbox.kind = 'auto'")
     if isinstance(chosen, CommandAgentConfig):
         for path in chosen.read_only:
             if not Path(path).exists():
@@ -72,13 +73,31 @@ async def open_harness(config: Config) -> AsyncIterator[HarnessParts | None]:
         yield None
         return
     require_harness(config)
-    own = isinstance(chosen, CommandAgentConfig)
-    paths = tuple(chosen.read_only) if isinstance(chosen, CommandAgentConfig) else map(str, seen_paths(chosen.kind))
     async with on_socket() as endpoint:
-        install = None if own else folder_of(chosen.kind)
         slots = asyncio.Semaphore(chosen.at_once or processes())
-        launcher = Launcher(harness_of(chosen), endpoint, install, chosen.attempt_seconds, slots)
-        yield HarnessParts(launcher, (str(endpoint.socket.parent), *paths))
+        harness, socket = harness_of(chosen), str(endpoint.socket.parent)
+        equipment, program = equipment_of(chosen, harness, socket), partial(program_in, chosen, harness)
+        yield HarnessParts(Launcher(harness, endpoint, program, chosen.attempt_seconds, slots), equipment)
+
+
+def equipment_of(chosen: HarnessConfig, harness: Harness, socket: str) -> Equipment:
+    """Return the paths that sandboxes mount for a harness, and the limits of one that runs it with its subprocesses."""
+    memory = harness.memory_mb * MIB
+    limits = Limits(memory_bytes=memory, tmp_bytes=memory // 4, processes=512, open_files=4096)
+    if isinstance(chosen, CommandAgentConfig):
+        paths = tuple(chosen.read_only)
+        return Equipment(limits, (socket, *paths), lambda: tuple((path, path) for path in paths))
+    seen = tuple(map(str, seen_paths(chosen.kind)))
+    return Equipment(limits, (socket, *seen), lambda: carried(chosen.kind).mounts)
+
+
+def program_in(chosen: HarnessConfig, harness: Harness, sandbox: Sandbox) -> str:
+    """Return the shell words that start a harness: its own program, or in an image its program with all it needs."""
+    if isinstance(chosen, CommandAgentConfig):
+        return ""
+    if isinstance(sandbox, ImageSandbox):
+        return carried(chosen.kind).program
+    return shlex.quote(str(folder_of(chosen.kind) / harness.program))
 
 
 def harness_agent(

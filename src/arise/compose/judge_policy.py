@@ -15,7 +15,7 @@ class JudgePolicy:
     """Look at the last complete window of the pool, once in each iteration; called before a group is judged.
 
     The answer depends on committed iterations only, so a resumed run goes on as if it had never stopped. To stop, only
-    windows that ended in this process count: whoever resumes has mended the judge.
+    windows that ended in this process count: a resume implies that the judge was fixed.
     """
 
     run: RunQueries

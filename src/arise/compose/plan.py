@@ -195,7 +195,7 @@ async def _probe(config: Config) -> Probe:
 
 
 async def _sampled(engine: Engine, prompt: list[int], conversations: int) -> tuple[float, list[Segment]]:
-    """Return the seconds per decoding step with so many conversations, and what they generated."""
+    """Return the seconds per decoding step with this number of conversations, and what they generated."""
     began = time.perf_counter()
     segments = await asyncio.gather(
         *(

@@ -20,7 +20,7 @@ import numpy as np
 from arise.compose.demonstrations import demonstrations, row_writer, texts
 from arise.compose.harnesses import HarnessParts, harness_of
 from arise.compose.imports import imported
-from arise.compose.remote import remote_engine, require_environments
+from arise.compose.remote import check_machine, check_model, remote_engine, require_machine
 from arise.config import (
     ArealConfig,
     Config,
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 async def open_engine(config: Config, sandboxes: SandboxPool, harness: HarnessParts | None = None) -> Engine:
     """Open the configured engine with the initial model of the run."""
     if isinstance(config.policy, ArealConfig | VerlConfig):
-        require_environments(config.policy)  # before minutes are spent on a warm start
+        await require_machine(config.policy, config)
     found = ENGINES[config.policy.kind](config.policy, config, await starting_model(config, sandboxes, harness))
     return await found if isinstance(found, Awaitable) else found
 
@@ -119,6 +119,19 @@ def model_format(config: Config, tokenizer: Any) -> Format:
     if notice := getattr(chat, "notice", ""):
         log.info("%s", notice)
     return chat
+
+
+async def check_remote(chosen: ArealConfig | VerlConfig, config: Config) -> str:
+    """Return which environments a run will use; raises ValueError with the remedy for what would keep it from starting.
+
+    A warm start that is not in the cache yet is not made for this: what depends on the model is then left out.
+    """
+    found = await check_machine(chosen, config)
+    if isinstance(config.model, PretrainedModel) and not config.model.demonstrations:
+        check_model(chosen, config, config.model.name, model_format)
+    elif intact(start := cached_start(config)):
+        check_model(chosen, config, str(start), model_format)
+    return found
 
 
 ENGINES: dict[str, Callable[[Any, Config, str], Engine | Awaitable[Engine]]] = {

@@ -67,7 +67,7 @@ CREDITS: dict[str, Callable[[Any], CreditRule]] = {
     "import": lambda chosen: imported("credit", chosen),
 }
 GUIDANCES: dict[str, Callable[[Any, Config], Guidance]] = {
-    "skills": lambda chosen, _: ActiveSkills(chosen.share),
+    "skills": lambda chosen, _: ActiveSkills(chosen),
     "scaffold": lambda chosen, config: ScaffoldedGuidance(chosen, config.train.iterations, config.train.seed),
 }
 
@@ -150,9 +150,9 @@ def _agent(config: Config, engine: Engine, sampling: SamplingConfig, harness: Ha
 
 
 def training_agent(config: Config, engine: Engine, harness: HarnessParts | None = None) -> Agent:
-    """Return the training agent; for RuscaRL, token rows exclude the scaffold unless `trained_with` is set."""
+    """Return the training agent; its token rows exclude the guidance unless `guidance.trained_with` is set."""
     agent = _agent(config, engine, config.sampling, harness)
-    if config.guidance.kind == "scaffold" and not config.guidance.trained_with:
+    if not config.guidance.trained_with:
         return BarePromptRows(agent, engine, engine.chat, SYSTEM, config.sampling.temperature)
     return agent
 

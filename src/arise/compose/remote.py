@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from arise.config import ArealConfig, Config, VerlConfig
+from arise.config import ArealConfig, Config, SmallModel, VerlConfig
 from arise.engines.chat import ChatFormat
 from arise.engines.environments import python_of
 from arise.engines.faults import EngineFault
@@ -21,8 +21,9 @@ from arise.engines.manifest import model_digest
 from arise.engines.remote.engine import RemoteEngine
 from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerSpec
-from arise.engines.vllm.fleet import Fleet, FleetSpec
-from arise.engines.vllm.launch import VllmSpec
+from arise.engines.vllm.fleet import Fleet
+from arise.engines.vllm.launch import VllmSpec, room_for
+from arise.engines.vllm.spec import FleetSpec
 from arise.engines.vllm.untied import untied_copy
 from arise.errors import AriseError, Exit
 from arise.ports import Format
@@ -34,6 +35,8 @@ TRAINER_COPIES, SERVER_COPIES = 5, 2
 those sampled with those that replace them."""
 PROCESS_GIB = 0.8
 """Memory of a process before it holds a model: mostly the library's code."""
+
+START_SERVERS = "start the servers that policy.sampler.addresses names, with `arise engines serve`"
 
 Chosen = ArealConfig | VerlConfig
 MakeFormat = Callable[[Config, Any], Format]
@@ -49,18 +52,14 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
         return await engine.open()
     except EngineFault as fault:
         what, _, said = str(fault).partition("\n")
-        remedy = (
-            f"read the log; its last lines:\n{said}"
-            if said
-            else "start the servers that policy.sampler.addresses names"
-        )
+        remedy = f"read the log; its last lines:\n{said}" if said else START_SERVERS
         raise AriseError("engine", Exit.ENGINE, what, "nothing was trained", remedy) from None
 
 
-def require_environments(chosen: Chosen) -> None:
-    """Raise one message if an environment is missing."""
+async def require_machine(chosen: Chosen, config: Config) -> None:
+    """Raise one message for what `check_machine` finds: before minutes are spent on a warm start."""
     with _as_a_message():
-        check_environments(chosen)
+        await check_machine(chosen, config)
 
 
 @contextmanager
@@ -75,28 +74,51 @@ def _as_a_message() -> Iterator[None]:
 
 def check_environments(chosen: Chosen) -> str:
     """Return which environments will be used; raises ValueError if one is missing or of another version."""
-    trainer = python_of(chosen.kind, chosen.environment)
+    trainer = python_of(chosen.kind, chosen.environment, chosen.device)
     if chosen.sampler.addresses:
         return f"{trainer.parent.parent}, servers at {', '.join(chosen.sampler.addresses)}"
-    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment).parent.parent}"
+    return f"{trainer.parent.parent}, {python_of('vllm', chosen.sampler.environment, chosen.device).parent.parent}"
+
+
+async def check_machine(chosen: Chosen, config: Config) -> str:
+    """Check what does not depend on the model's files; return which environments will be used, raise ValueError."""
+    found = check_environments(chosen)
+    if rank := lora_rank(config):
+        room_for(rank)
+    if chosen.device == "cpu":
+        _require_memory(chosen, 0, rank > 0)
+        if isinstance(config.model, SmallModel):
+            _require_head_size(config.model.hidden // config.model.heads)
+    else:
+        _require_gpus(chosen)
+    if chosen.sampler.addresses:
+        key = os.environ.get(chosen.sampler.key_env, "")
+        try:
+            await Fleet(
+                FleetSpec(None, 0, chosen.sampler.addresses, frozenset(), 0, first_seconds=1.0, key=key)
+            ).reach()
+        except EngineFault as fault:
+            raise ValueError(f"{fault}: {START_SERVERS}") from None
+    return found
+
+
+def check_model(chosen: Chosen, config: Config, model: str, make_format: MakeFormat) -> None:
+    """Check what depends on the model's files; raises ValueError."""
+    _checked(chosen, config, model, make_format)
 
 
 def _checked(
     chosen: Chosen, config: Config, model: str, make_format: MakeFormat
 ) -> tuple[TrainerSpec, Callable[[Path], FleetSpec], Policy]:
     check_environments(chosen)
-    if config.model.kind == "pretrained" and config.model.lora_rank:
-        rank = config.model.lora_rank
-        raise ValueError(f"{chosen.kind} trains all weights here, not adapters of rank {rank}: set model.lora_rank = 0")
+    rank = lora_rank(config)
     folder = model_folder(model)
     tokenizer, facts = tokenizer_and_config(str(folder or model))
     if chosen.device == "cpu":
         if folder is None:
             raise ValueError(f"on a CPU the weights of {model} are prepared for vLLM: download it, name its folder")
-        _require_head_size(facts)
-        _require_memory(chosen, folder)
-    else:
-        _require_gpus(chosen)
+        _require_head_size(getattr(facts, "head_dim", None) or facts.hidden_size // facts.num_attention_heads)
+        _require_memory(chosen, parameters_in(folder), rank > 0)
     chat = None if config.agent.kind == "shell" else make_format(config, tokenizer)
     end_ids = ChatFormat(tokenizer).end_ids if chat is None else chat.stop_ids
     window = min(config.sampling.context_length, facts.max_position_embeddings)
@@ -110,7 +132,7 @@ def _checked(
     )
     trainer = TrainerSpec(
         chosen.kind,
-        python_of(chosen.kind, chosen.environment),
+        python_of(chosen.kind, chosen.environment, chosen.device),
         policy.folder,
         processes=chosen.processes,
         device=chosen.device,
@@ -118,6 +140,7 @@ def _checked(
         token_budget=chosen.token_budget,
         gradient_checkpointing=chosen.gradient_checkpointing,
         backend=getattr(chosen, "backend", ""),
+        lora_rank=rank,
         threads=chosen.threads,
         launch=chosen.launch,
         host=chosen.host or "127.0.0.1",
@@ -140,13 +163,14 @@ def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> F
         policy.window,
         start_seconds=sampler.start_seconds,
         key=os.environ.get(sampler.key_env, "") if sampler.key_env else "",
+        base=policy.folder if lora_rank(config) else "",
     )
 
 
 def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) -> VllmSpec:
     sampler = chosen.sampler
     return VllmSpec(
-        python_of("vllm", sampler.environment),
+        python_of("vllm", sampler.environment, chosen.device),
         window,
         device=chosen.device,
         precision=config.optimizer.precision,
@@ -156,7 +180,13 @@ def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) ->
         rows=sampler.rows,
         threads=sampler.threads,
         arguments=sampler.arguments,
+        lora_rank=lora_rank(config),
     )
+
+
+def lora_rank(config: Config) -> int:
+    """Return the rank of the adapters that are trained; 0 where all weights are."""
+    return config.model.lora_rank if config.model.kind == "pretrained" else 0
 
 
 def server_command(config: Config, host: str, port: int, number: int) -> tuple[list[str], dict[str, str]]:
@@ -168,7 +198,7 @@ def server_command(config: Config, host: str, port: int, number: int) -> tuple[l
     with _as_a_message():
         folder = str(model_folder(config.model.name) or config.model.name)
         _, facts = tokenizer_and_config(folder)
-        if chosen.device == "cpu":
+        if chosen.device == "cpu" and not lora_rank(config):
             folder = untied_copy(folder, cache_root() / "engines" / "untied" / model_digest(folder)[:16])
         window = min(config.sampling.context_length, facts.max_position_embeddings)
         server = _server_spec(chosen, config, window, first_gpu=0)
@@ -187,8 +217,7 @@ def _require_gpus(chosen: Chosen) -> None:
         )
 
 
-def _require_head_size(facts: Any) -> None:
-    size = getattr(facts, "head_dim", None) or facts.hidden_size // facts.num_attention_heads
+def _require_head_size(size: int) -> None:
     if size not in CPU_HEAD_SIZES:
         sizes = ", ".join(map(str, CPU_HEAD_SIZES))
         raise ValueError(
@@ -197,10 +226,10 @@ def _require_head_size(facts: Any) -> None:
         )
 
 
-def _require_memory(chosen: Chosen, folder: Path) -> None:
-    parameters = parameters_in(folder)
+def _require_memory(chosen: Chosen, parameters: int, adapters: bool) -> None:
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
-    weights = 4 * parameters * (TRAINER_COPIES + SERVER_COPIES * servers) / 2**30
+    trainer, server = (2, 1) if adapters else (TRAINER_COPIES, SERVER_COPIES)  # the base model has no moments
+    weights = 4 * parameters * (trainer + server * servers) / 2**30
     needed = weights + PROCESS_GIB * (chosen.processes + servers) + servers * max(1, round(chosen.sampler.cache_gib))
     free = psutil.virtual_memory().available / 2**30
     if needed > free:

@@ -9,7 +9,6 @@ from typing import Any
 from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.config import Config, HarborTasks
-from arise.config.agent import HarnessConfig
 from arise.config.records import HarborSandboxConfig, ImportedSandbox, SandboxConfig
 from arise.errors import AriseError, Exit
 from arise.harbor.pool import HarborPool, harbor_capabilities
@@ -18,14 +17,13 @@ from arise.ports import SandboxPool, VerifierPool
 from arise.rollouts.oracle import TrialPools
 from arise.rollouts.verifier import Verifier
 from arise.sandbox import (
-    BubblewrapPool,
     BubblewrapVerifierPool,
     SandboxUnavailable,
     bubblewrap_capabilities,
     missing_limits,
 )
 from arise.sandbox.cgroup import find_cgroups
-from arise.sandbox.choose import ChosenPool, Kind, capabilities, image_kind, why_no_images
+from arise.sandbox.choose import ChosenPool, Equipment, Kind, capabilities, image_kind, why_no_images
 from arise.sandbox.layers import in_user_namespace
 from arise.sandbox.network import networks
 from arise.types import Place, SandboxCapabilities
@@ -57,9 +55,11 @@ Pools = tuple[SandboxPool, VerifierPool]
 
 
 @asynccontextmanager
-async def _on_this_machine(chosen: SandboxConfig, size: int, hidden: tuple[str, ...]) -> AsyncIterator[Pools]:
-    tests = min(8, size)
-    async with ChosenPool(chosen.kind, size, tests, hidden, chosen.pull, log.info, chosen.network) as both:
+async def _on_this_machine(
+    chosen: SandboxConfig, size: int, hidden: tuple[str, ...], equipment: Equipment | None = None
+) -> AsyncIterator[Pools]:
+    tests, network = min(8, size), chosen.network
+    async with ChosenPool(chosen.kind, size, tests, hidden, chosen.pull, log.info, network, equipment) as both:
         yield both, both
 
 
@@ -112,25 +112,23 @@ async def open_sandboxes(
 async def _opened(
     config: Config, size: int, hidden: tuple[str, ...], harness: HarnessParts | None
 ) -> AsyncIterator[Pools]:
-    if harness is None:
-        section = type(config.sandbox).model_fields["kind"].default
-        async with SANDBOXES[section](config.sandbox, size, hidden) as pools:
-            yield pools
-        return
-    async with (
-        BubblewrapPool(size, harness.limits, read_only=harness.seen, hidden=hidden) as pool,
-        BubblewrapVerifierPool(min(8, size), hidden=hidden) as tests,
-    ):
-        yield pool, tests
+    opened: AbstractAsyncContextManager[Pools]
+    if harness is not None:
+        assert isinstance(config.sandbox, SandboxConfig), "harnesses run in sandboxes of this machine"
+        opened = _on_this_machine(config.sandbox, size, hidden, harness.equipment)
+    else:
+        opened = SANDBOXES[type(config.sandbox).model_fields["kind"].default](config.sandbox, size, hidden)
+    async with opened as pools:
+        yield pools
 
 
 def capabilities_of(config: Config) -> Callable[[Place], SandboxCapabilities]:
     """Return a function from a place to the capabilities of the run's sandboxes, without opening one.
 
-    Harnesses and custom sandboxes run in bubblewrap, so a task that needs its own image is refused there.
+    Attempts in custom sandboxes are verified in bubblewrap, so a task that needs its own image is refused there.
     """
     chosen = config.sandbox
-    if isinstance(chosen, ImportedSandbox) or isinstance(config.agent, HarnessConfig):
+    if isinstance(chosen, ImportedSandbox):
         return offers("bubblewrap")
     return (lambda _: harbor_capabilities()) if isinstance(chosen, HarborSandboxConfig) else offers(chosen.kind)
 

@@ -68,7 +68,7 @@ async def record(upstream: str, folder: Path, key_env: str, host: str, port: int
         )
     if not upstream.startswith(("http://", "https://")):
         remedy = "give it as http://HOST:PORT/v1"
-        raise AriseError("endpoint", Exit.CONFIG, f"--upstream {upstream} is no URL", "nothing was served", remedy)
+        raise AriseError("endpoint", Exit.CONFIG, f"--upstream {upstream} is not a URL", "nothing was served", remedy)
     folder.mkdir(parents=True, exist_ok=True)
     async with recording_app(upstream, key, Recorder(folder), token) as app:
         await _serve(app, host, port, opened)

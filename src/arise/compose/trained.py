@@ -14,6 +14,7 @@ from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config
 from arise.engines.local import LocalEngine
 from arise.engines.local.pretrained import intact
+from arise.engines.remote.engine import RemoteEngine
 from arise.errors import AriseError, Exit
 from arise.ports import Engine, FormatError, SandboxPool
 from arise.run.configuration import run_config
@@ -59,7 +60,7 @@ async def export_model(folder: Path, form: str, out: Path, iteration: int | None
         if form == "hf":
             await engine.export_hf(out)
             return exported
-        if not isinstance(engine, LocalEngine) or not engine.capabilities().lora:
+        if not isinstance(engine, LocalEngine | RemoteEngine) or not engine.capabilities().lora:
             raise AriseError(
                 "export",
                 Exit.CONFIG,

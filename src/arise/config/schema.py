@@ -88,6 +88,12 @@ class SeparateCredit(LengthAdjustment):
 
     kind: Literal["separate"] = "separate"
     rubric_weight: Fraction = 0.3
+    compared: Literal["group", "prompt"] = "group"
+    """Whose rewards and verdicts normalise an advantage (Eq. 15): those of the whole group, as in the paper, or those
+    of its rollouts with the same skills in the prompt."""
+    min_minority: Count = 1
+    """How often the rarer verdict must occur among the compared rollouts before a rubric enters Eq. 16; 1 is the
+    paper's rule, 2 ignores a rubric that one verdict alone, perhaps a wrong one, makes informative."""
 
 
 class WorldTasks(Section):
@@ -178,6 +184,11 @@ class SkillGuidance(ShownTexts):
 
     kind: Literal["skills"] = "skills"
     share: Fraction = 1.0
+    dose: Literal["fixed", "fading", "unsolved"] = "fixed"
+    """`fixed`, as in the paper: the share is the same for every task. `fading`: it shrinks with the success rate of
+    recent rollouts without skills at tasks of the same types. `unsolved`: it is 0 once one of these succeeds."""
+    trained_with: bool = True
+    """Whether the update of a guided rollout keeps the skills in its prompt, as in the paper, or removes them."""
 
 
 class PoolCriteria(Section):
@@ -235,7 +246,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _scored_as_sampled(self) -> Self:
-        if self.train.max_staleness and isinstance(self.guidance, Scaffold) and not self.guidance.trained_with:
+        if self.train.max_staleness and not self.guidance.trained_with:
             raise ValueError(
                 f"train.max_staleness ({self.train.max_staleness}) must be 0 with guidance.trained_with = false: "
                 "bare prompts are scored by the weights in training, which move while later rollouts run"
@@ -244,7 +255,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _rows_of_one_prompt(self) -> Self:
-        if isinstance(self.guidance, Scaffold) and not self.guidance.trained_with and self.agent.kind != "shell":
+        if not self.guidance.trained_with and self.agent.kind != "shell":
             raise ValueError(
                 f"guidance.trained_with = false needs agent.kind = 'shell', not {self.agent.kind!r}: only its rows can "
                 "be rebuilt with the bare prompt"

@@ -53,7 +53,7 @@ def training_rows(examples: Sequence[Example], context_length: int) -> list[Trai
             if len(tokens) > context_length:
                 raise ValueError(f"example {number} has {len(tokens)} tokens, the model's window is {context_length}")
             if len(tokens) and generated_U[0]:
-                raise ValueError(f"example {number} marks its first token as generated, but nothing stands before it")
+                raise ValueError(f"example {number} marks its first token as generated, but no token comes before it")
             if not (np.isfinite(tokens.logprob_U[generated_U]).all() and math.isfinite(example.advantage)):
                 raise ValueError(
                     f"example {number} has a log-prob or advantage that is not finite: drop it from the batch"

@@ -34,7 +34,7 @@ class Recipe:
     gib: int = 3
 
     def digest(self, device: str) -> str:
-        """Identify what is installed; an environment of another recipe is made anew."""
+        """Identify what is installed; an environment of another recipe is installed again."""
         return blake2b(json.dumps([device, vars(self)], sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -60,7 +60,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def default_folder(name: str) -> Path:
-    """Return where `install` puts an environment unless told otherwise."""
+    """Return where `install` puts an environment by default."""
     return cache_root() / "engines" / name
 
 
@@ -72,13 +72,21 @@ def listed() -> list[Installed]:
     ]
 
 
-def python_of(name: str, folder: str = "") -> Path:
+def python_of(name: str, folder: str = "", device: str = "cuda") -> Path:
     """Return the interpreter of an environment; raises ValueError with the remedy if it cannot be used."""
     place = Path(folder).expanduser() if folder else default_folder(name)
-    if problem := problem_of(name, place):
-        wanted = f" --dir {place}" if folder else ""
+    if problem := problem_of(name, place) or _problem_of_device(name, place, device):
+        wanted = (f" --dir {place}" if folder else "") + (" --device cpu" if device == "cpu" else "")
         raise ValueError(f"{problem}: run `arise engines install {name}{wanted}`")
     return place / "bin" / "python"
+
+
+def _problem_of_device(name: str, folder: Path, device: str) -> str:
+    """Return why an environment cannot compute on a device; only those made by `install` are known."""
+    mark = folder / MARK
+    made = json.loads(mark.read_text()) if mark.is_file() else {}
+    found = made.get("device", device)
+    return "" if found == device else f"{folder} holds {name} for {found}, policy.device is {device!r}"
 
 
 def problem_of(name: str, folder: Path) -> str:
@@ -125,7 +133,7 @@ def install(name: str, folder: Path, device: str, say: Callable[[str], None]) ->
             named = [package.format(library=library) for package in packages]
             say(f"{name}: pip {words[0]} {', '.join(named[:4])}{' ...' if len(named) > 4 else ''}")
             _call([*pip, *words, *named])
-    mark.write_text(json.dumps({"recipe": recipe.digest(device), "library": library}))
+    mark.write_text(json.dumps({"recipe": recipe.digest(device), "library": library, "device": device}))
     return folder
 
 

@@ -19,7 +19,7 @@ from arise.types import Pair, Pool, Rubric, Skill, Tally
 class Retired:
     """A rubric retired after `iteration`, with its pass rate then and its fixed set of tasks.
 
-    After `returned` the same behaviour was in the pool again, reopened or added anew with the same text.
+    After `returned` the same behaviour was in the pool again, reopened or added again with the same text.
     """
 
     rubric: Rubric

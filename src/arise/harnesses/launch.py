@@ -4,9 +4,9 @@ import asyncio
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from arise.endpoint.serving import Endpoint
 from arise.endpoint.sessions import Serves
@@ -17,7 +17,7 @@ from arise.types import CommandResult
 HOME = "/tmp/harness"  # noqa: S108 - the sandbox's own
 INSTRUCTION, LOG, START = f"{HOME}/instruction.md", f"{HOME}/output.log", f"{HOME}/start.sh"
 LAST_BYTES = 4000
-TAIL_SECONDS = 60.0
+TAIL_SECONDS = FOLDER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,25 @@ class Ended:
 
 
 async def write_file(sandbox: Sandbox, path: str, text: str) -> None:
-    """Write a text file in a sandbox."""
+    """Write a text file in a sandbox, which the user of its commands may change."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="replace", prefix="arise-") as file:
         file.write(text)
         file.flush()
+        os.fchmod(file.fileno(), 0o666)
         await sandbox.put(Path(file.name), path)
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """Start a harness in sandboxes — `Launcher(harness("pi"), endpoint, folder_of("pi"))`.
+    """Start a harness in sandboxes — `Launcher(harness("pi"), endpoint, lambda sandbox: "/opt/pi")`.
 
-    At most `at_once` run at a time: each is a whole program, and a machine full of them starves its sandboxes.
+    `program` returns the shell words that start it in a sandbox, whose system may be another than the host's. At most
+    `at_once` run at a time: each is a whole program, and a machine full of them starves its sandboxes.
     """
 
     harness: Harness
     endpoint: Endpoint
-    install: Path | None = None
+    program: Callable[[Sandbox], str] = lambda _: ""
     seconds: float = 3600.0
     at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(processes()))
 
@@ -56,16 +58,18 @@ class Launcher:
         """Serve a session to the harness until it ends; kill all its processes before returning."""
         async with self.at_once, self.endpoint.session(session):
             url = await sandbox.reach(f"unix:{self.endpoint.socket}")
-            install = str(self.install or "")
-            own = shlex.join(self.harness.arguments)
+            own, program = shlex.join(self.harness.arguments), self.program(sandbox)
             key, model = session.token, session.model
-            values = Values(url, key, model, HOME, INSTRUCTION, install, str(window), str(max_tokens), own)
+            values = Values(url, key, model, HOME, INSTRUCTION, program, str(window), str(max_tokens), own)
             await self._configure(sandbox, values, instruction)
             return await self._until_ended(session, sandbox)
 
     async def _configure(self, sandbox: Sandbox, values: Values, instruction: str) -> None:
-        for path, text in self.harness.files.items():
-            await write_file(sandbox, values.fill(path), values.fill(text))
+        files = {values.fill(path): values.fill(text) for path, text in self.harness.files.items()}
+        folders = sorted({HOME, *(str(PurePosixPath(path).parent) for path in files)})
+        await sandbox.run(f"mkdir -p {shlex.join(folders)}", FOLDER_SECONDS)  # they then belong to the right user
+        for path, text in files.items():
+            await write_file(sandbox, path, text)
         await write_file(sandbox, INSTRUCTION, instruction)
         env = {name: values.fill(value) for name, value in self.harness.env.items()}
         await write_file(sandbox, START, script(values.fill(self.harness.command), env))

@@ -25,7 +25,8 @@ class Values:
     home: str
     instruction: str
     """The path of the file with the task's instruction."""
-    install: str = ""
+    program: str = ""
+    """The shell words that start the harness's own program."""
     window: str = ""
     max_tokens: str = ""
     arguments: str = ""
@@ -63,7 +64,7 @@ class Harness:
     arguments: tuple[str, ...] = ()
     """Further arguments of its command line."""
     program: str = ""
-    """A path below the installation folder that must exist."""
+    """The program's path below the installation folder."""
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write before the start, by path."""

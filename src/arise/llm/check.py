@@ -4,30 +4,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from arise.llm.confusion import Answers, Confusion, confusion
+from arise.llm.fitness import Fitness, Votes, fitness
 from arise.llm.majority import merged
 from arise.ports import Judge
-from arise.text.numbers import percent
 from arise.types import Judgment, Pool, Rollout, Task, Verdict
 from arise.types.absence import kind_of_absence
 
-VALID, FLIPS, AGREES = 0.95, 0.05, 0.8
-"""What is wanted of a judge: verdicts that can be had, at most so many flips, agreement with labels."""
-CONFIRMED = 0.6
-"""With a second vote, so many verdicts must be left."""
-
-Labels = Mapping[tuple[str, str], Verdict]
-"""Known answers by (trajectory id, rubric id)."""
 Cases = Sequence[tuple[Task, Rollout]]
-
-
-class Advice(StrEnum):
-    """What a check ends with."""
-
-    FIT = "fit to judge"
-    CONFIRM = "fit with confirmation by a second vote (judge.votes = 2)"
-    UNFIT = "not fit to judge"
 
 
 @dataclass(frozen=True)
@@ -41,28 +26,23 @@ class RubricCheck:
 
 
 @dataclass(frozen=True)
-class Votes:
-    """What a number of votes gives: the share of verdicts that are left and their agreement with the known answers."""
-
-    count: int
-    valid: float
-    agreement: float | None
-
-
-@dataclass(frozen=True)
 class JudgeCheck:
-    """Result of a check; an agreement is None if nothing could be compared."""
+    """Result of a check; a comparison is None if there was nothing to compare with."""
 
     judge: str
     cases: int
     repeats: int
     rubrics: tuple[RubricCheck, ...]
-    with_reference: float | None
-    with_labels: float | None
+    with_reference: Confusion | None
+    """Majorities of the repeats against the offline analyst's verdicts."""
+    with_labels: Confusion | None
+    """Majorities of the repeats against labels."""
     absent_reasons: tuple[tuple[str, int], ...]
     votes: tuple[Votes, ...] = ()
     """One vote, and as many as were asked for; measured with labels, else with the reference."""
-    majorities: Labels = field(default_factory=dict, repr=False)
+    majorities: Answers = field(default_factory=dict, repr=False)
+    known: Answers = field(default_factory=dict, repr=False)
+    """Labels, or without any the reference's verdicts."""
 
     @property
     def verdicts(self) -> int:
@@ -82,31 +62,32 @@ class JudgeCheck:
         return sum(rubric.flips for rubric in self.rubrics) / self.verdicts
 
     @property
-    def doubts(self) -> list[str]:
-        """List the concerns about this judge; the offline analyst is a limited reference and decides nothing."""
-        found = []
-        if self.valid_rate < VALID:
-            found.append(f"{percent(self.valid_rate)} of verdicts are valid, {percent(VALID)} are needed")
-        if self.flip_rate is not None and self.flip_rate > FLIPS:
-            found.append(f"{percent(self.flip_rate)} of verdicts flip, at most {percent(FLIPS)} are needed")
-        if self.with_labels is not None and self.with_labels < AGREES:
-            found.append(f"{percent(self.with_labels)} agree with the labels, {percent(AGREES)} are needed")
-        return found
+    def only(self) -> Verdict | None:
+        """Return the one verdict that the judge gave to everything, if there is one."""
+        given = set(self.majorities.values())
+        return given.pop() if len(given) == 1 else None
 
     @property
-    def advice(self) -> Advice:
-        """Say whether to use this judge: as it is, with a second vote, or not at all."""
-        if not self.doubts:
-            return Advice.FIT
-        confirmed = next((votes for votes in self.votes if votes.count == 2), None)
-        if confirmed is None or confirmed.valid < CONFIRMED:
-            return Advice.UNFIT
-        agrees = confirmed.agreement is None or confirmed.agreement >= AGREES
-        return Advice.CONFIRM if agrees else Advice.UNFIT
+    def known_by(self) -> Confusion:
+        """Return how one vote stands to the known answers."""
+        return next((votes.known for votes in self.votes if votes.count == 1), Confusion({}))
 
-    def agreement_with(self, other: "JudgeCheck") -> float | None:
-        """Return the share of majorities that two judges have in common."""
-        return _agreement(self.majorities, other.majorities)
+    @property
+    def fitness(self) -> Fitness:
+        """Say whether to use this judge: as it is, with a second vote, or not at all."""
+        labelled = self.with_labels is not None
+        return fitness(self.valid_rate, self.flip_rate, self.votes, labelled=labelled, only=self.only)
+
+    def beside(self, other: "JudgeCheck") -> Confusion:
+        """Return the majorities of two judges as a confusion, this one's as the known ones."""
+        return confusion([other.majorities], self.majorities)
+
+    def where_they_differ(self, other: "JudgeCheck") -> tuple[int, int, int]:
+        """Return on how many known answers two judges differ, and how often each of them has the known one."""
+        shared = self.majorities.keys() & other.majorities.keys() & self.known.keys()
+        apart = [key for key in shared if self.majorities[key] is not other.majorities[key]]
+        mine = sum(self.majorities[key] is self.known[key] for key in apart)
+        return len(apart), mine, sum(other.majorities[key] is self.known[key] for key in apart)
 
 
 async def check_judge(
@@ -116,7 +97,7 @@ async def check_judge(
     repeats: int,
     *,
     reference: Judge | None = None,
-    labels: Labels | None = None,
+    labels: Answers | None = None,
     votes: int = 2,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> JudgeCheck:
@@ -138,11 +119,12 @@ async def check_judge(
         cases=len(cases),
         repeats=repeats,
         rubrics=tuple(_rubric_check(rubric.id, rounds, cases, majorities) for rubric in pool.rubrics),
-        with_reference=_agreement(majorities, expected) if reference else None,
-        with_labels=_agreement(majorities, labels) if labels else None,
+        with_reference=confusion([majorities], expected) if reference else None,
+        with_labels=confusion([majorities], labels) if labels else None,
         absent_reasons=tuple(_reasons(rounds).most_common(5)),
         votes=tuple(_voted(rounds, cases, pool, count, known) for count in counts),
         majorities=majorities,
+        known=known,
     )
 
 
@@ -168,22 +150,20 @@ async def _judge_all(
     return list(await asyncio.gather(*(one(task, rollout) for task, rollout in cases)))
 
 
-def _voted(rounds: Sequence[Sequence[Judgment]], cases: Cases, pool: Pool, count: int, known: Labels) -> Votes:
+def _voted(rounds: Sequence[Sequence[Judgment]], cases: Cases, pool: Pool, count: int, known: Answers) -> Votes:
     """Return what `count` votes give, over all ways to take them from neighbouring rounds."""
-    given: list[float] = []
-    agreed: list[float] = []
-    for first in range(len(rounds) - count + 1):
-        found = {
+    given = [
+        {
             (rollout.trajectory.id, rubric_id): verdict
             for number, (_, rollout) in enumerate(cases)
             for rubric_id, verdict in merged(
                 [judged[number] for judged in rounds[first : first + count]], pool, ""
             ).verdicts.items()
         }
-        given.append(len(found) / (len(cases) * len(pool)))
-        agreement = _agreement(found, known)
-        agreed += [] if agreement is None else [agreement]
-    return Votes(count, sum(given) / len(given), sum(agreed) / len(agreed) if agreed else None)
+        for first in range(len(rounds) - count + 1)
+    ]
+    asked = len(given) * len(cases) * len(pool)
+    return Votes(count, sum(map(len, given)) / asked, confusion(given, known))
 
 
 def _majorities(rounds: Sequence[Sequence[Judgment]], cases: Cases, pool: Pool) -> dict[tuple[str, str], Verdict]:
@@ -210,11 +190,6 @@ def _rubric_check(
             verdicts += verdict is not None
             flips += verdict is not None and verdict is not majorities[rollout.trajectory.id, rubric_id]
     return RubricCheck(rubric_id, verdicts, absent, flips)
-
-
-def _agreement(found: Labels, expected: Labels) -> float | None:
-    shared = found.keys() & expected.keys()
-    return sum(found[key] is expected[key] for key in shared) / len(shared) if shared else None
 
 
 def _reasons(rounds: Sequence[Sequence[Judgment]]) -> Counter[str]:

@@ -72,7 +72,7 @@ def _ends(text: str) -> str:
 
 
 def _short(text: str, limit: int, task_id: str) -> str:
-    """One line of at most `limit` characters beside the mark of a cut, its middle left out."""
+    """One line of at most `limit` characters plus the mark of a cut, its middle left out."""
     words = "".join(c if c.isprintable() else " " for c in _ends(text)).split()
     plain = " ".join(_anonymous(word, task_id) for word in words)
     return plain if len(plain) <= limit else f"{plain[: limit // 2]} [cut] {plain[len(plain) - limit // 2 :]}"

@@ -1,6 +1,6 @@
 """Verdicts of judged groups as arrays, and the pass rate of a rubric over a window of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -54,3 +54,17 @@ def window_tallies(
                 evaluations[rubric_id] += 1
                 passes[rubric_id] += verdict is Verdict.PASS
     return {rubric_id: Tally(passes[rubric_id], evaluations[rubric_id]) for rubric_id in passes}
+
+
+def unguided_success(records: Sequence[EvidenceRecord], task_types: Sequence[Collection[str]]) -> tuple[Tally, ...]:
+    """Count, for each set of task types, the verified successes of rollouts of these types without any skill shown."""
+    seen = [
+        (set(record.view.task_types), record.outcome.success)
+        for record in records
+        if record.outcome is not None and not record.view.shown_skills
+    ]
+    tallies = []
+    for types in task_types:
+        outcomes = [success for own, success in seen if not own.isdisjoint(types)]
+        tallies.append(Tally(sum(outcomes), len(outcomes)))
+    return tuple(tallies)

@@ -7,6 +7,7 @@ from typing import Any
 
 from arise.method.pass_rate import pass_rate
 from arise.run.facts.behaviours import Behaviour, as_json
+from arise.run.facts.held_out import Change
 from arise.run.facts.score import Evaluation, rate_text
 from arise.run.facts.story import Moved, RunFacts
 from arise.text import numbers
@@ -93,7 +94,7 @@ def headline(facts: RunFacts) -> list[str]:
     if change is None:
         return ["held-out pass rate, no skills shown", *lines] if lines else []
     return [
-        f"held-out pass rate, no skills shown: {change.from_to}, {change.difference_text}, {change.noise_text}",
+        f"held-out pass rate, no skills shown: {change.from_to}, {change.reading}",
         *lines,
     ]
 
@@ -104,10 +105,10 @@ def still_wrong_lines(facts: RunFacts, most: int = WEAKEST) -> list[str]:
     if lines:
         lines = ["still wrong, unguided: passes among the attempts each behaviour applies to", *lines]
         lines += _more(len(facts.still_wrong) - most)
-    failing = [f"{name} {numbers.counted_rate(*tally)}" for name, tally in facts.failing_types.items()]
+    failing = [f"{name} {tally.passes} of {tally.evaluations}" for name, tally in facts.failing_types.items()]
     if failing:
         more = f", and {len(failing) - FAILING} more" if len(failing) > FAILING else ""
-        lines.append(f"failing task types: {', '.join(failing[:FAILING])}{more}")
+        lines.append(f"failing task types, passes of attempts: {', '.join(failing[:FAILING])}{more}")
     return lines
 
 
@@ -120,11 +121,15 @@ def weak_line(behaviour: Behaviour, facts: RunFacts) -> str:
 
 def _moved(title: str, moved: Sequence[Moved], most: int) -> list[str]:
     lines = [
-        f"  {item.change.from_to:>17}  {item.change.difference_text}, {item.change.noise_text}  "
-        f"{item.rubric} {item.name}".rstrip()
+        f"  {item.change.from_to:>17}  {item.change.reading}{_sizes(item.change)}  "
+        + f"{item.rubric} {item.name}".lstrip()
         for item in moved[:most]
     ]
     return [f"{title}: {len(moved)}", *lines, *_more(len(moved) - most)] if moved else []
+
+
+def _sizes(change: Change) -> str:
+    return "" if change.few else f", n = {change.first.evaluations} and {change.last.evaluations}"
 
 
 def _more(number: int) -> list[str]:

@@ -28,7 +28,7 @@ def require_removable(folder: Path) -> None:
     """Refuse a folder that is not a run, or that contains other files."""
     require_run(folder)
     if not (folder / DATABASE).is_file():
-        raise _refused(f"{folder} holds a {CONFIG_FILE} and no {DATABASE}: it is no run", "delete it yourself")
+        raise _refused(f"{folder} holds a {CONFIG_FILE} and no {DATABASE}: it is not a run", "delete it yourself")
     if folder.is_symlink():
         raise _refused(f"{folder} is a link", "name the folder that it points to")
     names = sorted(path.name for path in folder.iterdir())

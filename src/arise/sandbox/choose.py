@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from arise.ports import Sandbox
@@ -12,6 +12,7 @@ from arise.sandbox.containers import ContainerPool
 from arise.sandbox.image_sandbox import ImageSandbox
 from arise.sandbox.images import Pull
 from arise.sandbox.layout import WORKDIR, SandboxUnavailable
+from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.network import networks
 from arise.sandbox.overlay_pool import OverlayPool, why_not_fast
 from arise.sandbox.plain import beyond_plain
@@ -21,6 +22,23 @@ from arise.sandbox.verification import BubblewrapVerifierPool
 from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
 
 Kind = Literal["auto", "bubblewrap", "overlay", "podman", "docker"]
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What an agent needs inside its sandboxes beside the task; the sandboxes of tests never have it."""
+
+    limits: Limits | None = None
+    """Of a sandbox without an image; an image's memory is at least as much."""
+    read_only: tuple[str, ...] = ()
+    """Host paths, shown at the same place in a sandbox without an image."""
+    mounts: Callable[[], tuple[tuple[str, str], ...]] = tuple
+    """Host paths and where each is seen in an image; asked for when the first image is opened."""
+
+    def added_to(self, place: Place) -> Place:
+        """Return the place of an image with this equipment."""
+        memory = self.limits.memory_bytes / MIB if self.limits and place.memory_mb else 0.0
+        return replace(place, mounts=(*place.mounts, *self.mounts()), memory_mb=max(place.memory_mb, memory))
 
 
 def why_image(place: Place) -> str:
@@ -102,9 +120,10 @@ class ChosenPool:
         pull: Pull = "missing",
         tell: Callable[[str], None] | None = None,
         network: str = "public",
+        equipment: Equipment | None = None,
     ) -> None:
-        self.kind, self.pull, self.network = kind, pull, network
-        self._plain = BubblewrapPool(size, hidden=hidden)
+        self.kind, self.pull, self.network, self.equipment = kind, pull, network, equipment or Equipment()
+        self._plain = BubblewrapPool(size, self.equipment.limits, read_only=self.equipment.read_only, hidden=hidden)
         self._plain_tests = BubblewrapVerifierPool(tests, hidden=hidden)
         self._images: OverlayPool | ContainerPool | None = None
         self._stack = AsyncExitStack()
@@ -139,7 +158,7 @@ class ChosenPool:
             return await self._plain.open(place)
         pool = await self._image_pool()
         self._say(pool.capabilities.kind, reason or f'sandbox.kind is "{self.kind}"')
-        return await pool.open(self._connected(place))
+        return await pool.open(self.equipment.added_to(self._connected(place)))
 
     def _connected(self, place: Place) -> Place:
         """Return the place with the default network if it names none; report that network once."""

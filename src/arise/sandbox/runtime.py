@@ -1,6 +1,6 @@
-"""The server inside an image, which needs nothing from the image: the compiled one if it is static.
+"""Programs of the host that run inside an image and need nothing from it: its server, compiled if it can be static.
 
-Else a copy of the host's Python runs it, started by the host's dynamic loader with the host's libraries.
+Others are copied with their libraries and started by the host's dynamic loader, as Python is where nothing is compiled.
 """
 
 import functools
@@ -39,7 +39,12 @@ class Runtime:
         return [*self.program, *arguments, settings, *([workdir] if workdir else [])]
 
 
-def _libraries(path: Path) -> dict[str, Path]:
+def loaded(inner: str, program: str) -> list[str]:
+    """Return the command line that starts a copied program, whose folder is mounted at `inner`."""
+    return [f"{inner}/lib/loader", "--library-path", f"{inner}/lib", f"{inner}/bin/{program}"]
+
+
+def libraries_of(path: Path) -> dict[str, Path]:
     """Return the shared libraries that a program or module needs, by name, including the dynamic loader."""
     said = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False).stdout
     found = {name: Path(real) for name, real in re.findall(r"(\S+) => (/\S+)", said)}
@@ -64,11 +69,11 @@ def _python_runtime() -> Runtime:
     modules = [path for name in _NEEDED for path in (standard / "lib-dynload").glob(f"{name}.*.so")]
     libraries: dict[str, Path] = {}
     for path in (python, *modules):
-        libraries |= _libraries(path)
+        libraries |= libraries_of(path)
     if "loader" not in libraries:
         raise SandboxUnavailable(f"{python} is not a dynamically linked program", "install the package python3")
     stamp = f"{version}-{int(python.stat().st_mtime)}-{os.getuid()}"
-    folder = _copied(cache_folder() / "runtime" / stamp, python, libraries, version)
+    folder = copied(cache_folder() / "runtime" / stamp, "python3", python, libraries, f"lib/python{version}")
     here = Path(__file__).parent
     package = str(Path(SERVER).parent.parent)
     return Runtime(
@@ -78,22 +83,25 @@ def _python_runtime() -> Runtime:
             (str(here / "inside"), f"{package}/inside"),
             (str(here / "usage.py"), f"{package}/usage.py"),
         ),
-        (f"{INNER}/lib/loader", "--library-path", f"{INNER}/lib", f"{INNER}/bin/python3", "-I", "-S", SERVER),
+        (*loaded(INNER, "python3"), "-I", "-S", SERVER),
         native=False,
     )
 
 
-def _copied(folder: Path, python: Path, libraries: dict[str, Path], version: str) -> Path:
-    """Return the folder of copies, created atomically."""
+def copied(folder: Path, name: str, program: Path, libraries: Mapping[str, Path], place: str = "") -> Path:
+    """Return a folder with copies of a program and its libraries, created atomically.
+
+    `place` is an empty folder in it, for what is mounted there.
+    """
     if folder.is_dir():
         return folder
     draft = folder.with_name(f"{folder.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
-    (draft / "bin").mkdir(parents=True)
-    (draft / "lib" / f"python{version}").mkdir(parents=True)
-    shutil.copy2(python, draft / "bin" / "python3")
-    for name, path in libraries.items():
-        shutil.copy2(path, draft / "lib" / name)
+    for part in ("bin", "lib", place):
+        (draft / part).mkdir(parents=True, exist_ok=True)
+    shutil.copy2(program, draft / "bin" / name)
+    for library, path in libraries.items():
+        shutil.copy2(path, draft / "lib" / library)
     try:
         draft.rename(folder)
     except OSError:  # another process was first

@@ -1,9 +1,12 @@
 """How numbers are written wherever a person reads them: screen, page, report, command line.
 
-Rates have one decimal, intervals are written with "to", a missing number is a dash, and zero has no minus sign.
+Rates have one decimal, intervals are written with "to", a missing number is a dash, and zero has no minus sign. A rate
+of fewer than five evaluations is written as its counts.
 """
 
 MISSING = "–"
+FEW = 5
+"""A rate of fewer evaluations claims more than they show: counts stand for it, it comes last, and no chart draws it."""
 
 
 def percent(share: float | None) -> str:
@@ -17,8 +20,11 @@ def points(share: float | None) -> str:
 
 
 def counted_rate(passes: int, evaluations: int) -> str:
-    """Write a rate with the counts behind it: `38.2 % (13 of 34)`; a dash without evaluations."""
-    return f"{percent(passes / evaluations)} ({passes} of {evaluations})" if evaluations else MISSING
+    """Write a rate with the counts behind it: `38.2 % (13 of 34)`, or `2 of 3`; a dash without evaluations."""
+    if not evaluations:
+        return MISSING
+    counts = f"{passes} of {evaluations}"
+    return counts if evaluations < FEW else f"{percent(passes / evaluations)} ({counts})"
 
 
 def interval(low: float | None, high: float | None, signed: bool = False) -> str:

@@ -191,6 +191,8 @@ class Batch:
     iteration: int
     draws: tuple[Draw, ...]
     pool: Pool
+    unguided: tuple[Tally, ...] = ()
+    """For each draw, the recent successes without skills at tasks of its types."""
 
 
 @dataclass(frozen=True)

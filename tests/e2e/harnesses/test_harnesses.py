@@ -108,7 +108,7 @@ async def whole(name: str, tmp_path: Path) -> tuple[Rollout, Rollout, tuple[floa
             ) as sandboxes,
             bubblewrap_verifier(1) as verifier,
         ):
-            launcher = Launcher(spec, endpoint, folder_of(name), 240)
+            launcher = Launcher(spec, endpoint, lambda _: str(folder_of(name) / spec.program), 240)
             agent = HarnessAgent(launcher, Policy(policy, chat), CallLimits(len(SCRIPTS[name]), 40))
             collector = Collector(agent, sandboxes, verifier, {"answer": task}, NoJournal(), 0)
             solved = await collector.attempt(task, (a_pair("r1"),), "k0/answer/0")

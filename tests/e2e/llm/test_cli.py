@@ -54,9 +54,11 @@ def test_judge_check_fits_on_one_screen() -> None:
     lines = text.splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 110
-    assert "64 of 64 verdicts (100.0 %)" in text
+    assert "160 of 160 verdicts (100.0 %)" in text
     assert "flips 0.0 %" in text
-    assert "labels    63.3 %" in text  # 19 of the 30 labels are pass
+    assert "labels    44.9 %" in text  # 35 of the 78 labels are pass
+    assert "found     fails 0 of 29 (0.0 to 11.7 %), passes 35 of 35 (90.1 to 100.0 %), n/a 0 of 14 (" in text
+    assert "so        not fit to judge: it says pass to everything" in text
 
 
 def test_judge_check_as_json() -> None:
@@ -70,10 +72,10 @@ def test_judge_check_as_json() -> None:
     assert {rubric["rubric_id"] for rubric in report["rubrics"]} == {"r001", "r002", "r003", "r004"}
 
 
-def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -> None:
+def test_a_judge_without_a_single_verdict_is_unusable_and_has_no_agreement() -> None:
     code, text = run_check(always("I cannot judge this."), "--repeat", "1")
     assert code == 7
-    assert "0 of 32 verdicts" in text
+    assert "0 of 80 verdicts" in text
     assert "self      undefined: there is no verdict to compare" in text
     assert "100.0 % agree" not in text
     report = json.loads(run_check(always("I cannot judge this."), "--repeat", "1", "--json")[1])
@@ -90,7 +92,7 @@ def test_a_judge_without_a_single_verdict_is_unusable_and_agrees_with_nobody() -
         (503, "check that a server runs at http://127.0.0.1"),
     ],
 )
-def test_an_endpoint_that_refuses_is_told_before_the_first_case(status: int, remedy: str) -> None:
+def test_an_endpoint_that_refuses_is_reported_before_the_first_case(status: int, remedy: str) -> None:
     with in_thread(FakeLLM(lambda _: Status(status))) as fake:
         result = CliRunner().invoke(judge.app, ["check", "--model", "judge-1", "--base-url", fake.base_url])
     assert result.exit_code == 7
@@ -152,11 +154,12 @@ def test_f6_a_judge_that_flips_is_measured_on_a_hundred_stored_rollouts(tmp_path
     report = json.loads(text)
     assert report["cases"] == 100
     assert report["flip_rate"] == pytest.approx(0.08, abs=0.03)
-    assert report["doubts"] == [f"{percent(report['flip_rate'])} of verdicts flip, at most 5.0 % are needed"]
+    assert report["doubts"][0] == f"{percent(report['flip_rate'])} of verdicts flip, at most 5.0 % may"
+    assert report["advice"] == "cannot tell whether it is fit", "the analyst has no detector for these rubrics"
     code, text = run_check(honest(passes), str(run), "--repeat", "1", "--limit", "4")
     assert code == 0
     assert "4 trajectories, 3 rubrics, 1 repeats" in text
-    assert "so        fit to judge" in text
+    assert "so        cannot tell whether it is fit: it says pass to everything; no verdict can be compared" in text
     assert "labels    undefined: nothing to compare with" in text
 
 

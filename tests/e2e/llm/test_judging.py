@@ -41,7 +41,9 @@ def test_the_fake_judge_of_a_run_equals_the_analyst_and_is_asked_once(tmp_path: 
     assert [event["cached"] for event in events] == [False] * 16 + [True] * 16, "a resume pays for nothing again"
 
 
-def test_a_model_that_is_down_is_told_and_costs_only_verdicts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_model_that_is_down_is_reported_and_costs_only_verdicts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def run() -> Judgment:
         async with FakeLLM(in_order([Say("ok"), Say("ok"), Status(503)])) as fake:
             calls = {"when_down": "task_only", "breaker_after": 2, "transport_attempts": 2}

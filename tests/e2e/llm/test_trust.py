@@ -21,7 +21,7 @@ def always_fails(_rule: str, _ask: Ask) -> Verdict:
     return Verdict.FAIL
 
 
-def test_f5_a_judge_configured_anew_within_a_window_stops_the_run() -> None:
+def test_f5_a_changed_judge_within_a_window_stops_the_run() -> None:
     async def run() -> None:
         store = Store()
         async with FakeLLM(honest(always_fails)) as fake:

@@ -97,7 +97,7 @@ def test_covered_behaviour_is_not_proposed_again() -> None:
     assert any(r.reason == "already covered by rubric r001" for r in again.rejections)
 
 
-def test_a_retired_pair_is_not_written_anew_and_the_pool_counts_before_it() -> None:
+def test_a_retired_pair_is_not_written_again_and_the_pool_counts_before_it() -> None:
     first = propose(EVIDENCE).proposals[0]
     away, present = replace(pair_of(first), retired=1), pair_of(first)
     back = propose(EVIDENCE, [away])

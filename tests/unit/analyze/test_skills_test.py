@@ -58,7 +58,7 @@ def facts(done: Result) -> dict[str, Any]:
     return found
 
 
-def test_a_skill_that_helps_is_told_from_one_that_does_not(tmp_path: Path) -> None:
+def test_a_skill_that_helps_is_distinguished_from_one_that_does_not(tmp_path: Path) -> None:
     for number in range(6):
         write_task(tmp_path / "tasks" / f"task-{number}")
     skill(tmp_path / "skills", "write-number", GOOD)

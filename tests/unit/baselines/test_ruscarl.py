@@ -7,7 +7,7 @@ import numpy as np
 from arise.baselines.ruscarl import BarePromptRows, ScaffoldedGuidance
 from arise.config.baselines import Scaffold
 from arise.ports import Engine, Sandbox
-from arise.types import Capability, Pair, Pool, ShownSkill, StopReason, Task, Tokens, Trajectory
+from arise.types import Capability, Pair, Pool, ShownSkill, StopReason, Tally, Task, Tokens, Trajectory
 from arise.world.shell_agent import SYSTEM
 from tests.builders import a_pool, a_task
 from tests.scripted import WordChat
@@ -16,7 +16,7 @@ POOL = a_pool({f"r{n:03d}": Capability.VERIFICATION for n in range(10)})
 
 
 def shown(iteration: int, task_id: str = "x1", scaffold: Scaffold | None = None) -> list[tuple[Pair, ...]]:
-    return ScaffoldedGuidance(scaffold or Scaffold(), 150, seed=3).shown(POOL, iteration, task_id, 8)
+    return ScaffoldedGuidance(scaffold or Scaffold(), 150, seed=3).shown(POOL, iteration, task_id, 8, Tally())
 
 
 def test_the_first_of_a_group_sees_every_criterion_and_the_last_none() -> None:
@@ -35,7 +35,7 @@ def test_parts_are_drawn_for_each_rollout_and_task_and_repeat_on_replay() -> Non
 
 def test_the_scaffold_is_gone_later_and_an_empty_pool_has_none() -> None:
     assert shown(60) == [()] * 8
-    assert ScaffoldedGuidance(Scaffold(), 150, 0).shown(Pool(), 0, "x1", 4) == [()] * 4
+    assert ScaffoldedGuidance(Scaffold(), 150, 0).shown(Pool(), 0, "x1", 4, Tally()) == [()] * 4
 
 
 def test_skills_can_be_the_scaffold() -> None:

@@ -94,7 +94,7 @@ def _responses() -> dict[str, Any]:
     [chat.read(_chat()), messages.read(_messages()), responses.read(_responses())],
     ids=["chat", "messages", "responses"],
 )
-def test_one_conversation_reads_alike_in_every_dialect(ask: Ask) -> None:
+def test_one_conversation_reads_the_same_in_every_dialect(ask: Ask) -> None:
     assert ask.messages == CONVERSATION
     assert ask.tools == (ToolSpec("bash", "Run.", SCHEMA),)
 

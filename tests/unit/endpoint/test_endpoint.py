@@ -26,7 +26,7 @@ def test_the_key_is_accepted_wherever_clients_put_it(how: str) -> None:
     use(work)
 
 
-def test_a_wrong_key_is_refused_and_an_ended_one_is_told_so() -> None:
+def test_a_wrong_key_is_refused_and_an_expired_one_is_named() -> None:
     async def work(found: Served) -> None:
         wrong = await found.post("/v1/chat/completions", {"messages": [USER]}, authorization="Bearer no")
         assert wrong.status_code == 401

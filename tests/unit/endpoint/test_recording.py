@@ -64,7 +64,7 @@ def test_a_conversation_is_one_file_with_tools_and_an_empty_outcome(tmp_path: Pa
     assert [message["role"] for message in second["messages"]] == ["user", "assistant"]
 
 
-def test_refusals_are_handed_back_and_not_recorded(tmp_path: Path) -> None:
+def test_refusals_are_returned_and_not_recorded(tmp_path: Path) -> None:
     async def work(ask: Ask) -> None:
         answer = await ask(USER, n=3)
         assert answer.status_code == 400

@@ -80,7 +80,7 @@ def test_it_samples_what_torch_samples() -> None:
     assert [(i, p) for (i,), (p,) in alone] == list(zip(ids, logprobs, strict=True))
 
 
-def test_pages_return_once_nobody_refers_to_them() -> None:
+def test_pages_are_freed_without_references() -> None:
     _, decoder = made("small")
     pages = decoder._pages
     last_logits(decoder, torch.randint(0, 77, (2, 40)))

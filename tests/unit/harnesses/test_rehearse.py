@@ -98,7 +98,7 @@ def test_a_demonstration_has_the_tokens_that_the_endpoint_records(family: str) -
     assert row.generated_U.tolist() == sampled.generated_U.tolist()
 
 
-def test_side_calls_are_answered_apart_and_a_rewritten_history_is_noticed() -> None:
+def test_auxiliary_calls_are_answered_separately_and_a_rewritten_history_is_noticed() -> None:
     async def whole() -> None:
         session = Rehearsal(Speaker(lambda _: None, Shell()))
         assert (await session.answer(Ask(OPENING), b"")).reply.text == "ok"
@@ -121,7 +121,7 @@ def test_every_harness_says_how_a_command_is_run_and_work_ends(name: str) -> Non
     assert last == DONE or last.calls[0].arguments[shell.argument] == shell.finish != ""
 
 
-def test_a_task_that_needs_its_own_image_is_refused_with_a_harness(tmp_path: Path) -> None:
+def test_a_task_that_needs_its_own_image_is_refused_with_a_harness_where_no_image_can_run(tmp_path: Path) -> None:
     for split in ("train", "held-out"):
         task = write_task(tmp_path / split / f"a-{split}")
         (task / "environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y gcc\n")
@@ -129,6 +129,7 @@ def test_a_task_that_needs_its_own_image_is_refused_with_a_harness(tmp_path: Pat
         {
             "tasks": {"kind": "harbor", "train": str(tmp_path / "train"), "evaluation": str(tmp_path / "held-out")},
             "agent": {"kind": "pi"},
+            "sandbox": {"kind": "bubblewrap"},
         }
     )
     with pytest.raises(AriseError, match="Dockerfile"):

@@ -90,7 +90,7 @@ def test_the_watch_gets_the_verdicts_of_the_retired_rubrics() -> None:
 
 @pytest.mark.parametrize("of", [stored((1, 2, 3)), pool(5), oddly_named((1, 2, 3, 4)), read_cases().pool])
 @pytest.mark.parametrize("diagnostics", [True, False])
-def test_names_are_disjoint_and_tell_nothing(of: Pool, diagnostics: bool) -> None:
+def test_names_are_disjoint_and_reveal_nothing(of: Pool, diagnostics: bool) -> None:
     places = set()
     for number in range(40):
         trace = Trace({"trace": number}, ())

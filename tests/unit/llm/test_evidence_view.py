@@ -7,7 +7,7 @@ from arise.testing import always
 from arise.types import ExcerptTurn, Feedback, Pair, RefinementRecord, Selection, Skill, SkillUse, StopReason
 from tests.unit.llm.builders import pool
 from tests.unit.llm.test_reflector import items, propose, record, reflected
-from tests.unit.test_text_rules import SKILLS
+from tests.unit.text.test_rules import SKILLS
 
 
 def test_evidence_carries_no_outcome_and_no_task_id() -> None:

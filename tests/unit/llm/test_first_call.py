@@ -85,7 +85,7 @@ def test_findings_are_recorded_and_not_asked_for_twice() -> None:
     assert first.window == 32_768
 
 
-def test_a_server_that_cuts_long_prompts_without_a_word_is_found_out() -> None:
+def test_a_server_that_silently_truncates_long_prompts_is_detected() -> None:
     with (
         in_thread(FakeLLM(speaking("ollama", JUDGE, window=2_048), pages={})) as fake,
         pytest.raises(AriseError, match="its window has 2,048 tokens"),

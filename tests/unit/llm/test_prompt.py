@@ -50,7 +50,7 @@ def test_a_missing_value_is_an_error() -> None:
         render(Template.INITIAL_ANALYSIS, {"call": "c"})
 
 
-def test_a_value_nobody_asks_for_is_an_error() -> None:
+def test_an_unused_value_is_an_error() -> None:
     with pytest.raises(PromptError, match="no placeholder for extra"):
         render(Template.INITIAL_ANALYSIS, ANALYSIS | {"extra": 1})
 

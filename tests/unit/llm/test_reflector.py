@@ -31,7 +31,7 @@ from arise.types import (
 from tests.builders import a_pair
 from tests.unit.llm.builders import QUICK, pool, reflector_settings
 from tests.unit.llm.test_wire_objects import PAIR
-from tests.unit.test_text_rules import PROPOSAL, SKILLS
+from tests.unit.text.test_rules import PROPOSAL, SKILLS
 
 ITEM = DiagnosticItem(DiagnosticKind.FAILURE_GAP, "error_response", "When a call fails, ...", ("equal next call",))
 
@@ -150,7 +150,7 @@ def test_without_a_decision_a_proposal_stays() -> None:
     assert len(reflection.proposals) == 1
 
 
-def test_similarity_tells_paraphrase_from_another_behaviour() -> None:
+def test_similarity_distinguishes_a_paraphrase_from_another_behaviour() -> None:
     assert shortlist(PROPOSAL, [paraphrase()], 0.45)
     assert not shortlist(PROPOSAL, list(pool(5).pairs), 0.45)
     assert similarity("a b c d", "a b c d") > 0.999

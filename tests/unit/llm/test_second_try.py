@@ -5,7 +5,7 @@ import json
 from arise.testing import Say, always, in_order
 from tests.unit.llm.test_reflector import items, propose, rewrite
 from tests.unit.llm.test_wire_objects import PAIR
-from tests.unit.test_text_rules import SKILLS
+from tests.unit.text.test_rules import SKILLS
 
 OTHER = PAIR | {
     "criteria_text": "The agent lists the inputs before it designs a solution.",
@@ -39,13 +39,13 @@ def test_second_tries_are_bounded_and_every_rejection_is_kept() -> None:
     assert len(reflection.rejections) == reflection.refused == 6
 
 
-def test_where_the_refused_texts_do_not_fit_their_reasons_are_told() -> None:
+def test_where_the_refused_texts_do_not_fit_their_reasons_are_given() -> None:
     broken = [OTHER | {"criteria_text": f"Criterion number {n}.", "skill_text": "y" * 3999} for n in range(8)]
     _, fake = propose(items(*broken), chars_per_token=0.2)
     assert [set(entry) for entry in fake.asks[1].data["refused"]] == [{"reason"}] * 8
 
 
-def test_nothing_put_forward_is_told_from_everything_refused() -> None:
+def test_no_proposals_and_only_rejected_proposals_are_distinguished() -> None:
     reflection, fake = propose(items())
     assert (reflection.proposals, reflection.rejections, reflection.refused) == ((), (), 0)
     assert len(fake.asks) == 1

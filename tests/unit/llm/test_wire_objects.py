@@ -16,7 +16,7 @@ from arise.llm.wire import (
     parse_verdicts,
 )
 from arise.types import Capability
-from tests.unit.test_text_rules import SKILL
+from tests.unit.text.test_rules import SKILL
 
 ITEM = {
     "kind": "failure_gap",

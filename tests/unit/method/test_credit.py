@@ -4,8 +4,10 @@ from arise.config import SeparateCredit
 from arise.method.advantage import combined_advantages, normalized
 from arise.method.credit import group_advantages
 from arise.method.reward import length_regularized
-from arise.types import Group, Rollout, StopReason, Tokens, Trajectory
+from arise.types import Group, Rollout, ShownSkill, StopReason, Tokens, Trajectory, Verdict
 from tests.builders import NAN, a_group, a_rollout, a_task, close
+
+PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
 
 def of_length(rollout: Rollout, length: int) -> Rollout:
@@ -36,3 +38,32 @@ def test_an_incomplete_group_is_dropped() -> None:
     assert group_advantages(a_group(a_task(), {"a": "10"}, rewards=[1.0, None]), ["a"], SeparateCredit()) is None
     lost = Group(a_task(), (a_rollout(0),), 2)
     assert group_advantages(lost, [], SeparateCredit()) is None
+
+
+def test_rollouts_can_be_compared_with_those_of_the_same_prompt_only() -> None:
+    shown = [ShownSkill("a", 0)]
+    rewards = (1.0, 1.0, 0.0, 0.0)
+    rollouts = tuple(
+        a_rollout(j, {"a": PASS if j < 3 else FAIL}, reward=reward, shown=shown if j < 2 else ())
+        for j, reward in enumerate(rewards)
+    )
+    group = Group(a_task(), rollouts, 4)
+    paper = group_advantages(group, ["a"], SeparateCredit())
+    same = group_advantages(group, ["a"], SeparateCredit(compared="prompt"))
+    assert paper is not None
+    assert same is not None
+    close(paper.task_J, normalized(rewards))
+    close(same.task_J, [0, 0, 0, 0])
+    close(same.rubric_J, [0, 0, 1, -1], tolerance=1e-8)
+    close(same.combined_J, [0, 0, 0.3, -0.3], tolerance=1e-8)
+
+
+def test_a_rubric_can_need_more_than_one_verdict_against_the_others() -> None:
+    group = a_group(a_task(), {"a": "11110", "b": "11100"}, rewards=[1.0, 0.0, 0.0, 0.0, 0.0])
+    found = group_advantages(group, ["a", "b"], SeparateCredit(min_minority=2))
+    alone = group_advantages(
+        a_group(a_task(), {"b": "11100"}, rewards=[1.0, 0.0, 0.0, 0.0, 0.0]), ["b"], SeparateCredit()
+    )
+    assert found is not None
+    assert alone is not None
+    close(found.combined_J, alone.combined_J)

@@ -263,7 +263,7 @@ def test_estimates_use_a_uniform_prior() -> None:
     )
 
 
-def test_no_lot_is_drawn_for_discovery_without_candidates() -> None:
+def test_no_random_number_is_drawn_for_discovery_without_candidates() -> None:
     made = covered()
     same = np.random.default_rng()
     same.bit_generator.state = made.random.bit_generator.state

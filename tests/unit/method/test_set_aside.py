@@ -106,7 +106,7 @@ def test_every_sampler_draws_a_broken_task_three_times_and_then_now_and_then(kin
     assert (pauses > 20).all()
 
 
-def test_a_task_that_was_away_for_epochs_owes_uniform_sampling_one_turn() -> None:
+def test_a_task_that_was_unavailable_for_epochs_is_drawn_once_by_uniform_sampling() -> None:
     sampler = Uniform(TASKS, np.random.default_rng(0))
     for k in range(20):
         sampler.draw(4, k, ["x0"])

@@ -42,7 +42,7 @@ def test_a_returned_pair_is_hidden_keeps_its_id_and_leaves_the_retired() -> None
     )
 
 
-def test_a_full_pool_takes_nobody_back_and_one_with_room_the_first() -> None:
+def test_a_full_pool_reopens_no_pair_and_one_with_room_the_first() -> None:
     relapses = [Relapse(GONE[1]), Relapse(GONE[1], note="again"), Relapse(GONE[0])]
     assert reopened(Evolution(POOL, ()), relapses, 20, 1) == Evolution(POOL, ())
     assert reopened(Evolution(POOL, ()), [], 20, 9) == Evolution(POOL, ())

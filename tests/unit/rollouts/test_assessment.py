@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
+from arise.config import SkillGuidance
 from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.rollouts.showing import ActiveSkills
-from arise.types import Group, Judgment, Pool, Rollout, Task
+from arise.types import Group, Judgment, Pool, Rollout, Tally, Task
 from tests.builders import PASS, a_pair, a_rollout, a_task
 
 POOL = Pool((a_pair("r002", active=True), a_pair("r003")), 4, 3, (a_pair("r001"),))
@@ -60,5 +61,5 @@ def test_the_watch_has_nothing_to_do_before_a_retirement() -> None:
 
 @pytest.mark.parametrize(("share", "guided"), [(1.0, 8), (0.5, 4), (0.25, 2), (0.0, 0)])
 def test_a_share_of_the_group_sees_the_active_skills(share: float, guided: int) -> None:
-    shown = ActiveSkills(share).shown(POOL, 0, "x1", 8)
+    shown = ActiveSkills(SkillGuidance(share=share)).shown(POOL, 0, "x1", 8, Tally())
     assert shown == [(POOL.pairs[0],)] * guided + [()] * (8 - guided)

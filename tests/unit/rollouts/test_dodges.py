@@ -113,7 +113,7 @@ def earn(dodge: Dodge, tests: Path) -> VerifierResult:
 
 
 @pytest.mark.parametrize("name", DODGES)
-def test_a_dodge_scores_0_with_its_reason(name: str, tmp_path: Path) -> None:
+def test_an_evasion_scores_0_with_its_reason(name: str, tmp_path: Path) -> None:
     result = earn(DODGES[name], tmp_path / "tests")
     assert (result.reward, result.success, result.fault) == (0.0, False, ""), result
     assert DODGES[name].reason in result.reason

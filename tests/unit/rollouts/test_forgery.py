@@ -286,7 +286,7 @@ def test_the_honest_attempt_earns_one_where_the_forgery_did_not(case: Case, tmp_
     assert (result.reward, result.fault) == (1.0, ""), result
 
 
-def test_who_tried_is_said(tmp_path: Path) -> None:
+def test_the_agent_of_an_attempt_is_named(tmp_path: Path) -> None:
     case = Case({"solve": BOTH}, "bash /app/solve\n")
     assert "bash wrote reward.txt" in earn(case, case.files, tmp_path / "tests").reason
 

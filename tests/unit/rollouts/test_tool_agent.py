@@ -174,7 +174,7 @@ def test_an_agent_that_never_calls_a_tool_ends_after_three_reminders(tmp_path: P
     assert (trajectory.stop, len(trajectory.turns)) == (StopReason.FINISHED, 4)
 
 
-def test_a_cut_turn_is_told_so_and_its_closing_token_is_not_trained(tmp_path: Path) -> None:
+def test_a_cut_turn_is_reported_and_its_closing_token_is_not_trained(tmp_path: Path) -> None:
     trajectory, engine = attempt(["A long story"], tmp_path, limits(max_turns=2), finish="length")
     assert "cut" in trajectory.turns[0].observations[0].text
     assert trajectory.stop is StopReason.TURN_LIMIT

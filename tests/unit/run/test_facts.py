@@ -34,7 +34,7 @@ def behaviour(pair: PairLife, after: Tally = NONE, last: Tally = NONE, recent: T
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        (("born",), "skill hidden at 40.0 % of all its rollouts"),
+        (("born",), "skill hidden, passes 40.0 % (4 of 10) in its last window"),
         (("born", "activate"), "skill shown"),
         (("born", "activate", "refine"), "skill shown, rewritten 1 time"),
         (
@@ -74,6 +74,14 @@ def test_a_change_is_clear_when_its_interval_leaves_out_zero() -> None:
     assert (small.clear, large.clear) == (False, True)
     assert (small.from_to, small.noise_text) == ("50.0 % → 40.0 %", "within noise")
     assert large.difference_text.startswith("-60.0 points (95 % -")
+
+
+def test_a_change_of_few_evaluations_is_written_as_counts_and_not_as_a_difference() -> None:
+    unknown, clear = Change(Tally(7, 51), Tally(0, 1)), Change(Tally(0, 4), Tally(30, 30))
+    assert (unknown.from_to, unknown.reading) == ("7 of 51 → 0 of 1", "too few to tell")
+    assert clear.from_to == "0 of 4 → 30 of 30"
+    assert clear.reading.startswith("+100.0 points (95 % +")
+    assert clear.reading.endswith("beyond noise")
 
 
 @pytest.fixture(scope="module")

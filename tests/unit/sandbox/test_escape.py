@@ -210,7 +210,7 @@ def test_programs_still_find_out_about_the_machine() -> None:
     assert set(asyncio.run(run())) == {0}
 
 
-def test_proc_tells_nothing_of_boot_disks_and_devices() -> None:
+def test_proc_reveals_nothing_of_boot_disks_and_devices() -> None:
     names = "cmdline partitions diskstats modules swaps interrupts iomem ioports kallsyms locks keys bus driver scsi"
     script = f"for name in {names}; do test -d /proc/$name && ls -A /proc/$name || cat /proc/$name; done 2> /dev/null"
 

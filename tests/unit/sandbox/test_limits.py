@@ -115,7 +115,7 @@ def test_memory_hog_is_ended_with_137_and_the_sandbox_lives_on() -> None:
     assert before - free() < 300 * MIB
 
 
-def test_a_hog_in_the_background_of_a_command_is_told_as_memory() -> None:
+def test_a_background_process_over_the_memory_limit_is_reported_as_memory() -> None:
     (result,) = run("python3 -c 'x = bytearray(600 * 2**20)'; echo went on")
     assert (result.output.splitlines()[-1], result.exit_code, result.ended) == ("went on", 0, "memory")
 

@@ -114,7 +114,7 @@ def test_pool_closes_what_was_not_closed_even_after_an_exception() -> None:
     assert processes_with(SLEEP) == []
 
 
-def test_a_sandbox_that_died_while_waiting_is_not_handed_out() -> None:
+def test_a_sandbox_that_died_while_waiting_is_not_used() -> None:
     async def body() -> str:
         async with BubblewrapPool(1) as pool:
             waiting = pool._ready._queue[0]  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ def test_a_closed_pool_gives_no_sandbox() -> None:
     asyncio.run(body())
 
 
-def test_those_who_wait_for_a_sandbox_are_told_when_the_pool_closes() -> None:
+def test_waiters_for_a_sandbox_get_an_error_when_the_pool_closes() -> None:
     async def body() -> list[object]:
         async with BubblewrapPool(1) as pool:
             waiting = [asyncio.create_task(pool.open()) for _ in range(6)]

@@ -65,7 +65,7 @@ def test_put_replaces_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/app/link/x", "/app/fifo", "/app/link"])
-def test_what_the_agent_put_in_the_way_is_its_own_doing(path: str, tmp_path: Path) -> None:
+def test_obstacles_that_the_agent_left_are_not_faults(path: str, tmp_path: Path) -> None:
     async def body(box: BubblewrapSandbox) -> None:
         await box.run("ln -s / link; mkfifo fifo", 10)
         with pytest.raises(TreeRefused):

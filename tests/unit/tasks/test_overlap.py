@@ -46,13 +46,13 @@ def test_distinct_instructions_are_left_alone(planted: tuple[list[Text], list[Te
     assert len(alarms) <= 0.02 * 180
 
 
-def test_it_takes_less_than_30_seconds(planted: tuple[list[Text], list[Text], list[Match]]) -> None:
+def test_comparing_them_takes_less_than_30_seconds(planted: tuple[list[Text], list[Text], list[Match]]) -> None:
     begun = time.perf_counter()
     find_overlap(planted[0], planted[1])
     assert time.perf_counter() - begun < 30
 
 
-def test_identical_instructions_and_tests_are_told_apart() -> None:
+def test_identical_instructions_and_identical_tests_are_distinguished() -> None:
     train = [Text("a", "Sort the list, please!", "x"), Text("b", "Draw a house.", "y")]
     held_out = [Text("c", "sort the list please", "z"), Text("d", "Write a poem about rain.", "y")]
     found = [(match.train, match.held_out, match.kind) for match in find_overlap(train, held_out)]

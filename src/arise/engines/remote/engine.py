@@ -22,12 +22,13 @@ from arise.engines.faults import EngineFault
 from arise.engines.folders import draft_beside, swap_in
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.manifest import model_digest, read_manifest, write_manifest
+from arise.engines.remote.handover import Handover
 from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec, as_row
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.stopping import StopRules
-from arise.engines.vllm.fleet import Fleet, SampledTurn
-from arise.engines.vllm.untied import untie, untied_copy
+from arise.engines.vllm.fleet import Fleet
+from arise.engines.vllm.spec import SampledTurn
 from arise.method.schedule import learning_rate
 from arise.ports import Format
 from arise.types import (
@@ -66,7 +67,7 @@ class RemoteEngine:
         self._recover_every = recover_every
         self._count, self._published = UpdateCount(), 0
         self._weights = policy.folder
-        self._untied = trainer.device == "cpu"
+        self._handover = Handover(work, policy.folder, trainer.lora_rank > 0, trainer.device == "cpu")
         self._stops = StopRules(policy.tokenizer, policy.end_ids)
         self._since: list[_Job] = []
         self._recovery: Path | None = None
@@ -81,12 +82,12 @@ class RemoteEngine:
             if self._fleet.given:  # servers that do not answer are known before a trainer is started
                 await self._fleet.reach()
                 group = await self._run(self._start_trainer)
-                self._weights = await self._run(lambda: self._written(group, 0))
+                if not self._handover.adapters:
+                    self._weights = await self._run(lambda: self._handover.write(group, 0))
                 await self._fleet.open(self._weights, 0)
+                await self._prove()
             else:
-                if self._untied:
-                    first = self._work / "weights-0"
-                    self._weights = await asyncio.to_thread(untied_copy, self._policy.folder, first)
+                self._weights = await asyncio.to_thread(self._handover.first)
                 await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._weights, 0))
         except BaseException:
             self._troubled = True
@@ -97,14 +98,6 @@ class RemoteEngine:
     def _start_trainer(self) -> TrainerGroup:
         self._group = TrainerGroup(self._trainer, self._work / "logs")
         return self._group
-
-    def _written(self, group: TrainerGroup, version: int) -> str:
-        """Return a folder of the trained weights, as the servers can load it."""
-        folder = self._work / f"weights-{version}"
-        group.call("export", folder=str(folder))
-        if self._untied:
-            untie(folder)
-        return str(folder)
 
     @property
     def version(self) -> int:
@@ -128,8 +121,8 @@ class RemoteEngine:
 
     def capabilities(self) -> Capabilities:
         """Return what this engine can do."""
-        window = self._policy.window
-        return Capabilities(full_parameter=True, lora=False, endpoint=False, exact_loss=True, context_length=window)
+        window, lora = self._policy.window, self._handover.adapters
+        return Capabilities(full_parameter=not lora, lora=lora, endpoint=False, exact_loss=True, context_length=window)
 
     def facts(self) -> Mapping[str, str]:
         """Return facts that two runs must share to be comparable; bit-equality is not promised."""
@@ -187,7 +180,7 @@ class RemoteEngine:
     async def _publish(self, version: int) -> None:
         old = self._weights
         if self._published != self._count.updates:
-            self._weights = await self._guarded(lambda group: self._written(group, version))
+            self._weights = await self._guarded(lambda group: self._handover.write(group, version))
             self._published = self._count.updates
         await self._fleet.load(self._weights, version)
         await self._prove()
@@ -229,7 +222,8 @@ class RemoteEngine:
     @property
     def _owner(self) -> dict[str, str]:
         assert self._group is not None, "open() starts the trainer"
-        return {"library": self._trainer.library, "parameters": str(self._group.facts["parameters"])}
+        parameters, rank = str(self._group.facts["parameters"]), str(self._trainer.lora_rank)
+        return {"library": self._trainer.library, "parameters": parameters, "adapters": rank}
 
     async def load_state(self, uri: str) -> int:
         """Restore the state of `save_state`; return the policy version."""
@@ -247,10 +241,16 @@ class RemoteEngine:
         return self.version
 
     async def export_hf(self, path: Path) -> Path:
-        """Export the trained model as a folder that transformers loads."""
-        path = Path(path)
+        """Export the trained model, adapters merged, as a folder that transformers loads."""
+        return await self._export("export", Path(path))
+
+    async def export_adapter(self, path: Path) -> Path:
+        """Write the trained adapter as a folder that peft loads onto the base model."""
+        return await self._export("export_adapter", Path(path))
+
+    async def _export(self, request: str, path: Path) -> Path:
         draft = draft_beside(path)
-        await self._guarded(lambda group: group.call("export", folder=str(draft)))
+        await self._guarded(lambda group: group.call(request, folder=str(draft)))
         self._policy.tokenizer.save_pretrained(draft)
         await asyncio.to_thread(swap_in, draft, path)
         return path

@@ -40,6 +40,8 @@ class TrainerSpec:
     token_budget: int = 16_384
     gradient_checkpointing: bool = False
     backend: str = ""
+    lora_rank: int = 0
+    """The rank of the adapters that are trained; 0: all weights are."""
     threads: int = 1
     launch: tuple[str, ...] = ()
     """A command that starts all processes elsewhere; they reach the driver at `host`."""
@@ -118,6 +120,7 @@ class TrainerGroup:
             token_budget=spec.token_budget,
             gradient_checkpointing=spec.gradient_checkpointing,
             backend=spec.backend,
+            lora_rank=spec.lora_rank,
             threads=spec.threads,
         )
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -17,6 +17,7 @@ import httpx2 as httpx
 from arise.engines.faults import EngineFault
 from arise.engines.remote.processes import Process
 from arise.engines.vllm.server import Generation, Request, Server, ServerDown, WrongWeights, seed_of
+from arise.engines.vllm.spec import FleetSpec, SampledTurn
 from arise.ports import PolicyLost
 from arise.types import SamplingParams
 
@@ -26,25 +27,6 @@ REMEMBERED = 100_000
 """Conversations whose server is remembered."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class FleetSpec:
-    """Where servers come from: started here, or given by address."""
-
-    start: Callable[[int, str], tuple[Process, str]] | None
-    """Start server `number` with the weights of a folder; returns its process and address."""
-    count: int
-    addresses: Sequence[str]
-    end_ids: frozenset[int]
-    window: int
-    start_seconds: float = 900.0
-    request_seconds: float = 3600.0
-    lost_seconds: float = 300.0
-    """How long a server that is not ours may be away before its requests are lost."""
-    first_seconds: float = 10.0
-    """The same for the first time that it is asked."""
-    key: str = ""
 
 
 @dataclass
@@ -58,16 +40,6 @@ class _Seat:
     restarts: int = 0
     version: int = -1
     """The version of its weights; -1 while it is down."""
-
-
-@dataclass(frozen=True)
-class SampledTurn:
-    """The whole of a sampled turn, over versions; `finish` as in `Segment`."""
-
-    ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    versions: tuple[int, ...]
-    finish: str
 
 
 class Fleet:
@@ -143,6 +115,7 @@ class Fleet:
                 self._label(version),
                 tuple(self._spec.end_ids),
                 params.stop,
+                adapter=self._adapter,
             )
             part = await self._ask(request, params.conversation or f"/{number}", version)
             if part is None:
@@ -233,7 +206,8 @@ class Fleet:
             if seat.restarts > MAX_RESTARTS:
                 raise PolicyLost(f"server {seat.number} died {MAX_RESTARTS} times in a row: see {seat.process.log}")
             await asyncio.to_thread(seat.process.end)
-        seat.process, seat.address = await asyncio.to_thread(self._spec.start, seat.number, self._folder)
+        model = self._spec.base or self._folder
+        seat.process, seat.address = await asyncio.to_thread(self._spec.start, seat.number, model)
         await self._await_health(seat, self._spec.start_seconds)
 
     async def _await_health(self, seat: _Seat, seconds: float) -> None:
@@ -244,7 +218,7 @@ class Fleet:
                     f"the vLLM server ended while it started; log: {seat.process.log}\n{seat.process.said()}"
                 )
             if asyncio.get_running_loop().time() > end:
-                raise ServerDown(f"no vLLM server answers at {seat.address} after {seconds:.0f} s: is it running?")
+                raise ServerDown(f"no vLLM server answers at {seat.address} after {seconds:.0f} s")
             await asyncio.sleep(0.5)
 
     async def _move(self, seat: _Seat) -> None:
@@ -252,7 +226,7 @@ class Fleet:
         while seat.version != self.version:
             version = self.version
             try:
-                await self._server(seat).load(self._folder, self._label(version))
+                await self._load_into(self._server(seat), self._label(version))
             except ServerDown:
                 if seat.version < 0:
                     raise
@@ -260,6 +234,19 @@ class Fleet:
                 self._mend(seat)
                 return
             seat.version = version
+
+    async def _load_into(self, server: Server, label: str) -> None:
+        if self._adapter:
+            await server.load_adapter(self._folder, label)
+        elif self._spec.base:
+            await server.rename(label)  # it holds the base model, which cannot change
+        else:
+            await server.load(self._folder, label)
+
+    @property
+    def _adapter(self) -> bool:
+        """Whether the current weights are an adapter of the base model."""
+        return bool(self._spec.base) and self._folder != self._spec.base
 
     def _label(self, version: int) -> str:
         return f"{self._name}-{version}"

@@ -7,6 +7,17 @@ from pathlib import Path
 
 from arise.engines.remote.processes import QUICK_START, Process
 
+LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks that vLLM makes room for."""
+
+
+def room_for(rank: int) -> int:
+    """Return the smallest room that holds adapters of this rank; raises ValueError with the remedy."""
+    fitting = [room for room in LORA_RANKS if room >= rank]
+    if not fitting:
+        raise ValueError(f"vLLM serves adapters up to rank {LORA_RANKS[-1]}, not {rank}: lower model.lora_rank")
+    return fitting[0]
+
 
 @dataclass(frozen=True)
 class VllmSpec:
@@ -25,10 +36,14 @@ class VllmSpec:
     rows: int = 64
     threads: int = 1
     arguments: Sequence[str] = ()
+    lora_rank: int = 0
+    """The rank of the adapters that servers load; 0: they load all weights."""
 
     def command(self, model: str, port: int, host: str = "127.0.0.1") -> list[str]:
         """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
         own = ["--enforce-eager", "--distributed-executor-backend", "uni"] if self.device == "cpu" else []
+        if self.lora_rank:
+            own += ["--enable-lora", "--max-loras", "1", "--max-lora-rank", str(room_for(self.lora_rank))]
         return [
             *(str(self.python), "-m", "vllm.entrypoints.openai.api_server"),
             *("--model", model, "--host", host, "--port", str(port)),
@@ -47,6 +62,7 @@ class VllmSpec:
             "DO_NOT_TRACK": "1",
             "HF_HUB_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1" if self.lora_rank else "0",
             **QUICK_START.get(self.device, {}),
         }
         if self.device == "cpu":

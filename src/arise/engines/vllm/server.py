@@ -12,6 +12,8 @@ from arise.types import SamplingParams
 
 MISSING_LOGPROB = -9999.0
 """What vLLM writes where it has no log-prob."""
+ADAPTER = "arise-policy"
+"""The name of the trained adapter on a server; each version replaces the one before."""
 
 
 class ServerDown(ConnectionError):  # noqa: N818 - what happened, not which class of error it is
@@ -43,6 +45,8 @@ class Request:
     weights: str
     end_ids: Sequence[int]
     stop: Sequence[str] = ()
+    adapter: bool = False
+    """Whether these weights are the base model with the adapter that the server holds."""
 
     def body(self) -> dict[str, object]:
         """Return the request as vLLM reads it.
@@ -63,7 +67,8 @@ class Request:
         }
         if self.stop:
             sampling |= {"stop": list(self.stop), "include_stop_str_in_output": True}
-        return {"token_ids": list(self.ids), "sampling_params": sampling, "cache_salt": self.weights}
+        model = {"model": ADAPTER} if self.adapter else {}
+        return {"token_ids": list(self.ids), "sampling_params": sampling, "cache_salt": self.weights, **model}
 
 
 def seed_of(params: SamplingParams, number: int, position: int) -> int:
@@ -98,8 +103,22 @@ class Server:
 
     async def load(self, folder: str, weights: str) -> None:
         """Load a folder in place under the name that stamps every token; requests under way end with what they have."""
+        reload = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
+        await self._change(weights, "/collective_rpc", reload)
+
+    async def load_adapter(self, folder: str, weights: str) -> None:
+        """Replace the adapter on the base model, as `load` replaces all weights."""
+        body = {"lora_name": ADAPTER, "lora_path": folder, "load_inplace": True}
+        await self._change(weights, "/v1/load_lora_adapter", body)
+
+    async def rename(self, weights: str) -> None:
+        """Give the weights that the server holds another name."""
+        await self._change(weights)
+
+    async def _change(self, weights: str, path: str = "", body: Mapping[str, object] | None = None) -> None:
         await self._call("POST", "/pause?mode=abort&clear_cache=false")
-        await self._call("POST", "/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": folder}})
+        if path:
+            await self._call("POST", path, body)
         await self._call("POST", "/update_weight_version", {"new_version": weights})
         await self._call("POST", "/resume")
 
@@ -113,14 +132,22 @@ class Server:
             raise ServerDown(f"{self.address} cannot be reached: {type(error).__name__} {error}".rstrip()) from None
         if answer.status_code >= 500:
             raise ServerDown(f"{self.address}{path} failed: {answer.text[:500]}")
+        if answer.status_code == 404 and f"`{ADAPTER}` does not exist" in answer.text:
+            raise WrongWeights("no adapter: it was started anew")
+        if answer.status_code == 404 and "No adapter found" in answer.text:
+            folder = (body or {}).get("lora_path")
+            raise ValueError(
+                f"{self.address} cannot read {folder}: let servers see policy.weights_dir as the trainer does"
+            )
         if answer.status_code == 404:
             raise ValueError(
-                f"{self.address} does not offer {path}: start vLLM 0.32 or later with --enable-scale-out and "
-                "VLLM_SERVER_DEV_MODE=1"
+                f"{self.address} does not offer {path}: start it with `arise engines serve`, which runs vLLM 0.32 with "
+                "the calls of this configuration"
             )
         if answer.status_code >= 400:
             raise ValueError(f"{self.address}{path} refused the request: {answer.text[:500]}")
-        found: Any = answer.json() if answer.content else {}
+        typed = "json" in answer.headers.get("content-type", "")
+        found: Any = answer.json() if typed and answer.content else {}
         return found if isinstance(found, dict) else {}
 
 

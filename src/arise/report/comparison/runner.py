@@ -182,7 +182,7 @@ class Runner:
             raise AriseError(
                 "interrupted",
                 Exit.INTERRUPTED,
-                f"stopped at your word in {self.comparison.folder}",
+                f"stopped by you in {self.comparison.folder}",
                 "every committed iteration of every run is kept",
                 "run the same command again",
             ) from None

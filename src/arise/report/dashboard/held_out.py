@@ -49,14 +49,14 @@ def moved_table(asked: Asked, moved: Sequence[Moved], rate: str = "unguided") ->
             Link(item.rubric, asked.links.rubric(item.rubric)) if item.rubric else "",
             item.name,
             OneLine(item.change.from_to),
+            OneLine(" → ".join(f"{tally.passes} of {tally.evaluations}" for tally in item.change)),
             item.change.difference_text,
             item.change.noise_text,
-            OneLine(f"{item.change.first.evaluations}, {item.change.last.evaluations}"),
             item.source,
         )
         for item in moved
     ]
-    columns = ("rubric", "behaviour or task type", rate, "difference", "is it noise?", "n of each", "measured")
+    columns = ("rubric", "behaviour or task type", rate, "counts", "difference", "is it noise?", "measured")
     return Table(columns, rows)
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from arise.report.dashboard.charts import Link, OneLine, Share
 from arise.report.dashboard.links import Links
@@ -46,6 +46,14 @@ def clock(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
+def with_code(text: str) -> Markup:
+    """Escape a message and set what stands between backticks as code."""
+    parts = [escape(visible(part)) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return escape(visible(text))
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
 def _shown(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -71,6 +79,7 @@ def environment() -> Environment:
         "dollars": numbers.dollars,
         "amount": numbers.amount,
         "clock": clock,
+        "with_code": with_code,
     }
     found.tests["link"] = lambda value: isinstance(value, Link)
     found.tests["one_line"] = lambda value: isinstance(value, OneLine)
@@ -99,5 +108,5 @@ def render(page: Page, shell: Mapping[str, Any]) -> bytes:
     try:
         text = environment().get_template(page.template).render(context)
     except UndefinedError as error:
-        raise ValueError(f"{page.template} has no words for it: {error}") from error
+        raise ValueError(f"{page.template} cannot be rendered: {error}") from error
     return text.encode("utf-8", "backslashreplace")

@@ -12,11 +12,10 @@ from arise.run.facts.verdicts import Guided, counts_by_rubric, guided_counts
 from arise.run.facts.windows import pair_windows
 from arise.run.pool_rows import PairLife, VerdictCount
 from arise.run.queries import RunQueries
+from arise.text.numbers import FEW
 from arise.types import Rubric, Tally
 
 HELD_OUT, TRAINING = "held out", "training"
-FEW = 5
-"""A rate of fewer verdicts says next to nothing: it is told after the others, and no chart draws it."""
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,15 @@ class Change(NamedTuple):
 
     @property
     def from_to(self) -> str:
-        """Write both rates: `12.0 % → 0.0 %`."""
+        """Write both rates, `12.0 % → 0.0 %`, or both counts if one is of few evaluations: `7 of 51 → 0 of 1`."""
+        if self.few:
+            return " → ".join(f"{tally.passes} of {tally.evaluations}" for tally in self)
         return " → ".join(numbers.percent(tally.passes / tally.evaluations) for tally in self)
+
+    @property
+    def few(self) -> bool:
+        """Return whether one of the rates is of too few evaluations to be read as a rate."""
+        return min(tally.evaluations for tally in self) < numbers.FEW
 
     @property
     def difference_text(self) -> str:
@@ -45,7 +52,14 @@ class Change(NamedTuple):
 
     @property
     def noise_text(self) -> str:
-        return "beyond noise" if self.clear else "within noise"
+        if self.clear:
+            return "beyond noise"
+        return "too few to tell" if self.few else "within noise"
+
+    @property
+    def reading(self) -> str:
+        """Write the difference and whether it is noise; counts too small for a difference say so instead."""
+        return self.noise_text if self.few and not self.clear else f"{self.difference_text}, {self.noise_text}"
 
 
 @dataclass(frozen=True)

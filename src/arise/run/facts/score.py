@@ -95,7 +95,8 @@ def rate_text(tally: Tally) -> str:
     if not tally.evaluations:
         return numbers.MISSING
     passes, evaluations = tally
-    return f"{numbers.percent(passes / evaluations)} ({counts_text(tally)})"
+    counts = counts_text(tally)
+    return counts if evaluations < numbers.FEW else f"{numbers.percent(passes / evaluations)} ({counts})"
 
 
 def counts_text(tally: Tally) -> str:

@@ -43,7 +43,9 @@ class RunFacts:
     still_wrong: Sequence[Behaviour]
     failing_types: Mapping[str, Tally]
     worse: Sequence[Moved]
+    """Every rate that fell, the most certain fall first: by the end of its interval that is nearer to a rise."""
     improved: Sequence[Moved]
+    """Every rate that rose, the most certain rise first."""
     alarms: Sequence[Alarm]
 
     @property
@@ -61,8 +63,8 @@ def run_facts(run: RunQueries) -> RunFacts:
     evaluated = held_out(run)
     found = behaviours(run, evaluated)
     moved = [*_moved_behaviours(found), *_moved_types(evaluated)]
-    worse = sorted((item for item in moved if item.change.difference < 0), key=lambda item: item.change.difference)
-    improved = sorted((item for item in moved if item.change.difference > 0), key=lambda item: -item.change.difference)
+    worse = sorted((item for item in moved if item.change.difference < 0), key=lambda item: item.change.interval[1])
+    improved = sorted((item for item in moved if item.change.difference > 0), key=lambda item: -item.change.interval[0])
     mastered = float(run.config().get("pool", {}).get("retire_at", 0.9))
     draws = _adaptive_draws(run)
     return RunFacts(
@@ -96,7 +98,7 @@ def what_is_done(behaviour: Behaviour, draws: Mapping[str, int]) -> str:
     refined = [event for event in pair.events if event.kind == "refine"]
     words = f"skill {status.value}"
     if status is PairStatus.HIDDEN and behaviour.recent.all.evaluations:
-        words += f" at {numbers.percent(pass_rate(behaviour.recent.all))} of all its rollouts"
+        words += f", passes {numbers.counted_rate(*behaviour.recent.all)} in its last window"
     if pair.rewritten:
         words += f", rewritten {pair.rewritten} time{'' if pair.rewritten == 1 else 's'}"
     if refined and refined[-1].unchanged:
@@ -146,7 +148,7 @@ def _failing(evaluated: HeldOut) -> dict[str, Tally]:
 def _outcome_alarms(evaluated: HeldOut, found: Sequence[Behaviour], worse: Sequence[Moved]) -> Iterator[Alarm]:
     change = evaluated.change
     if change and change.difference < 0:
-        text = f"{change.from_to}, {change.difference_text}: {change.noise_text}."
+        text = f"{change.from_to}, {change.reading}."
         yield Alarm("serious" if change.clear else "note", "The held-out pass rate fell", text)
     if worse:
         clear = sum(item.change.clear for item in worse)

@@ -40,7 +40,7 @@ def test_an_end_in_the_middle_or_another_protocol_is_noticed(data: bytes) -> Non
             receive(there)
 
 
-def test_rows_survive_packing_and_are_dealt_evenly() -> None:
+def test_rows_survive_packing_and_are_distributed_evenly() -> None:
     random = np.random.default_rng(0)
     lengths = [40, 3, 17, 90, 5, 60, 31]
     rows = [Row(random.integers(0, 9, n), random.random(n) < 0.5, random.normal(size=n), float(n)) for n in lengths]

@@ -11,7 +11,7 @@ class FakeVllm:
     """Answers `generate` with ids 100, 101, ... and the name of its weights; `hold` keeps requests until a pause."""
 
     def __init__(self) -> None:
-        self.weights, self.folder = "default", "start"
+        self.weights, self.folder, self.adapter = "default", "start", ""
         self.requests: list[dict[str, Any]] = []
         self.loads: list[str] = []
         self.hold = self.closed = False
@@ -53,6 +53,9 @@ class FakeVllm:
         elif path == "/collective_rpc":
             self.folder = body["kwargs"]["weights_path"]
             self.loads.append(self.folder)
+        elif path == "/v1/load_lora_adapter":
+            self.adapter = body["lora_path"]
+            self.loads.append(self.adapter)
         elif path == "/update_weight_version":
             self.weights = body["new_version"]
         elif path == "/resume":
@@ -79,6 +82,8 @@ class FakeVllm:
                 body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
                 if self.path != "/inference/v1/generate" and not fake.closed:
                     return self._answer(fake.control(self.path, body), 404)
+                if not fake.closed and body.get("model") and not fake.adapter:
+                    return self._answer({"error": f"The model `{body['model']}` does not exist."}, 200, 404)
                 answer = None if fake.closed else fake.generate(body)
                 return self._hang_up() if answer is None else self._answer(answer, 500)
 
@@ -86,9 +91,10 @@ class FakeVllm:
                 self.close_connection = True
                 self.connection.close()
 
-            def _answer(self, answer: dict[str, Any] | None, otherwise: int) -> None:
+            def _answer(self, answer: dict[str, Any] | None, otherwise: int, status: int = 200) -> None:
                 data = json.dumps(answer or {}).encode()
-                self.send_response(otherwise if answer is None else 200)
+                self.send_response(otherwise if answer is None else status)
+                self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

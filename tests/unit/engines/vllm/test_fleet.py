@@ -8,8 +8,9 @@ import pytest
 from tests.unit.engines.vllm.fake import FakeVllm
 
 from arise.engines.faults import EngineFault
-from arise.engines.vllm.fleet import Fleet, FleetSpec
+from arise.engines.vllm.fleet import Fleet
 from arise.engines.vllm.server import seed_of
+from arise.engines.vllm.spec import FleetSpec
 from arise.ports import PolicyLost
 from arise.types import SamplingParams
 
@@ -22,7 +23,7 @@ def servers() -> Iterator[list[FakeVllm]]:
         yield [stack.enter_context(FakeVllm()) for _ in range(2)]
 
 
-def fleet_of(servers: list[FakeVllm], **options: float) -> Fleet:
+def fleet_of(servers: list[FakeVllm], **options: float | str) -> Fleet:
     spec = FleetSpec(None, 0, [s.address for s in servers], frozenset([1, 9]), 64, **options)  # type: ignore[arg-type]
     return Fleet(spec)
 
@@ -76,6 +77,24 @@ def test_a_turn_under_way_goes_on_under_the_new_weights(servers: list[FakeVllm])
 
     asyncio.run(run())
     assert server.requests[1]["token_ids"] == [*PROMPT, 103, 104], "what was sampled is not sampled again"
+
+
+def test_adapters_go_onto_the_base_model_and_again_onto_a_server_that_lost_them(servers: list[FakeVllm]) -> None:
+    server = servers[0]
+
+    async def run() -> None:
+        fleet = fleet_of([server], base="base")
+        await fleet.open("base", 0)
+        await fleet.turn(PROMPT, SamplingParams(1), 0)
+        await fleet.load("adapter-1", 1)
+        await fleet.turn(PROMPT, SamplingParams(1), 0)
+        server.adapter = ""  # as after a restart by its owner
+        turn = await fleet.turn(PROMPT, SamplingParams(2), 0)
+        assert turn.versions == (1, 1)
+
+    asyncio.run(run())
+    assert [request.get("model") for request in server.requests] == [None, "arise-policy", "arise-policy"]
+    assert server.loads == ["adapter-1", "adapter-1"], "the base model is never loaded again"
 
 
 @pytest.mark.parametrize("fault", ["drop", "stale", "-9999", "0.5"])

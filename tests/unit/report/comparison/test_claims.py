@@ -87,7 +87,7 @@ def test_one_seed_decides_nothing(tmp_path: Path) -> None:
     assert {claim.verdict for claim in claims(a_study(tmp_path, seeds=1))} == {UNKNOWN}
 
 
-def test_all_failure_rates_weigh_shared_tasks_alike(tmp_path: Path) -> None:
+def test_all_failure_rates_weigh_shared_tasks_equally(tmp_path: Path) -> None:
     always = from_iteration(0)
     ours = measure(write_run(tmp_path / "a", seed=0, success=always, iterations=6), "arise")
     failing = lambda k: k < 1  # noqa: E731

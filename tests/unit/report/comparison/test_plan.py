@@ -96,7 +96,7 @@ def test_another_budget_is_refused_by_name(tmp_path: Path, overlay: dict[str, di
         planned(tmp_path / "out", ["arise", "mine"], base=tmp_path / "base.toml")
 
 
-def test_two_methods_are_held_against_each_other_whatever_comes_first(tmp_path: Path) -> None:
+def test_two_methods_are_compared_in_either_order(tmp_path: Path) -> None:
     (tmp_path / "methods").mkdir()
     (tmp_path / "base.toml").write_text(BASE.read_text())
     overlays: dict[str, dict[str, dict[str, object]]] = {

@@ -184,7 +184,7 @@ def test_rates_by_hand(tmp_path: Path) -> None:
     assert table_lives(study) is None
 
 
-def test_lives_of_rubrics_by_hand(tmp_path: Path) -> None:
+def test_lifecycles_of_rubrics_by_hand(tmp_path: Path) -> None:
     """Seed 0: r1 is born, retired and found again, r2 retired and taken back. Seed 1: one that stays."""
     found_again = [(2, "r1", "born"), (2, "r2", "born"), (4, "r1", "retire"), (4, "r2", "retire")]
     found_again += [(6, "r1-again", "born"), (6, "r2", "reopen")]
@@ -249,7 +249,7 @@ def test_runs_of_one_name_and_seed_are_not_merged(tmp_path: Path) -> None:
     assert len(read_study([tmp_path / "a/first", tmp_path / "b/.." / "a/first"])["first"]) == 1
 
 
-def test_speed_is_told_over_the_seeds_that_both_methods_have(tmp_path: Path) -> None:
+def test_speed_is_reported_over_the_seeds_that_both_methods_have(tmp_path: Path) -> None:
     folder = a_comparison(tmp_path)
     for seed in (1, 2):
         with closing(sqlite3.connect(folder / f"runs/outcome-only/seed-{seed}/run.db")) as db, db:

@@ -97,7 +97,7 @@ def test_the_crossed_bootstrap_is_wider_than_one_over_tasks_alone() -> None:
     assert found.by_seed_and_task.high == 100.0
 
 
-def test_reaching_by_hand() -> None:
+def test_thresholds_reached_by_hand() -> None:
     curves = {0: {0: 0.0, 5: 20.0, 10: 40.0}, 1: {0: 0.0, 5: 30.0, 10: 50.0}}
     found = reach(curves, {0: 24.0, 1: 26.0})  # the mean curve is 0, 25, 45; the mean target 25
     assert found is not None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
+from arise.engines.remote.workers.sharded import export_adapter, export_model
 
 
 class Actor(FSDPEngine):  # type: ignore[misc]
@@ -60,10 +61,12 @@ class ArealBackend:
 
     def __init__(self, options: dict[str, Any]) -> None:
         torch.set_num_threads(options["threads"])
+        torch.manual_seed(0)  # adapters that start anew start as before, so that updates since then can be repeated
         self._engine = Actor(_config(options))
         self._engine.create_process_group()
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))
         self._engine.train()
+        self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
 
     def facts(self) -> dict[str, Any]:
         """Return what the driver records of this trainer."""
@@ -89,7 +92,14 @@ class ArealBackend:
 
     def export(self, folder: str) -> None:
         """Write the weights as a Hugging Face folder."""
-        self._engine.save(_meta(folder, "hf", self._engine.tokenizer))
+        if self._engine.config.use_lora:  # AReaL writes the adapters alone
+            export_model(self._engine.model, folder, self._compute)
+        else:
+            self._engine.save(_meta(folder, "hf", self._engine.tokenizer))
+
+    def export_adapter(self, folder: str) -> None:
+        """Write the adapters alone."""
+        export_adapter(self._engine.model, folder, self._compute)
 
     def save(self, folder: str) -> None:
         """Write weights and optimizer, each process its part."""
@@ -121,6 +131,10 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
         optimizer_dtype="float32",
         optimizer=OptimizerConfig(type="adam", lr=1e-6, eps=1e-8, lr_scheduler_type="constant"),
         fsdp=FSDPEngineConfig(memory_efficient_load=False),
+        use_lora=options["lora_rank"] > 0,
+        lora_rank=options["lora_rank"],
+        lora_alpha=2 * options["lora_rank"],
+        target_modules=["all-linear"],
     )
 
 

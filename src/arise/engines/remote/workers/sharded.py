@@ -15,15 +15,48 @@ from torch.distributed.checkpoint.state_dict import (
 
 
 def export_model(model: Any, folder: str, dtype: torch.dtype) -> None:
-    """Gather the weights on the first process and write them as a Hugging Face folder."""
-    state: dict[str, Any] = get_model_state_dict(
-        model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)
-    )
+    """Gather the weights on the first process, add adapters in, and write them as a Hugging Face folder."""
+    state = _gathered(model, ignore_frozen_params=False)
     if dist.get_rank() == 0:
         os.makedirs(folder, exist_ok=True)
-        state = {name: t.to(dtype) if t.is_floating_point() else t for name, t in state.items()}
-        model.save_pretrained(folder, state_dict=state)
+        plain = model.get_base_model() if hasattr(model, "peft_config") else model
+        state = _merged(model, state) if plain is not model else state
+        plain.save_pretrained(folder, state_dict=_as_type(state, dtype))
     dist.barrier()
+
+
+def export_adapter(model: Any, folder: str, dtype: torch.dtype) -> None:
+    """Gather the adapters on the first process and write them as peft does; the base model is not gathered."""
+    state = _gathered(model, ignore_frozen_params=True)
+    if dist.get_rank() == 0:
+        os.makedirs(folder, exist_ok=True)
+        model.save_pretrained(folder, state_dict=_as_type(state, dtype))
+    dist.barrier()
+
+
+def _gathered(model: Any, *, ignore_frozen_params: bool) -> dict[str, Any]:
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True, ignore_frozen_params=ignore_frozen_params)
+    found: dict[str, Any] = get_model_state_dict(model, options=options)
+    return found
+
+
+def _merged(model: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the weights with every adapter added to its layer, under the names of the plain model."""
+    config = model.peft_config["default"]
+    whole = {}
+    for name, weight in state.items():
+        if ".lora_" in name:
+            continue
+        above = name.removesuffix(".base_layer.weight")
+        if above != name:
+            down, up = (state[f"{above}.lora_{side}.default.weight"].float() for side in "AB")
+            weight = weight.float() + up @ down * (config.lora_alpha / config.r)
+        whole[name.removeprefix("base_model.model.").replace(".base_layer.", ".")] = weight
+    return whole
+
+
+def _as_type(state: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    return {name: t.to(dtype) if t.is_floating_point() else t for name, t in state.items()}
 
 
 def save_sharded(model: Any, optimizer: Any, folder: str) -> None:

@@ -16,7 +16,7 @@ from verl.plugin.platform.platform_base import PlatformBase
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_model, load_sharded, save_sharded
+from arise.engines.remote.workers.sharded import export_adapter, export_model, load_sharded, save_sharded
 
 
 class Cpu(PlatformBase):  # type: ignore[misc]
@@ -81,6 +81,7 @@ class VerlBackend:
 
     def __init__(self, options: dict[str, Any]) -> None:
         torch.set_num_threads(options["threads"])
+        torch.manual_seed(0)  # adapters that start anew start as before, so that updates since then can be repeated
         cpu = options["device"] == "cpu"
         if cpu:
             set_platform(Cpu())
@@ -181,6 +182,10 @@ class VerlBackend:
         """Write the weights as a Hugging Face folder."""
         export_model(self._engine.module, folder, self._compute)
 
+    def export_adapter(self, folder: str) -> None:
+        """Write the adapters alone."""
+        export_adapter(self._engine.module, folder, self._compute)
+
     def save(self, folder: str) -> None:
         """Write weights and optimizer, each process its part."""
         save_sharded(self._engine.module, self._engine.optimizer, folder)
@@ -209,6 +214,9 @@ def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
         enable_gradient_checkpointing=options["gradient_checkpointing"],
         use_remove_padding=not cpu,
         override_config={"attn_implementation": "sdpa"} if cpu else {},
+        lora_rank=options["lora_rank"],
+        lora_alpha=2 * options["lora_rank"],
+        target_modules="all-linear",
     )
     config = FSDPEngineConfig(
         strategy="fsdp2",

@@ -9,7 +9,7 @@ from arise.report.dashboard.charts.lines import mark
 from arise.report.dashboard.charts.palette import RED, viridis
 from arise.report.dashboard.charts.svg import Scale, drawing, element, text
 from arise.run.pool_rows import EVENTS
-from arise.text.numbers import counted_rate
+from arise.text.numbers import FEW, counted_rate
 
 WIDTH, HEIGHT, BAR, TOP, LEFT, RIGHT = 600.0, 32.0, 13.0, 13.0, 12.0, 18.0
 """A strip: signs of events above the bar, an under-line below it where the skill was shown."""
@@ -100,7 +100,8 @@ def _stretch(stretch: Stretch, x: float, width: float, y: float) -> Markup:
     said = f"{span}: {counted_rate(stretch.passes, stretch.evaluations)}"
     if stretch.shown:
         said += ", skill shown"
-    return element("rect", element("title", said), fill=viridis(rate), **box)
+    pale = {"fill_opacity": 0.3} if stretch.evaluations < FEW else {}
+    return element("rect", element("title", said), fill=viridis(rate), **box, **pale)
 
 
 def sign(kind: str, x: float, y: float, number: int | None = None) -> Markup:

@@ -26,7 +26,7 @@ class Line:
 
     @property
     def constant(self) -> list[float]:
-        """Return its only value if it never moves: told in words, it does not flatten the lines that do."""
+        """Return the only value of a line that never changes; it is written as text and does not flatten the others."""
         values = set(finite([y for _, y in self.points]))
         return list(values) if len(values) == 1 and len(self.points) > 1 else []
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from arise.evaluation.retention import curves, retired
 from arise.method.pass_rate import pass_rate
-from arise.report.dashboard.charts import Figure, Link, Table
+from arise.report.dashboard.charts import Figure, Link, OneLine, Table
 from arise.report.dashboard.charts.bars import Dot, dot_chart
 from arise.report.dashboard.charts.palette import SERIES
 from arise.report.dashboard.held_out import curve, principal, score_facts
@@ -39,7 +39,7 @@ def build(asked: Asked, evaluation: str = "", task_type: str = "") -> Page:
     named = principal(found)
     leaked = sum(evaluation.skill_bytes for evaluation in (*found.own, *found.others, *found.failed))
     facts = score_facts(found)[-4:]
-    facts.append(Fact(f"{leaked} bytes", "evolved skills in prompts", "must be 0: the policy is on its own"))
+    facts.append(Fact(f"{leaked} bytes", "evolved skills in prompts", "must be 0: held-out attempts see no skill"))
     figures = [
         _rates("domains", "Pass rate by domain", {e.label: e.by_domain for e in named}, named),
         _rates("types", "Pass rate by task type", {e.label: e.by_task_type for e in named}, named),
@@ -65,7 +65,7 @@ def build(asked: Asked, evaluation: str = "", task_type: str = "") -> Page:
 def _groups(found: HeldOut) -> list[tuple[str, str, Sequence[Evaluation]]]:
     return [
         ("Scores", "The run's own evaluations: before, on the way and after training.", found.own),
-        ("Asked for by hand", "Made with arise eval; their tasks and attempts may differ.", found.others),
+        ("Requested by hand", "Made with arise eval; their tasks and attempts may differ.", found.others),
         ("Without a result", "Infrastructure ended every attempt; Health has the faults.", found.failed),
     ]
 
@@ -79,16 +79,16 @@ def _scores(group: Sequence[Evaluation]) -> Table:
         "passed",
         "low 95 %",
         "high 95 %",
-        "deviation over attempts, points",
-        "infrastructure faults, left out",
-        "skill bytes in prompts",
+        "deviation, points",
+        "faults, left out",
+        "skill bytes",
     )
     rows = [
         (
             e.label,
             e.iteration,
             rate(*e.tally),
-            f"{e.successes} of {e.attempts}",
+            OneLine(f"{e.successes} of {e.attempts}"),
             *(interval(*e.tally) or (None, None)),
             decimal(e.spread[1], 1) if e.spread else None,
             e.faults,
@@ -144,7 +144,7 @@ def _behaviours(asked: Asked, held: HeldOut, named: Sequence[Evaluation]) -> lis
         "Behaviours, no skills shown",
         dot_chart("pass rate of every rubric by evaluation", lines, colours, 1140.0),
         Table(columns, rows),
-        "What the judge found in the same attempts: a behaviour that rose here is the policy's own.",
+        "What the judge found in the same attempts. A behaviour that rose here was learned: no skill was shown.",
         tuple(colours.items()),
         wide=True,
     )

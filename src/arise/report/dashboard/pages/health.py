@@ -72,7 +72,7 @@ def _faults_by_iteration(run: RunReader, faults: Counter[int]) -> list[Figure]:
         "What went wrong, by iteration",
         stacked_bars("faults by iteration", numbers, values, KINDS, width=1140.0, height=200.0),
         Table(("iteration", *values), list(zip(numbers, *values.values(), strict=True))),
-        "None of this ever counts as a failure of the policy.",
+        "None of these count as failures of the policy.",
         tuple(KINDS.items()),
         wide=True,
     )

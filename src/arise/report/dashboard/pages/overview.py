@@ -68,7 +68,7 @@ def _headline(found: RunFacts) -> dict[str, str]:
     before, now, change = found.held_out.before, found.held_out.now, found.held_out.change
     if now and change:
         number = change.from_to
-        detail = f"{change.difference_text}, {change.noise_text}"
+        detail = change.reading
     else:
         known = now or before
         number, detail = (percent(known.tally.passes / known.tally.evaluations), "") if known else ("–", "not measured")
@@ -146,8 +146,8 @@ def _rates(success: Sequence[Window], rubrics: Sequence[Window]) -> Figure:
         "Pass rate and rubric reward",
         line_chart("pass rate of tasks and of rubrics by window", lines, percent=True, y_range=(0.0, 1.0)),
         table,
-        "One point a window between pool updates; bands are 95 % intervals. Mastered rubrics leave and hard ones come, "
-        "so rubric reward may fall while the policy gets better.",
+        "One point per window between pool updates; bands are 95 % intervals. Mastered rubrics are retired and hard "
+        "ones added, so rubric reward may fall while the policy improves.",
         tuple((line.name, line.colour) for line in lines),
     )
 

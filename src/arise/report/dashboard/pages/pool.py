@@ -11,13 +11,13 @@ from arise.report.dashboard.charts.lanes import BIRTHS, Lane, Stretch, legend_si
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, GREEN, RED
 from arise.report.dashboard.charts.svg import drawing, element, polyline
 from arise.report.dashboard.pages.page import Asked, Fact, Page, share
-from arise.run.facts.behaviours import FEW, Behaviour, behaviours, weakness
+from arise.run.facts.behaviours import Behaviour, behaviours, weakness
 from arise.run.facts.verdicts import counts_by_rubric
 from arise.run.facts.windows import Window, pair_windows
 from arise.run.numbering import iteration_of
 from arise.run.pool_rows import EVENTS, Event, PairLife, ProposalRow
-from arise.text.numbers import percent
-from arise.types import Capability, PairStatus
+from arise.text.numbers import FEW, percent
+from arise.types import Capability, PairStatus, Tally
 
 LANES_ON_PAGE = 80
 COLUMNS = (
@@ -141,7 +141,7 @@ def _lanes(found: Sequence[Behaviour], windows: dict[str, list[Window]], committ
         swimlanes("lives of behaviours, one lane each", [_lane(b, windows, asked) for b in found], committed),
         Table(COLUMNS, rows),
         f"Unguided: without its skill, on held-out tasks where these were judged, else in the last window. Rates of "
-        f"fewer than {FEW} verdicts come last. Identical criteria share a lane.",
+        f"fewer than {FEW} verdicts come last, their windows are pale. Identical criteria share a lane.",
         wide=True,
     )
 
@@ -154,12 +154,17 @@ def _lane(behaviour: Behaviour, windows: dict[str, list[Window]], asked: Asked) 
         label(behaviour.rubric.criteria_text),
         tuple((pair.rubric.id, asked.links.rubric(pair.rubric.id)) for pair in reversed(behaviour.pairs)),
         CAPABILITY[behaviour.rubric.capability],
-        percent(pass_rate(tally)),
-        f"{tally.passes} of {tally.evaluations}" if tally.evaluations else "not judged",
+        *_rate_and_counts(tally),
         _words(behaviour),
         tuple(spans),
         tuple(events),
     )
+
+
+def _rate_and_counts(tally: Tally) -> tuple[str, str]:
+    if 0 < tally.evaluations < FEW:
+        return f"{tally.passes} of {tally.evaluations}", "too few for a rate"
+    return percent(pass_rate(tally)), f"{tally.passes} of {tally.evaluations}" if tally.evaluations else "not judged"
 
 
 def _words(behaviour: Behaviour) -> str:

@@ -86,7 +86,7 @@ def _stops(stops: Sequence[tuple[str, int]]) -> Figure:
         "How attempts ended",
         share_rows("how attempts ended", shares, GREY, 1140.0),
         Table(("ended by", "rollouts"), stops),
-        "Everything here is the agent's doing; attempts that infrastructure ended carry a fault and no reward.",
+        "All of these ended by what the agent did. Attempts that infrastructure ended have a fault and no reward.",
         wide=True,
     )
 

@@ -15,14 +15,14 @@ from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, RED
 from arise.report.dashboard.opened import attempt_link
 from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, brief, interval, rate, share
 from arise.report.dashboard.pages.trajectory import sentence
-from arise.run.facts.behaviours import FEW, HELD_OUT, Behaviour, behaviours
+from arise.run.facts.behaviours import HELD_OUT, Behaviour, behaviours
 from arise.run.facts.held_out import HeldOut, held_out
 from arise.run.facts.score import share_interval
 from arise.run.facts.story import what_is_done
 from arise.run.facts.windows import Window, pair_windows
 from arise.run.pool_rows import PairLife
 from arise.text import numbers
-from arise.text.numbers import percent
+from arise.text.numbers import FEW, percent
 from arise.types import DiagnosticItem, EvidenceRecord, Rubric, Tally, Verdict
 
 VERDICTS_ON_PAGE, SOURCES, MISSED = 40, 6, 8
@@ -102,7 +102,7 @@ def _worse(behaviour: Behaviour) -> str:
     if change is None or change.difference >= 0:
         return ""
     where = "On held-out tasks" if behaviour.source == HELD_OUT else "From the first to the last window of training"
-    return f"{where}: {change.from_to}, {change.difference_text}, {change.noise_text}."
+    return f"{where}: {change.from_to}, {change.reading}."
 
 
 def _facts(behaviour: Behaviour, pair: PairLife, windows: Sequence[Window]) -> list[Fact]:
@@ -110,13 +110,20 @@ def _facts(behaviour: Behaviour, pair: PairLife, windows: Sequence[Window]) -> l
     when = "" if pair.retired is None else f"after iteration {pair.retired}"
     first = next((w.unguided for w in windows if w.unguided.evaluations), Tally())
     return [
-        Fact(percent(pass_rate(alone)), f"passed unguided, {behaviour.source}", f"n = {alone.evaluations}"),
-        Fact(percent(pass_rate(guided)), "passed with its skill, training", f"n = {guided.evaluations}"),
-        Fact(percent(pass_rate(first)), "passed unguided, first window", f"n = {first.evaluations}"),
+        _rate_fact(alone, f"passed unguided, {behaviour.source}"),
+        _rate_fact(guided, "passed with its skill, training"),
+        _rate_fact(first, "passed unguided, first window"),
         Fact(str(pair.standing), "now", when),
         Fact(str(sum(window.evaluations for window in windows)), "verdicts", "where it applied"),
         Fact(str(len(pair.skills)), "skill revisions"),
     ]
+
+
+def _rate_fact(tally: Tally, name: str) -> Fact:
+    """Return a rate with its n; counts of few verdicts stand for themselves."""
+    if 0 < tally.evaluations < FEW:
+        return Fact(f"{tally.passes} of {tally.evaluations}", name, "too few for a rate")
+    return Fact(percent(pass_rate(tally)), name, f"n = {tally.evaluations}")
 
 
 def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> list[Figure]:
@@ -158,9 +165,9 @@ def _rates(windows: Sequence[Window], limits: dict[str, Any]) -> list[Figure]:
             thresholds=thresholds,
         ),
         Table(WINDOW_COLUMNS, rows),
-        f"Unguided is what counts: the behaviour is the policy's own then. The band is its 95 % interval. Rates of "
-        f"fewer than {FEW} verdicts are only in the table. At the end of a window the rate of {decides} decides the "
-        "fate: retire, show, rewrite or hide.",
+        f"Unguided is what counts: the policy shows the behaviour without its skill. The band is its 95 % interval. "
+        f"Rates of fewer than {FEW} verdicts are only in the table. At the end of a window the rate of {decides} "
+        "decides what happens: retire, show, rewrite or hide.",
         tuple((line.name, line.colour) for line in lines),
         wide=True,
     )

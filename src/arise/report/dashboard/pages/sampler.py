@@ -115,7 +115,7 @@ def _live(cells: Sequence[CellRow], number: int) -> list[Figure]:
             f"Estimated pass rate after iteration {number}, %",
             heatmaps("estimated pass rate by cell", rows, COLUMNS, [("", means)], 1.0),
             table,
-            "Mean of Beta(1 + S, 1 + F): what the ledger believes of unguided and guided rollouts alike.",
+            "Mean of Beta(1 + S, 1 + F): the ledger's estimate, over guided and unguided rollouts.",
         ),
         Figure(
             "next",

@@ -266,6 +266,7 @@ def _advantages(asked: Asked, row: RolloutRow, siblings: Sequence[RolloutRow]) -
         "Its group: where the advantage comes from",
         advantage_split(parts),
         Table(("rollout", "success", "reward", "advantage", "task part", "rubric part"), rows),
-        f"Both parts are normalised within the group; rubrics weigh {weight:g}. Left is discouraged, right reinforced.",
+        f"Both parts are normalised within the group; rubrics weigh {weight:g}. "
+        "Negative advantages are discouraged, positive ones reinforced.",
         (("from the task", BLUE), ("from rubrics", RED)),
     )

@@ -12,6 +12,7 @@
       try { localStorage.setItem("arise-theme", root.dataset.theme); } catch { /* private window */ }
     });
   }
+  document.querySelector("header [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   const body = document.body, run = body.dataset.run;
   if (!run || !window.EventSource) return;
   const stream = new EventSource(`${run}/live`);

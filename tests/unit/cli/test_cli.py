@@ -14,7 +14,7 @@ from arise.cli.main import written_by
 from arise.config import Config
 from arise.run.folder import claim
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":

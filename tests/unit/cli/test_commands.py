@@ -22,7 +22,7 @@ from arise.text.escape import visible
 from tests.stored_runs import write_run
 from tests.task_folders import DIFF_TEST, write_task
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HOSTILE = "\x1b[31mred\x1b[0m \u202ertl \u200bzero \x07bell \r\nnext \ud800 \x9b2J"
 
 
@@ -176,7 +176,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("unwanted", [True, False])
-def test_no_colour_where_none_is_wanted(unwanted: bool) -> None:
+def test_no_colour_when_colour_is_off(unwanted: bool) -> None:
     colours = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "100"} | ({"NO_COLOR": "1"} if unwanted else {})
     done = subprocess.run(
         [sys.executable, "-c", EVERY_HELP],

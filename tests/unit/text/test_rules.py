@@ -9,7 +9,7 @@ import pytest
 from arise.text.rules import item_problem, proposal_problems, skill_problems
 from arise.types import Capability, Proposal
 
-GOLDEN = Path(__file__).parents[1] / "golden/llm"
+GOLDEN = Path(__file__).parents[2] / "golden/llm"
 SKILLS = json.loads((GOLDEN / "skills.json").read_text("utf-8"))
 WORDING = json.loads((GOLDEN / "wording.json").read_text("utf-8"))
 SKILL = SKILLS["acceptable"][0]
@@ -65,7 +65,7 @@ def test_a_negation_or_an_ordinary_word_does_not_hide_a_hostile_request(text: st
     assert skill_problems(text)
 
 
-def test_a_problem_quotes_the_words_that_are_to_go() -> None:
+def test_a_problem_quotes_the_words_to_remove() -> None:
     (problem,) = skill_problems(SKILL + " This raises the reward.")
     assert str(problem) == "skill_text contains reward words: 'reward'"
 

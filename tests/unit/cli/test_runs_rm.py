@@ -51,7 +51,7 @@ def test_a_folder_without_a_run_and_a_link_are_refused(run: Path, tmp_path: Path
     (other / "config.toml").touch()
     link = tmp_path / "link"
     link.symlink_to(run)
-    for folder, reason in ((other, "it is no run"), (link, "is a link"), (tmp_path / "absent", "holds no run")):
+    for folder, reason in ((other, "it is not a run"), (link, "is a link"), (tmp_path / "absent", "holds no run")):
         done = CliRunner().invoke(app, ["runs", "rm", "--yes", str(run), str(folder)])
         assert done.exit_code == Exit.STORAGE
         assert reason in done.output

@@ -112,7 +112,7 @@ def test_bars() -> None:
     assert sparkline([0.0, None, 1.0]) == "▁ █"
 
 
-def test_an_iteration_that_could_not_tell_is_shown_as_dashes() -> None:
+def test_an_iteration_without_a_measurement_is_shown_as_dashes() -> None:
     known = {name: value for name, value in METRICS.items() if name not in ("pass_rate", "rubric_reward", "coverage")}
     out = io.StringIO()
     with LiveDisplay(Console(file=out, force_terminal=True, width=150), Config(), Path("wise-otter")) as display:

@@ -9,6 +9,7 @@ def test_shares() -> None:
     assert numbers.percent(0.382) == "38.2 %"
     assert numbers.points(1 / 3) == "33.3"
     assert numbers.counted_rate(13, 34) == "38.2 % (13 of 34)"
+    assert (numbers.counted_rate(2, 4), numbers.counted_rate(2, 5)) == ("2 of 4", "40.0 % (2 of 5)")
     assert numbers.interval(0.221, 0.549) == "95 % 22.1 to 54.9"
     assert numbers.difference(0.031) == "+3.1"
 

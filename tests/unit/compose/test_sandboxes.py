@@ -153,7 +153,7 @@ def test_every_pool_of_a_run_hides_them(tmp_path: Path) -> None:
     assert asyncio.run(body()) == [expected, expected]
 
 
-def test_a_normal_user_is_told_that_only_memory_can_exceed_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unprivileged_user_is_warned_that_only_memory_can_exceed_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arise.sandbox.pool.os.geteuid", lambda: 1000)
     assert pool.missing_limits(None)[0].partition(": ")[2].startswith("memory of a sandbox")
     monkeypatch.setattr("arise.sandbox.pool.os.geteuid", lambda: 0)

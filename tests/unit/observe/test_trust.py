@@ -166,7 +166,7 @@ def test_a_forecast_takes_the_larger_of_mean_and_recent_rate() -> None:
     calls.close()
 
 
-def test_verdicts_that_could_not_be_had_are_counted(tmp_path: Path) -> None:
+def test_missing_verdicts_are_counted(tmp_path: Path) -> None:
     store = RunStore.open(tmp_path)
     group = iteration(0, 4, 10)
     judgment = group.rollouts[-1].judgment

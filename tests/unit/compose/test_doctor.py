@@ -16,7 +16,7 @@ from arise.config import Config
 from arise.testing import FakeLLM, Status, always, honest, in_thread
 from arise.types import Verdict
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def diagnosed(config: str | Path, *changes: str) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -40,7 +40,7 @@ def crowded(*left_out: str) -> Group:
     return Group(a_task(), (replace(rollout, trajectory=trajectory),), 1)
 
 
-def test_skills_that_did_not_fit_are_counted_and_told_once_per_change() -> None:
+def test_skills_that_did_not_fit_are_counted_and_reported_once_per_change() -> None:
     assert metrics_of(crowded("r2", "r1"))["skills_left_out"] == 2
     assert "skills_left_out" not in metrics_of(crowded())
     lines: list[str] = []
@@ -56,7 +56,7 @@ def test_skills_that_did_not_fit_are_counted_and_told_once_per_change() -> None:
     ]
 
 
-def test_tests_that_reward_nobody_are_named_once() -> None:
+def test_tests_that_never_give_a_reward_are_named_once() -> None:
     zero = replace(a_rollout(0, reward=0.0), reason="test.sh was ended by signal 9")
     doubtful = Group(a_task(), (zero, zero), 2)
     assert metrics_of(doubtful)["without_own_reward"] == 2

@@ -1,4 +1,4 @@
-"""The nine methods of the paper, and three variants, as overlays over any base: none touches what all must share."""
+"""The nine methods of the paper, and variants, as overlays over any base: none touches what all must share."""
 
 from pathlib import Path
 
@@ -9,20 +9,20 @@ from arise.config.base import LengthAdjustment
 from arise.config.file import ConfigError, differences, load_config
 from arise.config.sampler import VadeSampling
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OVERLAYS = sorted((ROOT / "configs" / "methods").glob("*.toml"))
 BASES = sorted((ROOT / "configs").glob("*.toml"))
 ABLATIONS = "frozen-rubrics no-adaptive-sampling no-skill-injection vade-sampling outcome-only"
 NAMES = f"arise {ABLATIONS} online-rubrics ruscarl vade"
-VARIANTS = "all-guided ruscarl-advice watch"
+VARIANTS = "all-guided bare-prompt fading ruscarl-advice same-prompt two-verdicts unguided-rate unsolved watch"
 CHANGES = {"pool", "guidance", "sampler", "judge", "criteria", "credit", "watch"}
 
 
-def test_there_are_nine_and_three_variants() -> None:
+def test_there_are_nine_methods_and_their_variants() -> None:
     assert {path.stem for path in OVERLAYS} == {*NAMES.split(), *VARIANTS.split()}
 
 
-BARE_PROMPTS = {"ruscarl", "ruscarl-advice"}
+BARE_PROMPTS = {"bare-prompt", "ruscarl", "ruscarl-advice"}
 """Methods that train with the bare prompt: they need the shell agent, and rollouts of the current weights."""
 
 

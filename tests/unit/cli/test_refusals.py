@@ -49,7 +49,7 @@ def test_a_model_without_a_key_is_refused_before_the_first_attempt(
     ("status", "said"),
     [(401, "HTTP 401"), (404, "HTTP 404"), (None, f"check that a server runs at {NOBODY}")],
 )
-def test_an_endpoint_that_refuses_is_told_before_the_first_attempt(
+def test_an_endpoint_that_refuses_is_reported_before_the_first_attempt(
     run: Path, command: str, status: int | None, said: str
 ) -> None:
     with in_thread(FakeLLM(lambda _: Status(status or 500))) as fake:
@@ -123,7 +123,7 @@ def test_a_run_that_is_refused_leaves_nothing_behind(
     claim(folder).withdraw()
 
 
-def test_a_folder_that_cannot_be_made_is_not_told_about_iterations(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_fails_before_any_iteration(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = CliRunner().invoke(app, ["train", "--run-dir", str(tmp_path / "file" / "run")])
     assert done.exit_code == Exit.STORAGE
@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_made_is_not_told_about_iterations(tmp_path: Pat
     assert "iteration" not in done.output
 
 
-def test_json_of_a_refusal_goes_nowhere_and_the_code_tells(run: Path) -> None:
+def test_a_refusal_prints_no_json_and_has_an_exit_code(run: Path) -> None:
     done = CliRunner().invoke(app, ["eval", str(run), "--model", "m", "--base-url", NOBODY, "--json"])
     assert done.exit_code == Exit.JUDGE
     assert done.stdout == ""

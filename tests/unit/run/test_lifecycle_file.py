@@ -8,7 +8,7 @@ from arise.method.lifecycle import evolve
 from arise.run.lifecycle_file import FORMAT, VERSION, starting_pool
 from arise.types.codec import to_json
 from tests.unit.llm.builders import rubric
-from tests.unit.test_text_rules import PROPOSAL
+from tests.unit.text.test_rules import PROPOSAL
 
 
 def exported(path: Path, numbers: list[int]) -> Path:

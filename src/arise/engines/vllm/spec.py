@@ -1,0 +1,37 @@
+"""Values of a fleet: where its servers come from, and what a turn gives."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from arise.engines.remote.processes import Process
+
+
+@dataclass(frozen=True)
+class FleetSpec:
+    """Where servers come from: started here, or given by address."""
+
+    start: Callable[[int, str], tuple[Process, str]] | None
+    """Start server `number` with the weights of a folder; returns its process and address."""
+    count: int
+    addresses: Sequence[str]
+    end_ids: frozenset[int]
+    window: int
+    start_seconds: float = 900.0
+    request_seconds: float = 3600.0
+    lost_seconds: float = 300.0
+    """How long a server that is not ours may be away before its requests are lost."""
+    first_seconds: float = 10.0
+    """The same for the first time that it is asked."""
+    key: str = ""
+    base: str = ""
+    """The model that every server holds where only adapters are trained; empty: servers load all weights."""
+
+
+@dataclass(frozen=True)
+class SampledTurn:
+    """The whole of a sampled turn, over versions; `finish` as in `Segment`."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    versions: tuple[int, ...]
+    finish: str

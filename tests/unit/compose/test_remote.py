@@ -1,0 +1,142 @@
+"""Engines on other processes: what keeps a run from starting is one message with its remedy; nothing is started."""
+
+import asyncio
+import json
+import re
+import socket
+from pathlib import Path
+from typing import cast
+
+import psutil
+import pytest
+
+from arise.compose.policies import check_remote, open_engine
+from arise.config import ArealConfig, Config, VerlConfig
+from arise.config.file import load_config
+from arise.engines.environments import MARK, default_folder, recipes
+from arise.engines.local.models import save
+from arise.engines.local.small_model import small_model
+from arise.errors import AriseError
+from arise.ports import SandboxPool
+
+CORPUS = ["count the words of every file " * 20]
+TEMPLATE = "chat_template.jinja"
+
+
+def make_environment(name: str, device: str = "cpu", version: str = "") -> None:
+    """An environment as far as ARISE looks at one."""
+    folder, recipe = default_folder(name), recipes()[name]
+    stem = recipe.distribution[device].replace("-", "_")
+    place = folder / "lib" / "python3.11" / "site-packages" / f"{stem}-{version or recipe.version}.dist-info"
+    place.mkdir(parents=True)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").write_text("")
+    (folder / MARK).write_text(json.dumps({"device": device}))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ARISE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with heads of 64 values."""
+    folder = tmp_path_factory.mktemp("models") / "wide"
+    made = small_model(CORPUS, vocabulary=320, hidden=64, layers=1, heads=1, kv_heads=1, context_length=256)
+    save(made.model, made.tokenizer, folder)
+    return folder
+
+
+def changed(model: Path, folder: Path, **facts: int) -> Path:
+    """A copy without a chat template where no fact of its configuration changes."""
+    folder.mkdir()
+    for file in model.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    if facts:
+        found = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(found | facts))
+    else:
+        (folder / TEMPLATE).unlink()
+    return folder
+
+
+def configured(kind: str, model: Path | None, *changes: str) -> tuple[ArealConfig | VerlConfig, Config]:
+    shape = ("model.kind='pretrained'", f"model.name='{model}'", "model.lora_rank=0") if model else ()
+    config = load_config(None, [f"policy.kind='{kind}'", "policy.device='cpu'", *shape, *changes])
+    assert isinstance(config.policy, ArealConfig | VerlConfig)
+    return config.policy, config
+
+
+def refused(kind: str, model: Path | None, *changes: str) -> str:
+    """The message of a run and of `arise doctor`, which agree; nothing was started."""
+    chosen, config = configured(kind, model, *changes)
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    with pytest.raises(AriseError) as found:
+        asyncio.run(open_engine(config, cast(SandboxPool, None)))  # nothing comes so far that it needs a sandbox
+    with pytest.raises(ValueError, match=r".") as seen:
+        asyncio.run(check_remote(chosen, config))
+    assert str(seen.value).rpartition(": ")[2] == found.value.remedy
+    assert not {child.pid for child in psutil.Process().children(recursive=True)} - before
+    return f"{found.value.what} | {found.value.remedy}"
+
+
+@pytest.mark.parametrize("kind", ["areal", "verl"])
+def test_a_missing_library_names_its_command_for_this_device(cache: Path, model: Path, kind: str) -> None:
+    said = refused(kind, model)
+    assert (
+        said == f"{kind} is not installed in {cache}/engines/{kind} | run `arise engines install {kind} --device cpu`"
+    )
+    make_environment(kind)
+    assert "run `arise engines install vllm --device cpu`" in refused(kind, model)
+
+
+def test_other_versions_and_the_build_for_another_device_are_named(cache: Path, model: Path) -> None:
+    make_environment("areal", version="0.9")
+    assert "holds areal 0.9, ARISE works with 1.0.4" in refused("areal", model)
+    make_environment("verl")
+    make_environment("vllm", device="cuda")
+    assert f"{cache}/engines/vllm holds vllm for cuda, policy.device is 'cpu'" in refused("verl", model)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["policy.sampler.cache_gib=9000.0"], r"need about 9\d\d\d.* GiB of memory.*less policy.sampler.cache_gib"),
+        (["model.lora_rank=700"], "adapters up to rank 512, not 700 | lower model.lora_rank"),
+        (["policy.device='cuda'"], r"need 2 GPUs, this machine has \d.*policy.device = 'cpu'"),
+    ],
+)
+def test_too_little_memory_and_what_the_server_lacks(
+    cache: Path, model: Path, changes: list[str], message: str
+) -> None:
+    for name in ("areal", "vllm"):
+        make_environment(name, "cuda" if "cuda" in changes[0] else "cpu")
+    assert re.search(message.replace(" | ", r" \| "), refused("areal", model, *changes))
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_model_that_the_server_cannot_serve(model: Path, tmp_path: Path) -> None:
+    for name in ("verl", "vllm"):
+        make_environment(name)
+    said = refused("verl", changed(model, tmp_path / "silent"))
+    assert "the tokenizer has no chat template" in said
+    assert "chat_template.jinja" in said
+    said = refused("verl", changed(model, tmp_path / "narrow", num_attention_heads=4, head_dim=16))
+    assert "attention heads have 16 values" in said
+    assert "choose another model" in said
+
+
+def test_what_needs_no_model_is_refused_before_a_warm_start(cache: Path) -> None:
+    for name in ("areal", "vllm"):
+        make_environment(name)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    small = ("model.kind='small'", "model.heads=2")
+    said = refused("areal", None, *small, f"policy.sampler.addresses=['{address}']")
+    assert f"no vLLM server answers at {address}" in said
+    assert "start the servers that policy.sampler.addresses names, with `arise engines serve`" in said
+    assert "attention heads have 16 values" in refused("areal", None, "model.kind='small'", "model.heads=8")
+    assert "GiB of memory" in refused("areal", None, *small, "policy.sampler.cache_gib=9000.0")
+    assert not (cache / "starts").exists()
