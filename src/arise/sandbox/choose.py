@@ -189,7 +189,9 @@ class ChosenPool:
                 if kind is None:
                     raise SandboxUnavailable(f"the task needs an image, and {reason}", why_no_images(self.kind)[1])
                 program = require_program(None if kind == "overlay" else kind)
-                self._images = await self._stack.enter_async_context(_pool(kind, program, self.pull))
+                pool = _pool(kind, program, self.pull)
+                await self._stack.enter_async_context(pool)
+                self._images = pool  # only once it has started
             return self._images
 
     async def prepare(self, places: "list[Place]") -> None:

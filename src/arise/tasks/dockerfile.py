@@ -39,7 +39,7 @@ def instructions(text: str) -> Iterator[Instruction]:
             line += " " + ("\\" if more.lstrip().startswith("#") else more)
         word, _, rest = line.strip().partition(" ")
         for end in _HEREDOC.findall(rest) if word.upper() in _TAKES_HEREDOC else ():
-            while (more := next(lines, None)) is not None and more[1].strip() != end:
+            while (next_line := next(lines, None)) is not None and next_line[1].strip() != end:
                 pass
         yield Instruction(number, word.upper(), rest.strip())
 

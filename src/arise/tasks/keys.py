@@ -41,9 +41,8 @@ def _misspelt(given: Mapping[str, object], model: type[BaseModel], prefix: str) 
             continue
         field = model.model_fields.get(_OTHER_NAMES.get(key, key))
         inner = _model_in(field.annotation) if field is not None else None
-        parts = value if isinstance(value, list) else [value]
-        for part in parts if inner is not None else ():
-            if isinstance(part, Mapping):
+        for part in value if isinstance(value, list) else [value]:
+            if inner is not None and isinstance(part, Mapping):
                 yield from _misspelt(part, inner, f"{prefix}{key}.")
 
 
