@@ -74,6 +74,14 @@ def read_image(found: Mapping[str, Any]) -> Image:
     )
 
 
+class BuildFailed(EngineFailed):
+    """A Dockerfile that the engine could not build."""
+
+    def __init__(self, dockerfile: Path, said: str) -> None:
+        self.dockerfile, self.said = dockerfile, said
+        super().__init__(f"{dockerfile} cannot be built: {said}")
+
+
 class Images:
     """Every requested image, each prepared once — `await Images(program).get(place)`."""
 
@@ -129,7 +137,7 @@ class Images:
                 try:
                     await self.program.call(*line, seconds=seconds)
                 except EngineFailed as error:
-                    raise EngineFailed(f"{dockerfile} cannot be built: {error}") from error
+                    raise BuildFailed(dockerfile, str(error)) from error
                 self.built += 1
                 found = await self.program.inspect("image", tag)
         if found is None:

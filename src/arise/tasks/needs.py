@@ -10,6 +10,7 @@ from arise.sandbox.choose import why_no_images
 from arise.sandbox.plain import beyond_plain
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
+from arise.tasks.variables import host_references
 from arise.types import Place, SandboxCapabilities, TaskSpec
 
 _BY_ENGINE = frozenset(
@@ -76,7 +77,16 @@ def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]
         yield Unmet("steps", path, f"steps: {offered.kind} sandboxes do not run tasks of several steps")
     if offered.kind == "harbor":
         yield from _for_harbor(task)
+    else:
+        yield from _references(task)
     yield from _image(task, offered)
+
+
+def _references(task: TaskSpec) -> Iterator[Unmet]:
+    """Yield the variables that ask for a value of this machine and have no default; they would be empty."""
+    for section, name, variable in host_references(task.given):
+        what = f"{section}.env.{name}: asks for ${variable} of this machine, which no sandbox sees"
+        yield Unmet("env", task.file, what)
 
 
 def _for_harbor(task: TaskSpec) -> Iterator[Unmet]:

@@ -4,7 +4,6 @@ Unknown keys are ignored, as Harbor does; known keys with unusable values are pr
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -20,37 +19,14 @@ from pydantic import (
 )
 
 from arise.tasks.problem import TaskProblem
+from arise.tasks.variables import Environment
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", re.IGNORECASE)
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
-_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-([^}]*))?\}")
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Network = Literal["public", "no-network", "allowlist"]
-
-
-def _text(value: object) -> str:
-    """Return a scalar of TOML or YAML as text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise ValueError(f"{value!r} is not text or a number")
-
-
-def _environment(value: object) -> object:
-    """Resolve `${VAR:-default}` in variables to the default; a sandbox never sees the host's environment."""
-    if not isinstance(value, Mapping):
-        return value
-    for name in value:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot be the name of a variable")
-    return {name: _VARIABLE.sub(lambda found: found[1] or "", _text(content)) for name, content in value.items()}
-
-
-Environment = Annotated[dict[str, str], BeforeValidator(_environment)]
 
 
 def _absolute(path: str) -> str:
