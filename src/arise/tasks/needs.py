@@ -13,6 +13,7 @@ from arise.tasks.scan import read_text
 from arise.tasks.variables import host_references
 from arise.types import Place, SandboxCapabilities, TaskSpec
 
+AUTO = 'set sandbox.kind = "auto"'
 _BY_ENGINE = frozenset(
     {"docker_image", "dockerfile", "healthcheck", "setup_commands", "user", "workdir", "memory", "storage", "network"}
     | {"verifier_environment", "collect", "artifacts", "skills_dir", "steps"}
@@ -34,9 +35,9 @@ class Unmet:
     @property
     def problem(self) -> TaskProblem:
         """Return the need as a problem with its remedy."""
-        engine = f"{why_no_images()[1]}; else " if self.needs_engine else ""
+        engine = f"{why_no_images()[1] or AUTO}; else " if self.needs_engine else ""
         if self.need == "format":
-            return TaskProblem(self.path, self.what, 'set sandbox.kind = "auto"')
+            return TaskProblem(self.path, self.what, AUTO)
         if self.need == "steps":
             return TaskProblem(self.path, self.what, f"{engine}make each step a task of its own")
         remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
