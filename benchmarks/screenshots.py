@@ -12,7 +12,7 @@ from tests.dashboard.serving import served
 
 from arise.run.reader import RunReader
 
-WIDTH, HEIGHT, TALL = 1240, 760, 1000
+WIDTH, HEIGHT, TALL = 1240, 760, 940
 PHONE = {"width": 390, "height": 844}
 LARGEST = 200_000
 TALL_PAGES = ("pool", "sampler", "compare")

@@ -51,7 +51,7 @@ def test_from_the_first_page_to_the_reason_of_a_draw(browser: Browser, address: 
         page.goto(address)
         expect(page).to_have_url(f"{address}/runs/embedded")
         expect(page.get_by_role("status")).to_contain_text("finished 4/4")
-        expect(page.locator(".headline .big")).to_have_text(re.compile(r"^\d+\.\d % → \d+\.\d %$"))
+        expect(page.locator(".headline .big")).to_have_text(re.compile(r"^\d of 2 → \d of 2$"))
         expect(page.get_by_role("heading", name="Still wrong")).to_be_visible()
         expect(page.locator("#still-wrong tbody tr").first).to_contain_text(re.compile(r"\d+\.\d % \(\d+ of \d+\)"))
         page.get_by_role("link", name="Pool", exact=True).click()

@@ -14,9 +14,10 @@ from fastapi.testclient import TestClient
 from arise.evaluation.attempts import write_raw
 from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
-from arise.run.facts.behaviours import FEW, behaviours, weakness
+from arise.run.facts.behaviours import behaviours, weakness
 from arise.run.reader import RunReader
 from arise.run.store import RunStore
+from arise.text.numbers import FEW
 from arise.types import Attempt, Diagnostic, DiagnosticItem, DiagnosticKind, Judgment, Rollout, StopReason, Verdict
 from tests.builders import a_rollout
 from tests.dashboard.test_pages import query, table, text_of

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from arise.engines.local.pretrained import cache_root, pull
 from arise.errors import Exit
 from arise.run.reader import RunReader
 from tests.e2e.runs import call, settings
@@ -59,6 +60,24 @@ def test_a_model_and_a_task_of_ones_own_are_trained(project: Path, cache: Path) 
     exported = call(cache, "export", "runs/own", "--format", "hf", "--out", str(out), folder=project)
     assert exported.returncode == 0, exported.stderr
     assert (out / "model.safetensors").is_file()
+
+
+@pytest.mark.slow
+def test_smollm2_is_told_how_to_act_on_tasks_of_a_new_project(project: Path) -> None:
+    pull("smollm2-135m")
+    changes = ["train.iterations=1", "train.group_size=4", "evaluation.attempts=4"]
+    changes += ["agent.max_turns=3", "agent.max_tokens=128"]
+    words = [word for change in changes for word in ("--set", change)]
+    done = call(cache_root(), "train", "arise.toml", "own-tasks.toml", "--run-dir", "runs/own", *words, folder=project)
+    assert done.returncode == 0, done.stderr
+    lines = [line for path in (project / "runs/own/evaluations").iterdir() for line in path.read_text().splitlines()]
+    attempts = [json.loads(line)["rollout"]["trajectory"] for line in lines]
+    assert len(attempts) == 8
+    for attempt in attempts:
+        first = attempt["turns"][0]
+        told = "".join(seen["text"] for seen in first["observations"])
+        assert first["calls"] or "To act, call a tool like this:\n<tool_call>" in told, first
+        assert len(attempt["turns"]) > 1, attempt
 
 
 def test_init_leaves_a_folder_that_is_not_empty_alone(tmp_path: Path, cache: Path) -> None:

@@ -39,13 +39,17 @@ class Conversation:
         self.system.append(self.text(content))
 
     def add_user(self, content: object) -> None:
-        """Add a user message: the first is the instruction, later ones are observations of the previous turn."""
+        """Add a user message: the first is the instruction, later ones are observations of the previous turn.
+
+        After an agent that greets first, the first message is both.
+        """
         text = self.text(content)
         if not text:
             return
         if not self.drafts:
             self.instruction = f"{self.instruction}\n\n{text}" if self.instruction else text
         else:
+            self.instruction = self.instruction or text
             self.drafts[-1].seen.append(Observation(text, call_id=USER))
 
     def add_agent(self, content: object, reasoning: object = "", *, merge: bool = False) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 HEAD = 65_536
 """Bytes of a file that format detection reads."""
-LONGEST_LINE = 512 * 1024 * 1024
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -101,17 +100,6 @@ def _value(raw: bytes) -> Any:
         return json.loads(raw.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return Unreadable("invalid JSON" if raw.endswith(b"\n") else "truncated line")
-
-
-@lru_cache(maxsize=64)
-def first_value(path: Path) -> Any:
-    """Return the first JSON line of a file, or None; enough to identify JSON Lines formats."""
-    for raw in head(path).splitlines()[:1]:
-        try:
-            return json.loads(raw.decode("utf-8-sig", "replace"))
-        except (ValueError, RecursionError):
-            return None
-    return None
 
 
 def opening_values(path: Path, count: int = 8) -> list[Any]:

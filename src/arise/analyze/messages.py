@@ -1,16 +1,20 @@
 """Convert chat messages in OpenAI's format, and its many variants, to a conversation."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from arise.analyze.conversation import Conversation
+from arise.analyze.keystrokes import keystrokes_of
 
 SYSTEM, PERSON = {"system", "developer"}, {"user", "human"}
 TOOL = {"tool", "function", "ipython", "tool_result", "tool-response", "tool_response"}
 ECHO = {"tool-call", "tool_call"}
 """Messages that repeat the call of the previous message."""
 AGENT = {"assistant", "ai", "agent", "model", "gpt", "bot"}
+TERMINAL = "terminal"
+"""The tool that replies with keystrokes use."""
 _FENCE = re.compile(r"```(?:mswea_bash_command|bash|sh|shell)\s*\n(.*?)\n?```", re.DOTALL)
 _CODE = re.compile(r"\bCode:\s*\n```(?:py|python)\s*\n(.*?)\n?```", re.DOTALL)
 """The action of a code agent: `Code:` and a block of Python."""
@@ -103,6 +107,9 @@ def _add_person(into: Conversation, message: Mapping[str, Any], content: object,
     if fenced and isinstance(content, str) and (returned := _RETURNED.search(content[:200])):
         into.add_result(content, error=returned.group(1) != "0")
         return
+    if into.drafts and (sent := into.drafts[-1].calls) and sent[0].name == TERMINAL and not into.drafts[-1].seen:
+        into.add_result("\n".join(line for line in into.text(content).split("\n") if line.strip()))
+        return
     if _code(message) is not None and into.drafts:  # a result in a non-standard wording
         into.add_result(content, error=_code(message) != 0)
         return
@@ -120,6 +127,9 @@ def _add_person(into: Conversation, message: Mapping[str, Any], content: object,
 def _add_agent(into: Conversation, message: Mapping[str, Any], content: object, name: str, *, fenced: bool) -> None:
     reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
     calls: list[tuple[object, object, object]] = []
+    if isinstance(content, str) and (typed := keystrokes_of(content)) is not None:
+        content, keys = typed
+        calls = [(TERMINAL, {"keystrokes": keys}, "")] if keys else []
     if isinstance(content, list):
         reasoning, content, calls = _blocks(content, reasoning)
     into.add_agent(f"{name}: {into.text(content)}" if name else content, reasoning)
@@ -164,4 +174,14 @@ def _call(call: Mapping[str, Any]) -> tuple[object, object, object]:
 
 
 def _listed(value: object) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    """Return the objects of a list; verifiers 0.1 writes each call as a string of JSON."""
+    items = value if isinstance(value, list) else []
+    opened = [_opened(item) if isinstance(item, str) and item.startswith("{") else item for item in items]
+    return [item for item in opened if isinstance(item, Mapping)]
+
+
+def _opened(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -47,6 +47,7 @@ def check(
         str, typer.Option(help="Form of replies: auto, json_schema, grammar or off.", metavar="FORM")
     ] = "auto",
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply in tokens, reasoning included.")] = 8192,
+    reasons: Annotated[bool, typer.Option("--reasons", help="Ask for reasons too, as judge.reasons does.")] = False,
     other_model: Annotated[str, typer.Option(help="A second judge, to compare side by side.")] = "",
     other_url: Annotated[str, typer.Option(help="Its server; by default the same.")] = "",
     other_key_env: Annotated[str, typer.Option(help="The variable with its key; by default the same.")] = "",
@@ -65,12 +66,12 @@ def check(
             say(f"error[cases]  {error}", err=True)
             raise typer.Exit(Exit.CONFIG) from None
         endpoint = _endpoint(model, base_url, api_key_env, price, structured, max_tokens)
-        checked = [asyncio.run(_check(found, endpoint, max(repeat, votes), votes, max_usd))]
+        checked = [asyncio.run(_check(found, endpoint, max(repeat, votes), votes, max_usd, reasons))]
         if other_model:
             other = _endpoint(
                 other_model, other_url or base_url, other_key_env or api_key_env, other_price, structured, max_tokens
             )
-            checked.append(asyncio.run(_check(found, other, max(repeat, votes), votes, max_usd)))
+            checked.append(asyncio.run(_check(found, other, max(repeat, votes), votes, max_usd, reasons)))
     say(judge_report.as_json(checked) if as_json else judge_report.as_text(checked))
     if any(one.report.verdicts == 0 for one in checked):
         raise typer.Exit(Exit.JUDGE)
@@ -115,7 +116,7 @@ def _cases(path: Path | None, limit: int) -> "Cases":
 
 
 async def _check(
-    found: "Cases", endpoint: "EndpointConfig", repeat: int, votes: int, max_usd: float
+    found: "Cases", endpoint: "EndpointConfig", repeat: int, votes: int, max_usd: float, reasons: bool
 ) -> "judge_report.Checked":
     from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
@@ -127,7 +128,7 @@ async def _check(
     needs, trace = cases_needs(found, endpoint)
     tell = partial(say, err=True)
     async with session(endpoint, calls, "judge", ":memory:", max_usd, needs, tell) as opened:
-        settings = ModelJudge(endpoint=opened.client.endpoint, calls=calls)
+        settings = ModelJudge(endpoint=opened.client.endpoint, calls=calls, reasons=reasons)
         total = len(found.rollouts) * repeat
         batches = -(-len(found.pool) // settings.rubrics_per_call)
         size = min(len(found.pool), settings.rubrics_per_call)

@@ -179,7 +179,7 @@ def _cells(facts: dict[str, Any]) -> list[str]:
     alone = counted_rate(facts["unguided_passes"], facts["unguided_evaluations"])
     numbers = [str(facts["born"]), str(facts["revision"])]
     status = f"{facts['status']}, stuck" if facts["stuck"] else facts["status"]
-    return [facts["rubric"], status, *numbers, every, alone, facts["capability"], facts["criterion"][:80]]
+    return [facts["rubric"], status, *numbers, every, alone, facts["capability"], facts["criterion"]]
 
 
 def _evidence(how: str, refs: "Sequence[str]") -> str:

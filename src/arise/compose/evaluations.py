@@ -192,27 +192,26 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
     Endpoints are checked first, so an unusable one raises before any attempt.
     """
     config = _with_agent(config, policy.tools)
+    train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+    openings = [len(base_prompt(config)) + len(found.task.instruction) for found in (train_tasks | held_out).values()]
     async with (
         judging(config, store.folder, again=True) as judges,
-        _behind_an_endpoint(config, store, policy) as asked,
+        _behind_an_endpoint(config, store, policy, max(openings, default=0)) as asked,
+        open_harness(config) as harness,
+        open_sandboxes(config, store.folder, harness) as (sandboxes, verifier),
+        nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes, harness) as found,
     ):
-        train_tasks, held_out = tasks_of(config, store.folder / "tasks")
-        async with (
-            open_harness(config) as harness,
-            open_sandboxes(config, store.folder, harness) as (sandboxes, verifier),
-            nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes, harness) as found,
-        ):
-            tasks, (agent, limit) = train_tasks | held_out, found
-            known, seed = redacting(config, agent), config.train.seed
-            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
-            attempts = config.evaluation.attempts
-            evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
-            yield Candidate(evaluator, train_tasks)
+        tasks, (agent, limit) = train_tasks | held_out, found
+        known, seed = redacting(config, agent), config.train.seed
+        collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
+        attempts = config.evaluation.attempts
+        evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
+        yield Candidate(evaluator, train_tasks)
 
 
 @asynccontextmanager
 async def _behind_an_endpoint(
-    config: Config, store: RunStore, policy: PolicyChoice
+    config: Config, store: RunStore, policy: PolicyChoice, opening_chars: int
 ) -> AsyncIterator[tuple[Agent, SkillLimit] | None]:
     """Open the endpoint agent and its skill limit, with tokens estimated from characters; None without an endpoint."""
     if policy.endpoint is None:
@@ -220,7 +219,9 @@ async def _behind_an_endpoint(
         return
     limit = SkillLimit.of(config.guidance.max_tokens, policy.endpoint.context_tokens, guessed_tokens)
     record, observe = store.folder / "policy-calls.db", observer(store.folder)
-    async with endpoint_agent(policy.endpoint, config.agent, config.budget, record, observe, again=True) as agent:
+    async with endpoint_agent(
+        policy.endpoint, config.agent, config.budget, record, observe, again=True, opening_chars=opening_chars
+    ) as agent:
         yield agent, limit
 
 

@@ -114,7 +114,9 @@ async def _fake(session: _Session, chosen: FakeJudging) -> Judging:
     expert = Expert(OfflineJudge(seed=session.config.train.seed), OfflineReflector(), analyst_rubrics())
     fake = await session.stack.enter_async_context(FakeLLM(expert, latency=chosen.latency))
     endpoint = EndpointConfig(model="offline-analyst", base_url=fake.base_url, price=PriceConfig(input=0.0, output=0.0))
-    judge = ModelJudge(endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call)
+    judge = ModelJudge(
+        endpoint=endpoint, calls=chosen.calls, rubrics_per_call=chosen.rubrics_per_call, reasons=chosen.reasons
+    )
     reflector = ModelReflector(endpoint=endpoint, calls=chosen.calls)
     return Judging(session.model_judge(judge), session.model_reflector(reflector))
 

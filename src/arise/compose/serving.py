@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from arise.compose.registry import format_of
 from arise.compose.trained import trained_engine
@@ -22,7 +22,7 @@ KEPT_CALLS = 1000
 Opened = Callable[[str], None]
 
 
-async def _serve(app: FastAPI, host: str, port: int, opened: Opened) -> None:
+async def _serve(app: Starlette, host: str, port: int, opened: Opened) -> None:
     """Serve until cancelled; call `opened` with the base URL for clients."""
     listener = listen(host, port, "endpoint")
     bound = listener.getsockname()[1]

@@ -123,8 +123,11 @@ async def _arms(
     record, observe = test.out / CALLS_FILE, observer(test.out)
     limit = SkillLimit.of(config.guidance.max_tokens, test.endpoint.context_tokens, guessed_tokens)
     by_id = {task.task.id: task for task in tasks}
+    longest = max((len(task.task.instruction) for task in tasks), default=0)
     async with (
-        endpoint_agent(test.endpoint, config.agent, config.budget, record, observe, again=True) as agent,
+        endpoint_agent(
+            test.endpoint, config.agent, config.budget, record, observe, again=True, opening_chars=longest
+        ) as agent,
         open_sandboxes(config, test.out) as (sandboxes, verifier),
     ):
         known = redacting(config, agent)

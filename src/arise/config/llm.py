@@ -93,6 +93,8 @@ class ModelJudge(Section):
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
     canaries: bool = True
+    reasons: bool = False
+    """Ask for a short reason and the turn it rests on with every verdict. The paper's judge gives verdicts only."""
     votes: Annotated[int, Field(ge=1, le=9)] = 1
     """How often each rollout is judged; a verdict needs more than half of the votes."""
     when_unusable: Literal["stop", "task_only"] = "stop"
@@ -124,6 +126,7 @@ class FakeJudging(Section):
     """Delay of every reply in seconds."""
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
+    reasons: bool = False
 
 
 class SameAsJudge(Section):

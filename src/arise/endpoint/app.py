@@ -2,18 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from arise.endpoint.dialects import chat, messages, responses
 from arise.endpoint.exchange import Answer, Ask, Body, Refused
 from arise.endpoint.sessions import Sessions
 from arise.endpoint.stream import KEEP_ALIVE_SECONDS, Event, named, streamed
 
+Handler = Callable[[Request], Awaitable[Response]]
 RETRY_HEADER = "x-stainless-retry-count"
 
 
@@ -33,20 +36,17 @@ MESSAGES = Dialect(messages.read, messages.write, messages.events, messages.erro
 RESPONSES = Dialect(responses.read, responses.write, responses.events, responses.error, responses.KEEP_ALIVE)
 
 
-def create_app(sessions: Sessions, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> FastAPI:
-    """Build the application for a set of sessions; no route returns the tokens of a rollout."""
-    app = FastAPI(title="ARISE endpoint", openapi_url=None)
+PREFIXES = ("/v1", "/r/{token}/v1", "/r/{token}")
 
-    def serve(path: str, dialect: Dialect) -> None:
+
+def create_app(sessions: Sessions, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> Starlette:
+    """Build the application for a set of sessions; no route returns the tokens of a rollout."""
+
+    def completing(dialect: Dialect) -> Handler:
         async def complete(request: Request) -> Response:
             return await _complete(sessions, request, dialect, keep_alive_seconds)
 
-        for prefix in ("/v1", "/r/{token}/v1", "/r/{token}"):
-            app.post(prefix + path)(complete)
-
-    serve("/chat/completions", CHAT)
-    serve("/messages", MESSAGES)
-    serve("/responses", RESPONSES)
+        return complete
 
     async def count(request: Request) -> Response:
         return await _count(sessions, request)
@@ -54,15 +54,19 @@ def create_app(sessions: Sessions, keep_alive_seconds: float = KEEP_ALIVE_SECOND
     async def models(request: Request) -> Response:
         return _models(sessions, request)
 
-    for prefix in ("/v1", "/r/{token}/v1", "/r/{token}"):
-        app.post(prefix + "/messages/count_tokens")(count)
-        app.get(prefix + "/models")(models)
-    app.get("/healthz")(_healthy)
-    return app
+    posts = {
+        "/chat/completions": completing(CHAT),
+        "/messages": completing(MESSAGES),
+        "/responses": completing(RESPONSES),
+        "/messages/count_tokens": count,
+    }
+    routes = [Route(prefix + path, posts[path], methods=["POST"]) for prefix in PREFIXES for path in posts]
+    routes += [Route(f"{prefix}/models", models) for prefix in PREFIXES]
+    return Starlette(routes=[*routes, Route("/healthz", _healthy)])
 
 
-async def _healthy() -> dict[str, str]:
-    return {"status": "ok"}
+async def _healthy(request: Request) -> Response:  # noqa: ARG001
+    return JSONResponse({"status": "ok"})
 
 
 def key_of(request: Request) -> str:
@@ -80,14 +84,18 @@ async def _complete(sessions: Sessions, request: Request, dialect: Dialect, ever
     except Refused as refused:
         return _refusal(dialect, refused)
     marked = request.headers.get(RETRY_HEADER, "0").strip() not in ("", "0")
+    if not ask.stream:
+        try:
+            answer = await session.answer(ask, body, marked)
+        except Refused as refused:
+            return _refusal(dialect, refused)
+        return Response(_dumped(dialect.write(answer, ask)), media_type="application/json")
     waiting = asyncio.ensure_future(session.answer(ask, body, marked))
     try:
         # A refusal within this time is sent with its own status code; later, the stream has already begun.
-        await asyncio.wait({waiting}, timeout=every if ask.stream else None)
+        await asyncio.wait({waiting}, timeout=every)
         if waiting.done() and isinstance(error := waiting.exception(), Refused):
             return _refusal(dialect, error)
-        if not ask.stream:
-            return Response(_dumped(dialect.write(waiting.result(), ask)), media_type="application/json")
     except BaseException:
         waiting.cancel()
         raise

@@ -7,6 +7,7 @@ the first id that differs from the stored ones: edited or compacted history and 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain
 
 from arise.endpoint.canonical import Path, key_of, matching, path_of, tools_key
 from arise.ports import Format
@@ -119,8 +120,7 @@ class History:
 
     def ids(self, number: int) -> tuple[int, ...]:
         """Return all ids up to and including those that a call sampled."""
-        parts = [(*call.added, *call.segment.ids) for call in self.lineage(number)]
-        return tuple(i for part in parts for i in part)
+        return tuple(chain.from_iterable((*call.added, *call.segment.ids) for call in self.lineage(number)))
 
     def lineage(self, number: int) -> list[Call]:
         """Return a call with its ancestors, oldest first."""

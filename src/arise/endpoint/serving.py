@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from arise.endpoint.app import create_app
 from arise.endpoint.sessions import Serves, Sessions
@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
         yield
 
 
-def server_of(app: FastAPI) -> Server:
+def server_of(app: Starlette) -> Server:
     """Create a server without access log, web sockets or a body size limit."""
     settings = uvicorn.Config(
         app,
@@ -58,7 +58,7 @@ def server_of(app: FastAPI) -> Server:
 
 
 @asynccontextmanager
-async def running(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+async def running(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
     """Serve an application on a socket as a background task of this event loop."""
     server = server_of(app)
     serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -63,16 +63,18 @@ async def endpoint_agent(
     beside: Budget | None = None,
     *,
     again: bool = False,
+    opening_chars: int = 0,
 ) -> AsyncIterator[Agent]:
     """Open an endpoint agent; its replies and costs are recorded in the file `record`.
 
     The first call is made here, before any attempt; `again` repeats it even if an earlier process made it. With
-    `beside` it shares the cap of another budget.
+    `beside` it shares the cap of another budget. `opening_chars` is the length of the longest system prompt and
+    instruction.
     """
     store = Store(record)
     try:
         spending = Budget(store, budget, beside)
-        needs = agent_needs(limits)
+        needs = agent_needs(limits, opening_chars)
         served = await first_call(endpoint, store, spending, "policy", needs, again=again)
         price = price_text(endpoint, spending.price(endpoint, served.tokens))
         log.info("policy: %s", served.line(endpoint, needs, price))

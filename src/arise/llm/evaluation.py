@@ -20,10 +20,20 @@ class Question:
     aliases: dict[str, str]
     pool_aliases: dict[str, str]
     canaries: tuple[Canary, ...]
+    turns: int | None = None
+    """The length of the trajectory, if reasons are asked for."""
 
 
 def question(
-    trace: Trace, turns: int, batch: Sequence[Rubric], pool: Pool, *, diagnostics: bool, canary: bool, salt: str
+    trace: Trace,
+    turns: int,
+    batch: Sequence[Rubric],
+    pool: Pool,
+    *,
+    diagnostics: bool,
+    canary: bool,
+    salt: str,
+    reasons: bool = False,
 ) -> Question:
     """Build the request for a batch; with diagnostics it also sees the rest of the pool.
 
@@ -46,14 +56,15 @@ def question(
     }
     if diagnostics:
         values |= {"rest_of_pool": entries[len(asked) :], "rubric_count_plus_one": len(asked) + 1}
-    shape = verdict_lines([alias for alias, _ in named[: len(asked)]], diagnostics)
-    prompt = render(Template.RUBRIC_EVALUATION, values, {"diagnostics": diagnostics}, shape)
+    shape = verdict_lines([alias for alias, _ in named[: len(asked)]], diagnostics, reasons)
+    prompt = render(Template.RUBRIC_EVALUATION, values, {"diagnostics": diagnostics, "reasons": reasons}, shape)
     pool_aliases = {alias: one.id for alias, one in named if isinstance(one, Rubric)}
     return Question(
         prompt,
         {alias: rubric_id for alias, rubric_id in pool_aliases.items() if rubric_id in ids},
         pool_aliases,
         tuple(replace(one, alias=alias) for alias, one in named if isinstance(one, Canary)),
+        turns if reasons else None,
     )
 
 

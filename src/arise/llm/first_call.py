@@ -15,6 +15,7 @@ from arise.errors import AriseError, Exit
 from arise.llm.control import control_question, right
 from arise.llm.discovery import ALIVE, stated_window
 from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Refused, Transient
+from arise.llm.needs import pairs_that_fit
 from arise.llm.opening import FIRST_CALL, PATIENCE, PAYMENT, Sender, asked_in, confined, modes, one_word
 from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.served import Needs, Served
@@ -67,7 +68,8 @@ async def _found(sender: Sender, needs: Needs) -> Served:
     listed = await _listed(sender)
     found, failed = await (_judges(sender) if needs.judges else _answers(sender))
     if isinstance(failed, RateLimited) and not PAYMENT.search(str(failed)):
-        return Served(unchecked=f"not checked: the provider limits our rate ({failed}), so it has accepted the key")
+        why = f"the provider limits our rate ({failed}), so it has accepted the key"
+        return Served(unchecked=f"not checked, and replies are not confined: {why}; start again later to check it")
     if failed is not None:
         raise _unusable(sender.endpoint, f"{failed.kind}: {failed}", _remedy(sender.endpoint, needs, failed))
     _require_usage(sender.endpoint, found)
@@ -168,14 +170,19 @@ def _require_window(endpoint: EndpointConfig, needs: Needs, found: Served) -> No
     window = min(found.window or endpoint.context_tokens, endpoint.context_tokens)
     if window < needs.least:
         what = f"its window has {window:,} tokens, and a request of this command needs at least {needs.least:,}"
-        raise _unusable(endpoint, what, _larger_window(needs))
+        raise _unusable(endpoint, what, _larger_window(needs, window))
 
 
-def _larger_window(needs: Needs) -> str:
-    return (
-        f"start the server with a window of {max(needs.largest, needs.least):,} tokens (vLLM: --max-model-len, "
-        "llama.cpp: -c, Ollama: OLLAMA_CONTEXT_LENGTH), take a model with a larger one, or raise context_tokens"
+def _larger_window(needs: Needs, window: int = 0) -> str:
+    wanted = f"{needs.least:,} tokens or more"
+    if needs.largest > needs.least:
+        wanted += f", {needs.largest:,} to cut no trace"
+    remedy = (
+        f"start the server with a window of {wanted} (vLLM: --max-model-len, llama.cpp: -c, Ollama: "
+        "OLLAMA_CONTEXT_LENGTH), take a model with a larger one, or raise context_tokens"
     )
+    fitting = min(pairs_that_fit(window), needs.max_pairs)
+    return remedy + (f"; or keep the pool small: pool.max_pairs = {fitting}" if fitting else "")
 
 
 def _remedy(endpoint: EndpointConfig, needs: Needs | None, failed: CallFailed) -> str:

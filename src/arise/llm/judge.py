@@ -12,6 +12,7 @@ from arise.config.llm import ModelJudge
 from arise.llm.client import Client, ModelReply, Observe, Unanswered
 from arise.llm.control import control_question, right
 from arise.llm.evaluation import Question, caught, digest, question, settled
+from arise.llm.needs import trace_room
 from arise.llm.prompt import Prompt, Template, render, template_hash, to_json
 from arise.llm.shapes import diagnostics_object
 from arise.llm.stops import RunStop
@@ -20,8 +21,6 @@ from arise.llm.wire import VerdictReply, parse_diagnostics, parse_verdicts
 from arise.types import Diagnostic, Judgment, Pool, Rollout, Rubric, Task, Verdict
 
 NO_DIAGNOSTICS = "not asked for"
-PROMPT_CHARS = 10_000
-"""Room that the templates take, schemas included."""
 CONTROLS = 3
 """Wordings in which a judge that missed a control question is asked again on a neutral trace."""
 QUARANTINE_REASON = (
@@ -40,6 +39,7 @@ class _Part:
     diagnostic: Diagnostic | None = None
     diagnostic_absent: str = NO_DIAGNOSTICS
     notes: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 class LanguageModelJudge:
@@ -51,9 +51,9 @@ class LanguageModelJudge:
 
     @property
     def identity(self) -> str:
-        """The model and the contract of its prompts, e.g. `deepseek-v4-flash/9ab34c0d`."""
+        """The model and the contract of its prompts, e.g. `deepseek-v4-flash/9ab34c0d`, `... with reasons`."""
         contract = template_hash(Template.RUBRIC_EVALUATION) + template_hash(Template.INITIAL_ANALYSIS)
-        return f"{self._settings.endpoint.model}/{digest(contract)[:8]}"
+        return f"{self._settings.endpoint.model}/{digest(contract)[:8]}" + self._settings.reasons * " with reasons"
 
     async def judge(self, task: Task, rollout: Rollout, pool: Pool) -> Judgment:
         """Judge the whole pool and return diagnostics; an empty pool gets the initial analysis only."""
@@ -86,6 +86,7 @@ class LanguageModelJudge:
             merged.verdicts |= part.verdicts
             merged.absent |= part.absent
             merged.notes += part.notes
+            merged.reasons |= part.reasons
         return Judgment(
             pool_version=pool.version,
             judge=self.identity,
@@ -94,14 +95,13 @@ class LanguageModelJudge:
             diagnostic=parts[0].diagnostic,
             diagnostic_absent=parts[0].diagnostic_absent,
             notes=tuple(merged.notes),
+            reasons=merged.reasons,
         )
 
     def _room(self, pool: Pool) -> int:
         """Return the characters left for the trace beside prompt, rubrics and reply."""
-        endpoint = self._settings.endpoint
         rubrics = sum(len(rubric.rule_text) + len(rubric.applicability_condition) + 250 for rubric in pool.rubrics)
-        free = int((endpoint.context_tokens - endpoint.max_tokens) * self._settings.chars_per_token)
-        return free - PROMPT_CHARS - rubrics
+        return trace_room(self._settings.endpoint, self._settings.chars_per_token, rubrics)
 
     def _nothing(self, pool: Pool, reason: str) -> Judgment:
         absent = {rubric.id: reason for rubric in pool.rubrics}
@@ -142,6 +142,7 @@ class LanguageModelJudge:
                 diagnostics=wanted,
                 canary=self._settings.canaries,
                 salt=f"{self._salt}/{attempt}",
+                reasons=self._settings.reasons,
             )
             reply = await self._client.ask(asked.prompt, window=pool.version)
             if isinstance(reply, Unanswered):
@@ -164,7 +165,7 @@ class LanguageModelJudge:
 
     def _read(self, asked: Question, reply: ModelReply, diagnostics: bool) -> VerdictReply:
         ids = [*asked.aliases, *(bird.alias for bird in asked.canaries)]
-        parsed = parse_verdicts(reply.text, ids, diagnostics, asked.pool_aliases)
+        parsed = parse_verdicts(reply.text, ids, diagnostics, asked.pool_aliases, asked.turns)
         self._report(asked.prompt, reply, parsed)
         return parsed
 
@@ -213,6 +214,9 @@ def _take(part: _Part, asked: Question, parsed: VerdictReply, diagnostics: bool)
     """Add a reply's verdicts to a part."""
     verdicts, absent, found = settled(asked, parsed)
     part.verdicts |= verdicts
+    part.reasons |= {
+        asked.aliases[name]: why for name, why in parsed.reasons.items() if asked.aliases.get(name) in verdicts
+    }
     part.absent = {key: reason for key, reason in part.absent.items() if key not in verdicts} | absent
     part.notes += parsed.problems[:10]
     if diagnostics:

@@ -1,11 +1,17 @@
 """Limits that all calls of a client share: concurrency, pace, the provider's Retry-After, and the circuit breaker."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from enum import StrEnum
 
 from arise.llm.stops import ModelUnusable
+
+log = logging.getLogger(__name__)
+
+LONG_PAUSE = 5.0
+"""Seconds from which a pause is reported."""
 
 
 class Pace:
@@ -18,8 +24,11 @@ class Pace:
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Pause all callers: one Retry-After applies to everyone."""
-        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+        """Pause all callers: one Retry-After applies to everyone. A pause that somebody notices is said, once."""
+        now = time.monotonic()
+        if seconds >= LONG_PAUSE and self._paused_until <= now:
+            log.warning("the provider limits our rate: calls wait %.0f s, as it asks", seconds)
+        self._paused_until = max(self._paused_until, now + seconds)
 
     async def ready(self) -> None:
         """Wait until the next request may be sent."""

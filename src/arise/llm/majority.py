@@ -41,6 +41,12 @@ def merged(votes: Sequence[Judgment], pool: Pool, identity: str) -> Judgment:
         else:
             absent[rubric.id] = next(vote.absent[rubric.id] for vote in votes if rubric.id in vote.absent)
     with_diagnostic = next((vote for vote in votes if vote.diagnostic is not None), votes[0])
+    reasons = {
+        rubric_id: why
+        for vote in reversed(votes)
+        for rubric_id, why in vote.reasons.items()
+        if vote.verdicts.get(rubric_id) is verdicts.get(rubric_id)
+    }
     notes = tuple(dict.fromkeys(note for vote in votes for note in vote.notes))
     return Judgment(
         votes[0].pool_version,
@@ -50,4 +56,5 @@ def merged(votes: Sequence[Judgment], pool: Pool, identity: str) -> Judgment:
         with_diagnostic.diagnostic,
         with_diagnostic.diagnostic_absent,
         notes=notes,
+        reasons=reasons,
     )

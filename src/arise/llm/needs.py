@@ -1,22 +1,26 @@
 """How long the prompts of a command can become, and what its calls will take, before the first one is sent."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arise.config import AgentConfig, Config
 from arise.config.llm import EndpointConfig, ModelJudge
 from arise.llm.cases import Cases
 from arise.llm.prompt import to_json
-from arise.llm.served import LEAST_REPLY, Needs, Served
+from arise.llm.served import LEAST_REPLY, REPLY_SHARE, Needs, Served
 from arise.llm.spend import Budget
-from arise.llm.trace import Trace, render_trace
+from arise.llm.trace import LEAST_TRACE_CHARS, Trace, render_trace
 from arise.run.calls import Usage
 from arise.text import numbers
 
 FIXED_TOKENS = 2_200
 """The fixed part of a judge call with diagnostics; a test measures it."""
+PROMPT_CHARS = 10_000
+"""Room that the templates of a judge take, schemas included."""
 RUBRIC_TOKENS = 130
 """A rubric in a prompt: condition, rule and name."""
+RUBRIC_CHARS = 600
+"""The same in characters, with what its JSON adds, by a cautious estimate."""
 VERDICT_TOKENS = 30
 DIAGNOSTICS_TOKENS = 600
 _CHARS_PER_TOKEN = 3
@@ -29,12 +33,21 @@ _WRITING = 4
 """A token written takes as long as so many that are read; true within a factor of a few for most servers."""
 
 
-def judge_needs(rubrics: int, trace_tokens: int) -> Needs:
-    """Return the needs of a judge over at most so many rubrics and traces of at most so many tokens."""
-    pool = rubrics * RUBRIC_TOKENS
+def judge_needs(rubrics: int, trace_tokens: int, chars_per_token: float = _CHARS_PER_TOKEN) -> Needs:
+    """Return the needs of a judge over at most so many rubrics and traces of at most so many tokens.
+
+    The least window holds the prompt, all rubrics, the shortest useful trace and a reply: below it the judge would
+    refuse every rollout as soon as the pool is full.
+    """
+    prompt = math.ceil((PROMPT_CHARS + rubrics * RUBRIC_CHARS + LEAST_TRACE_CHARS) / chars_per_token)
+    least = max(prompt + LEAST_REPLY, math.ceil(prompt * REPLY_SHARE / (REPLY_SHARE - 1)) + 1)
     reply = min(rubrics, 16) * VERDICT_TOKENS + DIAGNOSTICS_TOKENS
-    least = FIXED_TOKENS + min(pool, 8 * RUBRIC_TOKENS) + _SHORTEST_TRACE + LEAST_REPLY
-    return Needs(least, max(least, FIXED_TOKENS + pool + trace_tokens + reply))
+    return Needs(least, max(least, FIXED_TOKENS + rubrics * RUBRIC_TOKENS + trace_tokens + reply))
+
+
+def trace_room(endpoint: EndpointConfig, chars_per_token: float, rubric_chars: int) -> int:
+    """Return the characters that an endpoint leaves for a trace beside prompt, rubrics and reply."""
+    return int((endpoint.context_tokens - endpoint.max_tokens) * chars_per_token) - PROMPT_CHARS - rubric_chars
 
 
 def trace_tokens(agent: AgentConfig) -> int:
@@ -46,7 +59,15 @@ def trace_tokens(agent: AgentConfig) -> int:
 
 def run_needs(config: Config) -> Needs:
     """Return the needs of the judge of a training run."""
-    return judge_needs(config.pool.max_pairs, trace_tokens(config.agent))
+    per_token = config.judge.chars_per_token if isinstance(config.judge, ModelJudge) else _CHARS_PER_TOKEN
+    needs = judge_needs(config.pool.max_pairs, trace_tokens(config.agent), per_token)
+    return replace(needs, max_pairs=config.pool.max_pairs)
+
+
+def pairs_that_fit(window: int) -> int:
+    """Return the largest pool whose judge calls fit into a window beside the shortest useful trace."""
+    prompt = window - max(LEAST_REPLY, window // REPLY_SHARE)
+    return max(0, (prompt * _CHARS_PER_TOKEN - PROMPT_CHARS - LEAST_TRACE_CHARS) // RUBRIC_CHARS)
 
 
 def cases_needs(cases: Cases, endpoint: EndpointConfig) -> tuple[Needs, int]:
@@ -63,10 +84,14 @@ def annotation_needs(longest_batch: int, registry: int) -> Needs:
     return Needs(prompt + LEAST_REPLY, prompt + LEAST_REPLY, judges=False)
 
 
-def agent_needs(limits: AgentConfig) -> Needs:
-    """Return the needs of a policy behind an endpoint; the least is a short task and one reply."""
-    longest = trace_tokens(limits)
-    return Needs(least=min(longest, _SHORT_TASK + limits.max_tokens), largest=longest, judges=False)
+def agent_needs(limits: AgentConfig, opening_chars: int = 0) -> Needs:
+    """Return the needs of a policy behind an endpoint: at least the longest opening of a task and one reply.
+
+    Without its length the opening counts as that of a short task. A longer conversation ends the attempt.
+    """
+    opening = max(_SHORT_TASK, opening_chars // _CHARS_PER_TOKEN)
+    least = opening + limits.max_tokens
+    return Needs(least=least, largest=max(least, opening + trace_tokens(limits)), judges=False)
 
 
 @dataclass(frozen=True)
@@ -80,7 +105,7 @@ class Expected:
 
     def __str__(self) -> str:
         between = f"{numbers.duration(self.fastest)} to {numbers.duration(self.slowest)}"
-        cost = "cost not known" if self.usd is None else f"about {numbers.dollars(self.usd, 4)}"
+        cost = "cost not known" if self.usd is None else f"about {numbers.dollars(self.usd, 4)}" if self.usd else "free"
         return f"{self.calls:,} judge calls, {between} (all at once, or one after another), {cost}"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -17,10 +18,14 @@ from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.spend import Bill, Budget, own_host
 from arise.run.calls import Recorded
 
+log = logging.getLogger(__name__)
+
 FIRST_CALL = "first_call"
 """A key of the JSON object in the user message of every request made here."""
 PATIENCE = 3.0
-"""Seconds in which a server that is busy or failing is asked again."""
+"""Seconds in which a server that is failing is asked again."""
+RATE_PATIENCE = 10.0
+"""Seconds that a start waits for a server that limits our rate; a longer Retry-After is not waited for."""
 REPLY_SECONDS = 120.0
 """Seconds that a slow model may take for its first reply."""
 PAYMENT = re.compile(r"quota|credit|balance|billing|payment", re.IGNORECASE)
@@ -117,7 +122,7 @@ class Sender:
         return recorded
 
     async def _patient(self, opening: Opening) -> Recorded | CallFailed:
-        """Send a request until it is answered; a busy or failing server gets a few seconds in all."""
+        """Send a request until it is answered; a failing or busy server gets a few seconds in all."""
         while True:
             began = time.monotonic()
             reply = await self.once(opening, REPLY_SECONDS)
@@ -125,8 +130,14 @@ class Sender:
             busy = isinstance(reply, RateLimited | Transient) and not PAYMENT.search(str(reply))
             pause = getattr(reply, "retry_after", None) or 0.5
             self._waited += self.seconds + pause
-            if not busy or self._waited > PATIENCE:
+            limited = isinstance(reply, RateLimited)
+            if not busy or self._waited > (RATE_PATIENCE if limited else PATIENCE):
                 return reply
+            if limited:
+                log.warning(
+                    "%s limits our rate: the first call waits %.1f s and asks again, %.0f s in all at most",
+                    self.endpoint.model, pause, RATE_PATIENCE,
+                )  # fmt: skip
             await asyncio.sleep(pause)
 
     def _refused_field(self, said: str) -> str | None:

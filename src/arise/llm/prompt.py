@@ -122,7 +122,7 @@ def fixed_texts(template: Template) -> dict[str, str]:
     texts["issue_tags_in_brief"] = "\n".join(f"- `{tag.id}`: {tag.brief}" for tag in issue_tags())
     texts["patterns_in_brief"] = "\n".join(f"- {pattern.brief}" for pattern in patterns())
     texts["capability_categories"] = ", ".join(f"`{capability}`" for capability in Capability)
-    for name in ("verdict_example", "diagnostics_example"):
+    for name in ("verdict_example", "verdict_example_with_reasons", "diagnostics_example"):
         texts[name] = read(f"schemas/{name}.jsonl").strip()
     return {name: text for name, text in texts.items() if name in names}
 

@@ -18,12 +18,14 @@ class Needs:
     """What the calls of a command ask of an endpoint, in tokens.
 
     `least` is what a request cannot do without (its fixed part, rubrics, the shortest trace, a reply), `largest` the
-    longest prompt that can occur. `judges` tells whether replies have a form and control questions.
+    longest prompt that can occur. `judges` tells whether replies have a form and control questions. `max_pairs` is the
+    limit of a run's pool, 0 where the rubrics are given.
     """
 
     least: int
     largest: int
     judges: bool = True
+    max_pairs: int = 0
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,12 @@ class Shape:
     lines: tuple[Mapping[str, Any], ...]
 
 
-def verdict_lines(rubric_ids: Sequence[str], diagnostics: bool) -> Shape:
-    """Return the shape of a rubric evaluation."""
-    lines = [_verdict({"const": rubric_id}) for rubric_id in rubric_ids]
+def verdict_lines(rubric_ids: Sequence[str], diagnostics: bool, reasons: bool = False) -> Shape:
+    """Return the shape of a rubric evaluation, with or without a reason in each line."""
+    lines = [_verdict({"const": rubric_id}, reasons) for rubric_id in rubric_ids]
     if diagnostics:
         lines.append(_object({"diagnostics": schema("diagnostics")}))
-    return Shape("verdicts", _verdicts(diagnostics), tuple(lines))
+    return Shape("verdicts", _verdicts(diagnostics, reasons), tuple(lines))
 
 
 def diagnostics_object() -> Shape:
@@ -88,14 +88,17 @@ def annotations(task_keys: Sequence[str]) -> Shape:
 
 
 @cache
-def _verdicts(diagnostics: bool) -> Mapping[str, Any]:
-    listed = {"lines": {"type": "array", "items": _verdict(_TEXT)}}
+def _verdicts(diagnostics: bool, reasons: bool) -> Mapping[str, Any]:
+    listed = {"lines": {"type": "array", "items": _verdict(_TEXT, reasons)}}
     return _object(listed | ({"diagnostics": schema("diagnostics")} if diagnostics else {}))
 
 
-def _verdict(rubric_id: Mapping[str, Any]) -> Mapping[str, Any]:
-    judged = {"applicable": {"const": True}, "verdict": {"enum": ["pass", "fail"]}}
-    not_applicable = {"applicable": {"const": False}, "verdict": {"type": "null"}}
+def _verdict(rubric_id: Mapping[str, Any], reasons: bool) -> Mapping[str, Any]:
+    judged: dict[str, Any] = {"applicable": {"const": True}, "verdict": {"enum": ["pass", "fail"]}}
+    not_applicable: dict[str, Any] = {"applicable": {"const": False}, "verdict": {"type": "null"}}
+    if reasons:
+        judged |= {"turn": {"type": "integer"}, "reason": _TEXT}
+        not_applicable |= {"turn": {"type": "null"}, "reason": _TEXT}
     return {"anyOf": [_object({"rubric_id": rubric_id} | rest) for rest in (judged, not_applicable)]}
 
 

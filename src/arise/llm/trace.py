@@ -17,7 +17,7 @@ from arise.types import Pool, Rollout, Task, Trajectory, Turn
 MASK = "[guidance shown to the agent, withheld from the judge]"
 _MIN_FIELD = 200
 _MAX_DEPTH = 6
-_LEAST = 3000
+LEAST_TRACE_CHARS = 3_000
 _TURN_OVERHEAD = 120
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -68,8 +68,8 @@ class _Excerpt:
 
 def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | str:
     """Render the trace within `budget` characters of JSON, or return the reason why it does not fit."""
-    if budget < _LEAST:
-        return f"the context leaves {budget:,} characters for the trace, at least {_LEAST:,} are needed"
+    if budget < LEAST_TRACE_CHARS:
+        return f"the context leaves {budget:,} characters for the trace, at least {LEAST_TRACE_CHARS:,} are needed"
     allowance = budget
     for _ in range(8):
         trace = _render(task, rollout, pool, allowance)

@@ -4,6 +4,7 @@
 `llm/agent.py` calls a model behind an endpoint.
 """
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from arise.types import (
 REMINDERS = 3
 """Number of reminders for a policy that has called no tool; after them, an answer without a call ends the attempt."""
 
+_FENCE = re.compile(r"^```\w*", re.MULTILINE)
 EXAMPLE = FunctionCall("call00000", "bash", {"command": "ls -la"})
 
 
@@ -79,7 +81,7 @@ async def _respond(
         if not silent or len(turns) >= REMINDERS:
             return Turn(reply.text, reasoning=reply.reasoning), [], StopReason.FINISHED
         answer = (
-            f"You have not called a tool, so nothing was done. {_how(speaker)}\n"
+            f"You have not called a tool, so nothing was done.{_not_run(reply.text)} {_how(speaker)}\n"
             "If there is nothing to do, answer again without a call."
         )
     turn = Turn(reply.text, (), (Observation(answer, error=True),), reply.reasoning)
@@ -90,10 +92,16 @@ def _correction(said: Said, silent: bool, speaker: Speaker) -> str | None:
     """Return the correction for a truncated turn or a malformed call, else None."""
     if said.finish == "length":
         cut = "Your message was cut: it is too long. Say less, and write long files in several steps."
-        return f"{cut} {_how(speaker)}" if silent else cut
+        return f"{cut}{_not_run(said.reply.text)} {_how(speaker)}" if silent else cut
     if said.reply.malformed:
         return f"Your tool call could not be read: {said.reply.malformed}. Nothing was run. {_how(speaker)}"
     return None
+
+
+def _not_run(text: str) -> str:
+    """Say that a fenced block is no call, if the text has one: small models answer with a program instead of acting."""
+    found = _FENCE.search(text)
+    return f" The {found[0]} block in it was not run." if found else ""
 
 
 def _how(speaker: Speaker) -> str:

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 Parts = list[Mapping[str, Any]]
 
@@ -24,15 +25,32 @@ class StoredSession:
     messages: tuple[tuple[Mapping[str, Any], Parts], ...]
 
 
+def is_store(path: Path) -> bool:
+    """Return whether an SQLite file has opencode's tables; its first pages need not name them."""
+    try:
+        with closing(_opened(path)) as db:
+            rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except (sqlite3.Error, ValueError):
+        return False
+    return {"session", "message", "part"} <= {str(name) for (name,) in rows}
+
+
 def sessions(path: Path) -> Iterator[StoredSession]:
     """Yield the sessions of a store one at a time."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        with closing(_opened(path)) as db:
             parents = _parents(db)
             for (name,) in db.execute("SELECT DISTINCT session_id FROM message ORDER BY session_id").fetchall():
                 yield StoredSession(name, str(parents.get(name) or ""), _messages(db, name))
     except (sqlite3.Error, ValueError) as error:
         raise StoreUnreadable(f"opencode store cannot be read: {error}") from None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a store read-only; without a journal beside it SQLite would create one, unless told that nobody writes."""
+    journal = path.with_name(f"{path.name}-wal")
+    how = "mode=ro" if journal.is_file() else "mode=ro&immutable=1"
+    return sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)
 
 
 def _parents(db: sqlite3.Connection) -> dict[str, str | None]:

@@ -153,6 +153,7 @@ def _without_keys(rollout: Rollout) -> Rollout:
         judgment = replace(
             judgment,
             absent={rubric_id: redact(reason) for rubric_id, reason in judgment.absent.items()},
+            reasons={rubric_id: redact(reason) for rubric_id, reason in judgment.reasons.items()},
             diagnostic_absent=redact(judgment.diagnostic_absent),
             notes=tuple(map(redact, judgment.notes)),
         )

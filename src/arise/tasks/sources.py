@@ -12,7 +12,6 @@ from typing import Any
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
 
-REGISTRY, DATASET = "registry.json", "dataset.toml"
 _PARTS = ("environment", "tests", "solution", "steps")
 _FILES = ("task.toml", "instruction.md", "README.md", "trajectory.json")
 _IGNORED = ("__pycache__", "*.pyc", ".DS_Store")

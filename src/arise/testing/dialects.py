@@ -26,7 +26,6 @@ class Dialect:
     """Where it states its window: models, props, ps or nowhere."""
     refused_form: str = ""
     cuts_silently: bool = False
-    cache_field: str = "prompt_tokens_details"
 
 
 def _error(code: int, message: str) -> Status:
@@ -38,8 +37,7 @@ DIALECTS = {
     "llama.cpp": Dialect(("grammar", "json_schema"), _error(404, "model not found"), "props"),
     "ollama": Dialect(("json_schema",), _error(404, f"model '{MODEL}' not found"), "ps", cuts_silently=True),
     "deepseek": Dialect(
-        (), _error(400, "Model Not Exist"), refused_form="This response_format type is unavailable now",
-        cache_field="prompt_cache_hit_tokens",
+        (), _error(400, "Model Not Exist"), refused_form="This response_format type is unavailable now"
     ),
     "openai": Dialect(("json_schema",), _error(404, f"The model `{MODEL}` does not exist or you do not have access")),
     "gateway": Dialect(("json_schema",), _error(400, f"{MODEL} is not a valid model ID"), "models"),

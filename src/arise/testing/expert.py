@@ -5,6 +5,7 @@ contain, come from `known` or from pairs it wrote itself.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ class Expert:
     async def __call__(self, ask: Ask) -> Action:
         data = ask.data
         if "rubrics" in data:
-            text = await self._evaluate(data)
+            text = await self._evaluate(data, "`reason`" in ask.system)
         elif FIRST_CALL in data:
             text = "ok"
         elif "sample_result" in data:
@@ -65,7 +66,7 @@ class Expert:
             text = json.dumps(annotate(data))
         return Say(text, prompt_tokens=len(ask.system + ask.user) // 4, completion_tokens=len(text) // 4)
 
-    async def _evaluate(self, data: dict[str, Any]) -> str:
+    async def _evaluate(self, data: dict[str, Any], reasons: bool) -> str:
         task, rollout = _rollout(data["sample_result"], data["call"])
         turns = len(rollout.trajectory.turns)
         asked = [self._rubric(entry) for entry in data["rubrics"]]
@@ -77,7 +78,8 @@ class Expert:
         for rubric in asked:
             verdict = known[rubric.id] or judgment.verdicts.get(rubric.id)
             if verdict is not None:
-                lines.append(verdict_line(rubric.id, verdict))
+                why = grounds(judgment.reasons.get(rubric.id, "")) if reasons else {}
+                lines.append(verdict_line(rubric.id, verdict) | why)
         if "diagnostics_schema" in data:
             lines.append({"diagnostics": _diagnostics(judgment.diagnostic)})
         return "\n".join(json.dumps(line) for line in lines)
@@ -148,6 +150,12 @@ def _rollout(sample: dict[str, Any], call: str) -> tuple[Task, Rollout]:
 
 def _pool(rubrics: Sequence[Rubric]) -> Pool:
     return Pool(tuple(Pair(rubric, Skill("")) for rubric in rubrics), version=1, born=len(rubrics))
+
+
+def grounds(reason: str) -> dict[str, Any]:
+    """Return the turn and the text of a reason, as a judge that was asked for reasons adds them to its line."""
+    turn = re.search(r"\bturn (\d+)", reason)
+    return {"turn": int(turn[1]) if turn else None, "reason": reason}
 
 
 def verdict_line(rubric_id: str, verdict: Verdict) -> dict[str, Any]:

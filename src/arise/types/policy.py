@@ -86,10 +86,9 @@ class PolicyRef:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can do: `Capabilities(full_parameter=True, lora=True, endpoint=False, exact_loss=True)`."""
+    """What an engine can do: `Capabilities(full_parameter=True, lora=True, endpoint=False)`."""
 
     full_parameter: bool
     lora: bool
     endpoint: bool
-    exact_loss: bool
     context_length: int = 0

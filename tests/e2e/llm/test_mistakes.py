@@ -12,9 +12,9 @@ from arise.llm.first_call import FIRST_CALL
 from arise.testing import in_thread
 from tests.unit.llm.test_first_call import DEAD, REMEDIES, server
 
-COMMANDS = ("judge check", "tasks tag", "doctor", "train", "eval", "analyze")
+COMMANDS = ("judge check", "tasks tag", "doctor", "train", "eval", "analyze", "skills test", "judge rejudge")
 MISTAKES = (*REMEDIES, "no key")
-DIAGONAL = list(zip(COMMANDS, MISTAKES, strict=True))
+DIAGONAL = list(zip(COMMANDS, [*MISTAKES, *MISTAKES], strict=False))
 OTHERS = [(command, wrong) for command in COMMANDS for wrong in MISTAKES if (command, wrong) not in DIAGONAL]
 
 
@@ -61,6 +61,12 @@ def command_line(command: str, url: str, folder: Path, run: Path) -> list[str]:
     said = [{"role": "user", "content": "Sort a.csv."}, {"role": "assistant", "content": "Done."}]
     attempts.write_text(json.dumps({"task": "a", "reward": 0.0, "messages": said}) + "\n")
     empty.write_text("")
+    if command == "skills test":
+        (folder / "skills" / "look").mkdir(parents=True)
+        (folder / "skills" / "look" / "SKILL.md").write_text("---\nname: look\ndescription: Look first.\n---\nLook.\n")
+    if command == "judge rejudge":
+        done = CliRunner().invoke(app, ["analyze", str(attempts), "--out", str(folder / "analysis")])
+        assert done.exit_code == 0, done.output
     served = ["--base-url", url, "--api-key-env", "A_KEY"]
     changes = ["kind=model", "endpoint.model=judge-model", f"endpoint.base_url={url}", "endpoint.api_key_env=A_KEY"]
     sets = [word for change in changes for word in ("--set", f"judge.{change}")]
@@ -71,4 +77,8 @@ def command_line(command: str, url: str, folder: Path, run: Path) -> list[str]:
         "train": ["train", str(empty), "--run-dir", str(folder / "run"), *sets],
         "eval": ["eval", str(run), "--model", "judge-model", *served],
         "analyze": ["analyze", str(attempts), "--judge", "judge-model", "--max-usd", "0", *served],
-    }[command]
+        "skills test": ["skills", "test", str(folder / "skills"), "--tasks", str(task.parent), "--model", "judge-model",
+                        "--out", str(folder / "out"), *served],
+        "judge rejudge": ["judge", "rejudge", str(folder / "analysis"), "--model", "judge-model", "--max-usd", "0",
+                          *served],
+    }[command]  # fmt: skip

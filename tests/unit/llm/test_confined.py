@@ -3,8 +3,8 @@
 import json
 
 from arise.llm.constraint import grammar
-from arise.llm.judge import PROMPT_CHARS
 from arise.llm.majority import merged
+from arise.llm.needs import PROMPT_CHARS
 from arise.llm.prompt import Template, render
 from arise.llm.shapes import verdict_lines
 from arise.llm.wire import parse_diagnostics, parse_verdicts
@@ -55,10 +55,13 @@ def test_a_grammar_names_every_id_once() -> None:
 def test_the_fixed_part_is_small_and_the_same() -> None:
     values = {"call": "", "pool_version": 1, "rubrics": [], "sample_result": {}, "rubric_count": 0}
     more = {"rest_of_pool": [], "rubric_count_plus_one": 1}
-    first = render(Template.RUBRIC_EVALUATION, values | more, {"diagnostics": True})
-    other = render(Template.RUBRIC_EVALUATION, values | more | {"rubric_count": 9, "call": "x"}, {"diagnostics": True})
+    on = {"diagnostics": True, "reasons": False}
+    first = render(Template.RUBRIC_EVALUATION, values | more, on)
+    other = render(Template.RUBRIC_EVALUATION, values | more | {"rubric_count": 9, "call": "x"}, on)
     assert first.system == other.system
     assert len(first.system) + len(first.user) < 8_900 < PROMPT_CHARS, "2,125 tokens of SmolLM2's tokenizer"
+    reasons = render(Template.RUBRIC_EVALUATION, values | more, on | {"reasons": True})
+    assert len(reasons.system) - len(first.system) < 300, "fewer than 75 tokens more"
 
 
 def test_a_weak_judge_is_not_called_attacked() -> None:

@@ -6,14 +6,16 @@ import time
 
 import pytest
 
+from arise.config import AgentConfig, Config
 from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.errors import AriseError
 from arise.llm.first_call import FIRST_CALL, first_call
-from arise.llm.needs import judge_needs
+from arise.llm.needs import RUBRIC_CHARS, agent_needs, judge_needs, run_needs, trace_room
 from arise.llm.served import Needs, Served
 from arise.llm.spend import Budget
+from arise.llm.trace import LEAST_TRACE_CHARS
 from arise.run.calls import Store
-from arise.testing import Ask, FakeLLM, Say, Script, Status, honest, in_thread, pages_of, speaking
+from arise.testing import Action, Ask, FakeLLM, Say, Script, Status, honest, in_thread, pages_of, speaking
 from arise.types import Verdict
 
 NEEDS = judge_needs(8, 2_000)
@@ -72,6 +74,20 @@ def test_a_provider_that_limits_our_rate_delays_a_start_by_seconds_only() -> Non
         assert time.monotonic() - clock < 20
     assert "limits our rate" in found.unchecked
     assert len(fake.asks) == 1
+
+
+def test_a_short_rate_limit_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    """A provider that asks for a second gets it, and the endpoint is checked after all."""
+    answers = speaking("vllm", JUDGE)
+
+    def limited(ask: Ask) -> Action:
+        return Status(429, retry_after=1) if ask.number == 0 else answers(ask)  # type: ignore[return-value]
+
+    with in_thread(FakeLLM(limited, pages=pages_of("vllm"))) as fake, caplog.at_level("WARNING", "arise"):
+        found = call(EndpointConfig(model="judge-model", base_url=fake.base_url, price=PriceConfig(input=0, output=0)))
+    assert found.structured == "grammar"
+    assert not found.unchecked
+    assert "judge-model limits our rate: the first call waits 1.0 s and asks again, 10 s in all at most" in caplog.text
 
 
 def test_findings_are_recorded_and_not_asked_for_twice() -> None:
@@ -133,3 +149,32 @@ def test_without_usage_a_free_server_is_fine() -> None:
         found = call(EndpointConfig(model="m", base_url=fake.base_url, price=price))
     assert found.usage is False
     assert found.control is None
+
+
+@pytest.mark.parametrize("pairs", [1, 8, 64])
+def test_the_least_window_of_a_run_is_the_least_that_judges_a_full_pool(pairs: int) -> None:
+    """At this window a full pool leaves room for a trace; with 200 tokens less it would not."""
+    needs = judge_needs(pairs, 500)
+
+    def room(window: int) -> int:
+        used = Served(window=window).applied(EndpointConfig(model="m"))
+        return trace_room(used, 3.0, pairs * RUBRIC_CHARS)
+
+    assert room(needs.least) >= LEAST_TRACE_CHARS > room(needs.least - 200)
+
+
+def test_a_window_that_a_full_pool_outgrows_is_refused_with_the_pool_that_fits() -> None:
+    """8,192 tokens judge a pool of nine; the tenth pair would make every call of the run refuse itself."""
+    with in_thread(FakeLLM(speaking("vllm", JUDGE), pages=pages_of("vllm", 8_192))) as fake:
+        endpoint = EndpointConfig(model="judge-model", base_url=fake.base_url, price=PriceConfig(input=0, output=0))
+        with pytest.raises(AriseError, match=r"8,192 tokens, and a request of this command needs at least") as refused:
+            call(endpoint, run_needs(Config()))
+        assert "or keep the pool small: pool.max_pairs = 9" in refused.value.remedy
+        small = Config.model_validate({"pool": {"max_pairs": 9}})
+        assert call(endpoint, run_needs(small)).window == 8_192
+
+
+def test_a_policy_needs_room_for_the_longest_task_it_will_be_given() -> None:
+    limits = AgentConfig()
+    assert agent_needs(limits).least == 256 + 64
+    assert agent_needs(limits, opening_chars=6_000).least == 2_000 + 64

@@ -25,11 +25,13 @@ def by_number(rule: str, _ask: Ask) -> Verdict:
     return [Verdict.PASS, Verdict.FAIL, Verdict.NOT_APPLICABLE][number % 3]
 
 
-def judged(script: Script, of: Pool, per_call: int = 16, given: Rollout | None = None) -> tuple[Judgment, FakeLLM]:
+def judged(
+    script: Script, of: Pool, per_call: int = 16, given: Rollout | None = None, reasons: bool = False
+) -> tuple[Judgment, FakeLLM]:
     async def run() -> tuple[Judgment, FakeLLM]:
         async with FakeLLM(script) as fake:
             asks = client(fake)
-            result = await judge(fake, asks, per_call=per_call).judge(TASK, given or rollout(), of)
+            result = await judge(fake, asks, per_call=per_call, reasons=reasons).judge(TASK, given or rollout(), of)
             await asks.close()
         return result, fake
 

@@ -57,13 +57,13 @@ def test_an_unused_value_is_an_error() -> None:
 
 def test_a_switch_that_is_not_set_is_an_error() -> None:
     with pytest.raises(PromptError, match="diagnostics"):
-        render(Template.RUBRIC_EVALUATION, {})
+        render(Template.RUBRIC_EVALUATION, {}, {"reasons": False})
 
 
 def test_values_of_a_switched_off_block_are_an_error() -> None:
     values = {"call": "c", "pool_version": 1, "rubrics": [], "rest_of_pool": [], "sample_result": {}, "rubric_count": 0}
     with pytest.raises(PromptError, match="no placeholder for rest_of_pool"):
-        render(Template.RUBRIC_EVALUATION, values, {"diagnostics": False})
+        render(Template.RUBRIC_EVALUATION, values, {"diagnostics": False, "reasons": False})
 
 
 def test_nan_is_an_error() -> None:

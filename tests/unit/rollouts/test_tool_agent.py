@@ -147,6 +147,7 @@ def test_the_other_tools_read_write_and_edit_files(tmp_path: Path) -> None:
         (bash("sleep 9"), "ended by the timeout limit"),
         ('<tool_call>\n{"name": "bash", "arguments": {"command": "ls}\n</tool_call>', "could not be read: the call is"),
         ("I would list the files.", "You have not called a tool, so nothing was done."),
+        ("Here it is:\n```python\nprint(1)\n```", "The ```python block in it was not run."),
     ],
 )
 def test_what_cannot_be_done_is_answered_and_the_attempt_goes_on(

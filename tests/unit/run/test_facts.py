@@ -12,6 +12,7 @@ from arise.run.facts.behaviours import Behaviour, behaviours, weakest
 from arise.run.facts.held_out import Change, held_out
 from arise.run.facts.story import ending, run_facts, what_is_done
 from arise.run.facts.verdicts import Guided
+from arise.run.facts.windows import latest
 from arise.run.pool_rows import Event, PairLife
 from arise.run.reader import RunReader
 from arise.run.store import RunStore
@@ -74,6 +75,13 @@ def test_a_change_is_clear_when_its_interval_leaves_out_zero() -> None:
     assert (small.clear, large.clear) == (False, True)
     assert (small.from_to, small.noise_text) == ("50.0 % → 40.0 %", "within noise")
     assert large.difference_text.startswith("-60.0 points (95 % -")
+
+
+def test_too_few_verdicts_of_the_last_window_are_joined_by_those_before_it_but_never_the_first() -> None:
+    assert latest([Tally(7, 51), Tally(0, 11), Tally(0, 1)]) == Tally(0, 12)
+    assert latest([Tally(7, 51), Tally(0, 11), Tally(2, 5)]) == Tally(2, 5)
+    assert latest([Tally(7, 51), Tally(0, 1)]) == Tally(0, 1)
+    assert (latest([Tally(7, 51)]), latest([])) == (Tally(7, 51), Tally())
 
 
 def test_a_change_of_few_evaluations_is_written_as_counts_and_not_as_a_difference() -> None:

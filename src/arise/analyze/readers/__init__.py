@@ -12,6 +12,7 @@ from arise.analyze.readers.opencode import OpencodeReader
 from arise.analyze.readers.openhands import OpenHandsFolderReader, OpenHandsReader
 from arise.analyze.readers.spans import SpansReader
 from arise.analyze.readers.swe import MiniSweReader, SweAgentReader
+from arise.analyze.readers.tau2 import Tau2FolderReader, Tau2Reader
 from arise.analyze.readers.terminal_bench import TerminalBenchReader
 from arise.analyze.readers.verifiers import VerifiersReader
 
@@ -20,6 +21,7 @@ FOLDER_READERS: tuple[Reader, ...] = (
     TerminalBenchReader(),
     AriseRunReader(),
     OpenHandsFolderReader(),
+    Tau2FolderReader(),
 )
 FILE_READERS: tuple[Reader, ...] = (
     InspectReader(),
@@ -30,6 +32,7 @@ FILE_READERS: tuple[Reader, ...] = (
     CodexReader(),
     OpencodeReader(),
     VerifiersReader(),
+    Tau2Reader(),
     SpansReader(),
     OpenHandsReader(),
     OpenAIMessagesReader(),

@@ -1,6 +1,7 @@
 """Codex CLI rollouts: `rollout-*.jsonl`, also compressed, with and without the envelope of later versions."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,11 @@ _INJECTED = (
 )
 _ITEMS = {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
           "custom_tool_call_output", "local_shell_call"}  # fmt: skip
+
+_HEADER = re.compile(
+    r"(?:(?:Chunk ID|Wall time|Process |Original token count|Exit code|Total output lines)[^\n]*\n)+Output:\n"
+)
+_EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d+)")
 
 
 class CodexReader:
@@ -38,7 +44,7 @@ class CodexReader:
         return envelope or bare
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
-        mirrored = any(_event(row) == "user_message" for _, row in lines(path))
+        mirrored = any(_asked(row) is not None for _, row in lines(path))
         into, model, name, calls = Conversation(), "", path.name.partition(".")[0], False
         for number, row in lines(path):
             if isinstance(row, Unreadable):
@@ -56,8 +62,8 @@ class CodexReader:
                     into.note("forked sessions")
             elif kind == "compacted":
                 into.note("context compactions")
-            elif _event(row) == "user_message":
-                into.add_user(payload.get("message"))
+            elif (asked := _asked(row)) is not None:
+                into.add_user(asked)
                 calls = False
             elif payload.get("type") in _ITEMS:
                 calls = _add(into, payload, mirrored=mirrored, after_call=calls)
@@ -71,11 +77,13 @@ class CodexReader:
         )  # fmt: skip
 
 
-def _event(row: object) -> str:
-    if not isinstance(row, Mapping) or row.get("type") != "event_msg":
-        return ""
-    payload = row.get("payload")
-    return str(payload.get("type")) if isinstance(payload, Mapping) else ""
+def _asked(row: object) -> object:
+    """Return what the user typed: an event mirrors it, in later versions as a completed item; None for other rows."""
+    event = as_mapping(as_mapping(row).get("payload")) if as_mapping(row).get("type") == "event_msg" else {}
+    if event.get("type") == "user_message":
+        return event.get("message")
+    item = as_mapping(event.get("item"))
+    return item.get("content") if item.get("type") == "UserMessage" else None
 
 
 def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_call: bool) -> bool:
@@ -105,7 +113,10 @@ def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_c
 
 
 def _output(value: Any) -> tuple[object, bool]:
-    """Return the result of a call; some versions wrap it in JSON with the exit code."""
+    """Return the result of a call and whether it failed.
+
+    Some versions wrap it in JSON with the exit code, others put lines before it that differ with every call.
+    """
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)
@@ -115,4 +126,7 @@ def _output(value: Any) -> tuple[object, bool]:
         facts = value.get("metadata")
         code = facts.get("exit_code") if isinstance(facts, Mapping) else None
         return value.get("output", value.get("content", "")), bool(code) or value.get("success") is False
+    if isinstance(value, str) and (header := _HEADER.match(value)):
+        code = _EXIT.search(header.group(0))
+        return value[header.end() :], code is not None and code.group(1) != "0"
     return value, False

@@ -1,10 +1,11 @@
 """Messages in OpenAI's format as JSON or JSON Lines; a field map locates outcome, task and model.
 
-Covers tau-bench and tau2, `arise endpoint --record`, verifiers' `results.jsonl`, verl dumps, and custom files.
+Covers tau-bench, `arise endpoint --record`, verifiers' `results.jsonl`, verl dumps, and custom files.
 """
 
 import json
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,12 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "stop": ("termination_reason", "stop_reason", "finish_reason", "stop_condition"),
 }  # fmt: skip
 """Names tried for each field, in order; `--map field=name` takes precedence."""
+_DEFINITION = ("info.task", "task_definition", "question", "problem_statement", "answer")
 _TRUE, _FALSE = {"pass", "passed", "success", "true", "correct", "resolved", "yes", "c"}, {
     "fail", "failed", "failure", "false", "incorrect", "unresolved", "no", "i"
 }  # fmt: skip
 _TOO_LONG = {"max_steps": StopReason.TURN_LIMIT, "length": StopReason.TOKEN_LIMIT, "timeout": StopReason.TIME_LIMIT}
-_BROKEN = {"infrastructure_error", "agent_error_infra", "user_error"}
+_BROKEN = {"infrastructure_error", "agent_error_infra", "user_error", "unexpected_error"}
 
 
 class OpenAIMessagesReader:
@@ -71,44 +73,52 @@ class OpenAIMessagesReader:
         if is_conversation(value):
             yield self._row({"messages": value, "id": path.stem}, str(path), options)
             return
-        rows = value.get("simulations") if isinstance(value, Mapping) else None
-        if isinstance(rows, list):  # tau2: tasks and simulations in one document
-            told = {str(t.get("id")): t for t in value.get("tasks") or () if isinstance(t, Mapping)}
-            facts = value.get("info") or {}
-            model = (facts.get("agent_info") or {}).get("llm", "")
-            rows = [{"model": model, "ticket": told.get(str(row.get("task_id")))} | row for row in rows]
-        else:
-            rows = value if isinstance(value, list) else [value]
+        rows = value if isinstance(value, list) else [value]
         for number, row in enumerate(rows):
             yield self._row(row, f"{path}#{number}" if len(rows) > 1 else str(path), options)
 
     def _row(self, row: Any, place: str, options: Options) -> Item:
-        if not isinstance(row, Mapping):
-            return Skipped(place, NO_MESSAGES)
-        into = Conversation()
-        messages = _messages(row, options)
-        if messages is None:
-            return Skipped(place, NO_MESSAGES)
-        add_messages(into, messages)
-        if not into.drafts:
+        return attempt_of_row(row, place, options, self.name)
+
+
+def attempt_of_row(row: Any, place: str, options: Options, form: str) -> Item:
+    """Return the attempt of one row; without messages only an infrastructure failure is an attempt."""
+    if not isinstance(row, Mapping):
+        return Skipped(place, NO_MESSAGES)
+    into, messages, outcome = Conversation(), _messages(row, options), outcome_of(row, options)
+    broken = outcome.triage is Triage.INFRASTRUCTURE
+    if messages is None and not (broken and _pick(row, "task", options) is not None):
+        return Skipped(place, NO_MESSAGES)
+    add_messages(into, messages or ())
+    if not into.drafts:
+        if not broken:
             return Skipped(place, "a conversation without a message of the agent")
-        if stated := _pick(row, "instruction", options):
-            into.instruction = into.instruction or str(stated)
-        task_id = str(_pick(row, "task", options) if _pick(row, "task", options) is not None else place)
-        attempt = _pick(row, "attempt", options)
-        name = f"{place}" if attempt is None else f"{place}/{attempt}"
-        stop = next((s for w, s in _TOO_LONG.items() if w in str(_pick(row, "stop", options))), StopReason.FINISHED)
-        return Found(
-            into.trajectory(name, task_id, stop),
-            into.task(task_id, options.instructions),
-            outcome_of(row, options),
-            place,
-            self.name,
-            checksum=str(_pick(row, "checksum", options) or ""),
-            model=str(_pick(row, "model", options) or ""),
-            group=str(_pick(row, "group", options) or ""),
-            notes=into.notes,
-        )
+        into.note("no trajectory")
+    if stated := _pick(row, "instruction", options):
+        into.instruction = into.instruction or str(stated)
+    task_id = str(_pick(row, "task", options) if _pick(row, "task", options) is not None else place)
+    attempt = _pick(row, "attempt", options)
+    name = f"{place}" if attempt is None else f"{place}/{attempt}"
+    stop = next((s for w, s in _TOO_LONG.items() if w in str(_pick(row, "stop", options))), StopReason.FINISHED)
+    return Found(
+        into.trajectory(name, task_id, stop),
+        into.task(task_id, options.instructions),
+        outcome,
+        place,
+        form,
+        checksum=str(_pick(row, "checksum", options) or _definition(row, task_id)),
+        model=str(_pick(row, "model", options) or ""),
+        group=str(_pick(row, "group", options) or ""),
+        notes=into.notes,
+    )
+
+
+def _definition(row: Mapping[str, Any], task_id: str) -> str:
+    """Return a digest of what defines a task that has only a number, which several datasets use for different tasks."""
+    stated = next((value for name in _DEFINITION if (value := _at(row, name)) is not None), None)
+    if stated is None or not task_id.isdigit():
+        return ""
+    return blake2b(json.dumps(stated, sort_keys=True, default=str).encode(), digest_size=6).hexdigest()
 
 
 def outcome_of(row: Mapping[str, Any], options: Options) -> Outcome:
@@ -140,7 +150,7 @@ def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
         except ValueError:
             return None
     if isinstance(value, list):
-        reply = row.get("response") or row.get("choices")
+        reply = row.get("response") or row.get("choices") or _parsed(row.get("original_response"))
         choice = reply.get("choices") if isinstance(reply, Mapping) else reply
         last = choice[0].get("message") if isinstance(choice, list) and choice and isinstance(choice[0], dict) else None
         return [*value, last] if last and "messages" not in options.fields else value
@@ -150,6 +160,14 @@ def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
     asked = prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
     said = completion if isinstance(completion, list) else [{"role": "assistant", "content": completion}]
     return [*asked, *said]
+
+
+def _parsed(text: object) -> Any:
+    """Return the reply that LiteLLM's debug log keeps as a string of JSON."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def _pick(row: Mapping[str, Any], field: str, options: Options) -> Any:

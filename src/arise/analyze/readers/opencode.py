@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from arise.analyze.conversation import Conversation
-from arise.analyze.files import Unreadable, head, load, mentions
+from arise.analyze.files import Unreadable, as_mapping, head, load, mentions
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
-from arise.run.opencode_store import StoreUnreadable, sessions
+from arise.run.opencode_store import StoreUnreadable, is_store, sessions
 
 Message = tuple[Mapping[str, Any], list[Mapping[str, Any]]]
 
@@ -21,7 +21,7 @@ class OpencodeReader:
         if not path.is_file():
             return False
         if path.suffix == ".db":
-            return head(path).startswith(b"SQLite format 3") and mentions(path, "session_id", "message_id")
+            return head(path).startswith(b"SQLite format 3") and is_store(path)
         return path.suffix == ".json" and mentions(path, '"info"', '"messages"', '"parts"')
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
@@ -76,6 +76,8 @@ def _add(into: Conversation, part: Mapping[str, Any]) -> None:
     elif kind == "tool":
         state = part.get("state") or {}
         into.add_call(part.get("tool"), state.get("input"), part.get("callID"))
-        failed = state.get("status") == "error"
-        if failed or "output" in state:
-            into.add_result(state.get("error") if failed else state.get("output"), part.get("callID"), error=failed)
+        refused = state.get("status") == "error"
+        code = as_mapping(state.get("metadata")).get("exit")  # a command that failed has the status of a completed call
+        if refused or "output" in state:
+            output = state.get("error") if refused else state.get("output")
+            into.add_result(output, part.get("callID"), error=refused or (isinstance(code, int) and code != 0))

@@ -4,15 +4,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from arise.analyze.conversation import Conversation
-from arise.analyze.files import Unreadable, as_mapping, lines, load, mentions
+from arise.analyze.conversation import Conversation, arguments_of
+from arise.analyze.files import Unreadable, as_mapping, lines, load, load_optional, mentions
 from arise.analyze.found import Found, Item, Options, Skipped
 from arise.analyze.readers.openai_messages import outcome_of as stated_outcome
 from arise.analyze.readers.swe_outcomes import outcome_of
 
 _TOOLS = {"run": "bash", "run_ipython": "python", "read": "view"}
 """Actions by the tool they are; `str_replace_editor` records a look as the action `read`."""
-_SILENT = {"system", "change_agent_state", "recall", "null", "condensation"}
+_ADDED = {"thought", "blocking", "hidden", "confirmation_state", "is_confirmed", "security_risk", "summary"}
+_SILENT = {"system", "change_agent_state", "recall", "null", "condensation", "agent_state_changed"}
 
 
 class OpenHandsReader:
@@ -34,24 +35,32 @@ class OpenHandsReader:
 
 
 class OpenHandsFolderReader:
-    """Read a conversation that is kept as one file per event, in a folder called `events`."""
+    """Read a conversation that is kept as one file per event, in a folder `events`, in version 1 beside its state."""
 
     name = "openhands"
 
     def detect(self, path: Path) -> bool:
-        first = next(iter(sorted(path.glob("*.json"))), None) if path.name == "events" else None
+        first = next(iter(sorted(_events(path).glob("*.json"))), None)
         return first is not None and (
             mentions(first, '"kind"', '"source"') or mentions(first, '"source"', '"timestamp"')
         )
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
+        folder = _events(path)
         events = []
-        for file in sorted(path.glob("*.json"), key=_number):
+        for file in sorted(folder.glob("*.json"), key=_number):
             try:
                 events.append(load(file))
             except Unreadable as error:
                 yield Skipped(str(file), str(error))
-        yield _attempt(events, str(path), path.parent, options)
+        state = as_mapping(load_optional(folder.parent / "base_state.json"))
+        model = str(as_mapping(as_mapping(state.get("agent")).get("llm")).get("model") or "")
+        yield _attempt(events, str(path), folder.parent, options, model)
+
+
+def _events(path: Path) -> Path:
+    """Return the folder of events: the folder itself, or the one inside it."""
+    return path / "events" if (path / "base_state.json").is_file() else path if path.name == "events" else path / "-"
 
 
 def _number(file: Path) -> tuple[int, str]:
@@ -60,7 +69,7 @@ def _number(file: Path) -> tuple[int, str]:
     return int(digits or 0), file.name
 
 
-def _attempt(row: Any, place: str, path: Path, options: Options) -> Item:
+def _attempt(row: Any, place: str, path: Path, options: Options, model: str = "") -> Item:
     events, facts = (row, {}) if isinstance(row, list) else (as_mapping(row).get("history") or [], as_mapping(row))
     into = Conversation()
     for event in events:
@@ -72,10 +81,10 @@ def _attempt(row: Any, place: str, path: Path, options: Options) -> Item:
     outcome = stated_outcome(facts, options) if facts else outcome_of(name, path, "")
     if outcome.passed is None and facts:
         outcome = outcome_of(name, path, "")
-    model = as_mapping(as_mapping(facts.get("metadata")).get("llm_config")).get("model", "")
+    model = model or str(as_mapping(as_mapping(facts.get("metadata")).get("llm_config")).get("model", ""))
     return Found(
         into.trajectory(place, name), into.task(name, options.instructions), outcome, place, OpenHandsReader.name,
-        model=str(model), agent="openhands", notes=into.notes,
+        model=model, agent="openhands", notes=into.notes,
     )  # fmt: skip
 
 
@@ -106,7 +115,8 @@ def _add(into: Conversation, event: Mapping[str, Any]) -> None:
             return
         extras = event.get("extras") or {}
         code = (extras.get("metadata") or {}).get("exit_code", extras.get("exit_code"))
-        failed = event["observation"] == "error" or (isinstance(code, int) and code > 0)
+        refused = event["observation"] == "error" or str(event.get("content")).startswith("ERROR:\n")  # of the editor
+        failed = refused or (isinstance(code, int) and code > 0)
         into.add_result(event.get("content"), call_id, error=failed)
         return
     action, arguments = event.get("action"), event.get("args") or {}
@@ -121,8 +131,12 @@ def _add(into: Conversation, event: Mapping[str, Any]) -> None:
     if action == "message":
         return
     name = _TOOLS.get(str(action)) or about.get("function_name") or action
-    hidden = ("thought", "blocking", "hidden", "confirmation_state", "is_confirmed", "security_risk")
-    into.add_call(name, {key: value for key, value in arguments.items() if key not in hidden}, call_id)
+    into.add_call(name, _asked(arguments), call_id)
+
+
+def _asked(arguments: object) -> dict[str, object]:
+    """Return the arguments of a call without what the framework adds, which differs between equal calls."""
+    return {key: value for key, value in arguments_of(arguments).items() if key not in _ADDED}
 
 
 def _add_kind(into: Conversation, event: Mapping[str, Any]) -> None:
@@ -142,12 +156,13 @@ def _add_kind(into: Conversation, event: Mapping[str, Any]) -> None:
         function = call.get("function") or call
         into.add_call(
             event.get("tool_name") or function.get("name"),
-            function.get("arguments") or event.get("action"), event.get("tool_call_id"),
+            _asked(function.get("arguments") or event.get("action")), event.get("tool_call_id"),
         )  # fmt: skip
     elif kind in ("ObservationEvent", "AgentErrorEvent"):
-        seen = event.get("observation") or {}
-        text = seen.get("content", seen.get("output", "")) if isinstance(seen, Mapping) else seen
-        failed = kind == "AgentErrorEvent" or (isinstance(seen, Mapping) and bool(seen.get("is_error")))
+        seen = as_mapping(event.get("observation"))
+        text = seen.get("content", seen.get("output", event.get("observation") or ""))
+        code = seen.get("exit_code")  # `is_error` is false for a command that failed
+        failed = kind == "AgentErrorEvent" or bool(seen.get("is_error")) or (isinstance(code, int) and code > 0)
         into.add_result(text or event.get("error"), event.get("tool_call_id"), error=failed)
     elif kind == "Condensation":
         into.note("context compactions")

@@ -79,7 +79,7 @@ class SweAgentReader:
             yield Skipped(str(path), "no trajectory and no history")
             return
         info = as_mapping(value.get("info"))
-        yield _found(path, into, info, path.stem, options, self.name, _model(info))
+        yield _found(path, into, info, path.stem, options, self.name, _model(info) or _replayed_model(value))
 
 
 def _opening(into: Conversation, messages: list[Any]) -> None:
@@ -149,3 +149,12 @@ def _found(
 def _model(info: Mapping[str, Any]) -> str:
     config = as_mapping(as_mapping(info.get("config")).get("model"))
     return str(config.get("model_name") or info.get("model_name") or "")
+
+
+def _replayed_model(document: Mapping[str, Any]) -> str:
+    """Return the model in SWE-agent's `replay_config`, a string of JSON."""
+    try:
+        config = as_mapping(json.loads(document.get("replay_config") or "{}"))
+    except (ValueError, TypeError):
+        return ""
+    return str(as_mapping(as_mapping(config.get("agent")).get("model")).get("name") or "")

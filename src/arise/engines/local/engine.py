@@ -117,7 +117,6 @@ class LocalEngine:
             full_parameter=self._lora is None,
             lora=self._lora is not None,
             endpoint=False,
-            exact_loss=True,
             context_length=self._context_length,
         )
 

@@ -1,5 +1,6 @@
 """LoRA adapters, and the plain weights of a model with or without them."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,9 @@ def with_adapters(model: Any, spec: LoraSpec, seed: int) -> Any:
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(r=spec.rank, lora_alpha=spec.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        # peft reads an attribute that transformers renamed; nobody can act on that here.
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         torch.manual_seed(seed)
         return get_peft_model(model, config)
 

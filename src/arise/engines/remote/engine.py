@@ -122,7 +122,7 @@ class RemoteEngine:
     def capabilities(self) -> Capabilities:
         """Return what this engine can do."""
         window, lora = self._policy.window, self._handover.adapters
-        return Capabilities(full_parameter=not lora, lora=lora, endpoint=False, exact_loss=True, context_length=window)
+        return Capabilities(full_parameter=not lora, lora=lora, endpoint=False, context_length=window)
 
     def facts(self) -> Mapping[str, str]:
         """Return facts that two runs must share to be comparable; bit-equality is not promised."""

@@ -5,6 +5,7 @@ the answer: neither reasoning nor quoted in prose. A second line about the same 
 no verdict.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,10 @@ from arise.llm.wire.strict_json import Strict, Unreadable, problem_of, too_long
 from arise.types import Verdict
 
 MAX_PROBLEMS = 100
+REASON_CHARS = 240
+"""A reason is cut to this length."""
+_GROUNDS = ("turn", "reason")
+"""The fields that a judge may add to a verdict line when it is asked for reasons, the reason last."""
 
 
 class _Line(Strict):
@@ -34,12 +39,16 @@ class VerdictReply:
     absent: dict[str, str]
     diagnostics: DiagnosticReply
     problems: tuple[str, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why, for verdicts whose line says so: `turn 3: runs the tests after the edit`."""
 
 
 @dataclass
 class _Found:
-    """What the lines of a reply are about."""
+    """What the lines of a reply are about; `turns` is the length of the trajectory where reasons were asked for."""
 
+    turns: int | None = None
+    reasons: dict[str, str] = field(default_factory=dict)
     lines: dict[str, list[str | Verdict]] = field(default_factory=lambda: defaultdict(list))
     diagnostics: list[Any] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -51,12 +60,20 @@ class _Found:
 
 
 def parse_verdicts(
-    text: str, rubric_ids: Sequence[str], diagnostics: bool = False, pool_ids: Collection[str] = ()
+    text: str,
+    rubric_ids: Sequence[str],
+    diagnostics: bool = False,
+    pool_ids: Collection[str] = (),
+    turns: int | None = None,
 ) -> VerdictReply:
-    """Parse a reply to rubric evaluation; diagnostics may name `pool_ids` too."""
+    """Parse a reply to rubric evaluation; diagnostics may name `pool_ids` too.
+
+    With `turns`, the number of turns of the trajectory, a line may also give its reason. A missing or invalid reason
+    costs the reason, never the verdict.
+    """
     if reason := too_long(text):
         return VerdictReply({}, dict.fromkeys(rubric_ids, reason), DiagnosticReply(None, reason), (reason,))
-    found = _read_lines(text, rubric_ids)
+    found = _read_lines(text, rubric_ids, turns)
     verdicts: dict[str, Verdict] = {}
     absent: dict[str, str] = {}
     for rubric_id in rubric_ids:
@@ -69,13 +86,13 @@ def parse_verdicts(
             absent[rubric_id] = str(about[0])
         else:
             absent[rubric_id] = f"{len(about)} lines about this rubric"
-    return VerdictReply(
-        verdicts, absent, _diagnostics(found, {*rubric_ids, *pool_ids}, diagnostics), tuple(found.problems)
-    )
+    parsed = _diagnostics(found, {*rubric_ids, *pool_ids}, diagnostics)
+    reasons = {rubric_id: reason for rubric_id, reason in found.reasons.items() if rubric_id in verdicts}
+    return VerdictReply(verdicts, absent, parsed, tuple(found.problems), reasons)
 
 
-def _read_lines(text: str, rubric_ids: Sequence[str]) -> _Found:
-    found = _Found()
+def _read_lines(text: str, rubric_ids: Sequence[str], turns: int | None) -> _Found:
+    found = _Found(turns)
     if text.startswith("\ufeff"):
         found.add_problem("byte order mark")
         text = text[1:]
@@ -100,7 +117,37 @@ def _read_line(line: Line, rubric_ids: Sequence[str], found: _Found) -> None:
         found.add_problem(f"{place}: no rubric of this request ({str(rubric_id)[:40]!r})")
         _mentioned(line.text, rubric_ids, "named in a line that is not about it", found)
     else:
-        found.lines[rubric_id].append(_verdict(line.text, value))
+        judged, grounds = line.text, dict[str, Any]()
+        if found.turns is not None:
+            grounds = {name: value.pop(name) for name in _GROUNDS if name in value}
+            judged = _without_reason(judged)
+        found.lines[rubric_id].append(_verdict(judged, value))
+        if grounds and (reason := _reason(grounds, found.turns or 0, place, found)):
+            found.reasons[rubric_id] = reason
+
+
+def _without_reason(line: str) -> str:
+    """Return a line up to its reason, which may need escapes; the whole line if anything but the reason comes last."""
+    before, _, after = line.partition('"reason"')
+    return line if any(f'"{name}"' in after for name in _Line.model_fields) else before
+
+
+def _reason(grounds: dict[str, Any], turns: int, place: str, found: _Found) -> str:
+    """Return a reason on one line with the turn it rests on; note what is wrong with it."""
+    turn, reason = grounds.get("turn"), grounds.get("reason")
+    if reason is not None and not isinstance(reason, str):
+        found.add_problem(f"{place}: the reason is no text")
+        reason = None
+    if turn is not None and not (type(turn) is int and 1 <= turn <= turns):
+        found.add_problem(f"{place}: there is no turn {str(turn)[:20]}")
+        turn = None
+    text = " ".join((reason or "").split())
+    if len(text) > REASON_CHARS:
+        text = text[:REASON_CHARS].rstrip() + " ..."
+    if not text:
+        return ""
+    named = turn is None or re.search(rf"\bturn {turn}\b", text)
+    return text if named else f"turn {turn}: {text}"
 
 
 def _verdict(line: str, value: dict[str, Any]) -> Verdict | str:

@@ -50,7 +50,7 @@ def moved_table(asked: Asked, moved: Sequence[Moved], rate: str = "unguided") ->
             item.name,
             OneLine(item.change.from_to),
             OneLine(" → ".join(f"{tally.passes} of {tally.evaluations}" for tally in item.change)),
-            item.change.difference_text,
+            item.change.difference_text if item.change.clear or not item.change.few else numbers.MISSING,
             item.change.noise_text,
             item.source,
         )

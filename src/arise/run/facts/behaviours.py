@@ -9,7 +9,7 @@ from arise.method.pass_rate import pass_rate
 from arise.method.standing import Standing
 from arise.run.facts.held_out import AFTER, BEFORE, Change, HeldOut, held_out
 from arise.run.facts.verdicts import Guided, counts_by_rubric, guided_counts
-from arise.run.facts.windows import pair_windows
+from arise.run.facts.windows import latest, pair_windows
 from arise.run.pool_rows import PairLife, VerdictCount
 from arise.run.queries import RunQueries
 from arise.text.numbers import FEW
@@ -23,8 +23,9 @@ class Behaviour:
     """One criterion, over all pairs with the same text, oldest pair first.
 
     Training verdicts: of rollouts that saw its skill (`guided`), of others in the same iterations (`beside`), and of
-    iterations that did not show it (`alone`). `first` and `last` are the unguided verdicts of its first and last
-    window. `before` and `after` are held-out attempts, which never see a skill.
+    iterations that did not show it (`alone`). `first` holds the unguided verdicts of its first window, `last` those of
+    its last window, or of as many of the last as hold enough for a rate. `before` and `after` are held-out attempts,
+    which never see a skill.
     """
 
     pairs: tuple[PairLife, ...]
@@ -100,7 +101,7 @@ def _behaviour(
         guided_counts(alone).unguided,
         guided_counts(recent),
         on_its_own[0] if on_its_own else Tally(),
-        on_its_own[-1] if on_its_own else Tally(),
+        latest(on_its_own),
         before,
         after,
     )

@@ -59,8 +59,16 @@ def judge_note(metrics: Mapping[str, float]) -> str:
     missing = missing_by_kind([metrics])
     if not missing:
         return ""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in missing.items())
+    kinds = _kinds(missing)
     return f"  judge {metrics['answers']:.0f} of {metrics['answers_asked']:.0f} usable ({kinds})"
+
+
+def _kinds(missing: Mapping[str, int]) -> str:
+    """Return missing answers by kind; withheld ones were usable, so they come last and are said to be."""
+    parts = [f"{count:,} {kind}" for kind, count in missing.items() if kind != WITHHELD]
+    if missing.get(WITHHELD):
+        parts.append(f"{missing[WITHHELD]:,} of the usable ones withheld")
+    return ", ".join(parts)
 
 
 def unusable_text(metrics: Sequence[Mapping[str, float]]) -> str:
@@ -69,7 +77,7 @@ def unusable_text(metrics: Sequence[Mapping[str, float]]) -> str:
     if share is None or share >= LEAST_USABLE:
         return ""
     missing = missing_by_kind(metrics)
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in missing.items())
-    worst = next(iter(missing), "")
+    kinds = _kinds(missing)
+    worst = next((kind for kind in missing if kind != WITHHELD), "")
     advice = _ADVICE.get(worst, "look at a few replies on the page of the judge, and measure it: `arise judge check`")
     return f"only {numbers.percent(share)} of the judge's answers are usable ({kinds}); {advice}"

@@ -8,6 +8,7 @@ from arise.method.pass_rate import pass_rate
 from arise.run.facts.verdicts import guided_counts
 from arise.run.numbering import iteration_of
 from arise.run.pool_rows import PairLife, VerdictCount
+from arise.text.numbers import FEW
 from arise.types import PairStatus, Tally
 
 NONE = Tally()
@@ -79,3 +80,13 @@ def summed(rows: Iterable[tuple[int, int, int]], size: int, committed: int) -> l
         Window(number * size, min(committed, (number + 1) * size) - 1, *sums[number])
         for number in range(-(-committed // size))
     ]
+
+
+def latest(tallies: Sequence[Tally]) -> Tally:
+    """Return the verdicts of the last window; add earlier ones but the first while they are too few for a rate."""
+    total = Tally()
+    for tally in reversed(tallies[1:] or tallies):
+        total = total.plus(tally)
+        if total.evaluations >= FEW:
+            break
+    return total

@@ -140,8 +140,8 @@ def _lanes(found: Sequence[Behaviour], windows: dict[str, list[Window]], committ
         "Life of every behaviour, the weakest first",
         swimlanes("lives of behaviours, one lane each", [_lane(b, windows, asked) for b in found], committed),
         Table(COLUMNS, rows),
-        f"Unguided: without its skill, on held-out tasks where these were judged, else in the last window. Rates of "
-        f"fewer than {FEW} verdicts come last, their windows are pale. Identical criteria share a lane.",
+        f"Unguided: without its skill, on held-out tasks where these were judged, else at the end of training. "
+        f"Rates of fewer than {FEW} verdicts come last, their windows are pale. Identical criteria share a lane.",
         wide=True,
     )
 
