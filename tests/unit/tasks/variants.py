@@ -171,8 +171,13 @@ def appended(name: str, line: str) -> Break:
 
 def file_faults(of: Template) -> Iterator[tuple[str, Break, str]]:
     """Yield the faults in the files of a task: a name, what makes it, and words of the report."""
-    docker, test, solve = "environment/Dockerfile", f"{of.tests}/test.sh", f"{of.solution}/solve.sh"
-    skill = "environment/skills/counting/SKILL.md"
+    yield from script_faults(f"{of.tests}/test.sh", f"{of.solution}/solve.sh")
+    yield from image_faults("environment/Dockerfile", of.tests)
+    yield from folder_faults(of, f"{of.solution}/solve.sh")
+    yield from (format_faults_of_markdown() if of.file == "task.md" else format_faults_of_toml(of))
+
+
+def script_faults(test: str, solve: str) -> Iterator[tuple[str, Break, str]]:
     yield from (
         ("no-tests", without(test), "test.sh: is missing"),
         ("empty-tests", write(test, "\n"), "test.sh: is empty"),
@@ -185,6 +190,11 @@ def file_faults(of: Template) -> Iterator[tuple[str, Break, str]]:
         ("empty-solution", write(solve, ""), "solve.sh: is empty"),
         ("solution-that-does-not-parse", write(solve, "echo 'never closed\n"), "not readable by bash"),
         ("windows-solution", write(solve, "echo 42 > answer.txt\r\n"), "Windows line ends"),
+    )  # fmt: skip
+
+
+def image_faults(docker: str, tests: str) -> Iterator[tuple[str, Break, str]]:
+    yield from (
         ("no-from", write(docker, "RUN true\n"), "has no FROM"),
         ("empty-dockerfile", write(docker, ""), "has no FROM"),
         ("late-from", write(docker, "RUN true\nFROM debian\n"), "stands before FROM"),
@@ -194,8 +204,14 @@ def file_faults(of: Template) -> Iterator[tuple[str, Break, str]]:
         ("second-missing-file", appended(docker, "COPY data.csv absent.csv /data/\n"), "copies 'absent.csv'"),
         ("missing-file-in-json", appended(docker, 'COPY ["absent.csv", "/data/"]\n'), "copies 'absent.csv'"),
         ("no-match", appended(docker, "ADD *.parquet /data/\n"), "copies '*.parquet'"),
-        ("outside-the-build", appended(docker, f"COPY ../{of.tests}/test.sh /x\n"), "outside its folder"),
+        ("outside-the-build", appended(docker, f"COPY ../{tests}/test.sh /x\n"), "outside its folder"),
         ("no-target", appended(docker, "COPY data.csv\n"), "names no target"),
+    )  # fmt: skip
+
+
+def folder_faults(of: Template, solve: str) -> Iterator[tuple[str, Break, str]]:
+    skill = "environment/skills/counting/SKILL.md"
+    yield from (
         ("leaked-tests", write("environment/t.sh", TEST), "shows the agent test.sh"),
         ("leaked-solution", lambda task: [write(p, SOLVE + "# the secret\n")(task) for p in (solve, "environment/a.sh")], "shows the agent solve.sh"),
         ("skill-without-frontmatter", write(skill, "Count.\n"), "does not begin with YAML"),
@@ -209,19 +225,23 @@ def file_faults(of: Template) -> Iterator[tuple[str, Break, str]]:
         ("two-task-files", write("task.md" if of.file == "task.toml" else "task.toml", "---\n---\nx"), "has both"),
         ("no-task-file", without(of.file), "has no task.toml or task.md"),
     )  # fmt: skip
-    if of.file == "task.md":
-        yield "key-twice", write("task.md", "---\nagent: {}\nagent: {}\n---\nDo it.\n"), "stands twice"
-        yield "bad-yaml", write("task.md", "---\na: [1\n---\nDo it.\n"), "is not YAML"
-        yield "no-prompt", write("task.md", "---\nschema_version: '1.3'\n---\n"), "has no instruction"
-        yield "no-frontmatter", write("task.md", "Do it.\n"), "does not begin with YAML"
-    else:
-        yield "key-twice", appended("task.toml", "agent = {}\n"), "is not TOML"
-        yield "bad-toml", write("task.toml", "[task\n"), "is not TOML"
-        yield "nameless", write("task.toml", '[task]\nversion = "1"\n'), "task.name"
-        instruction = "steps/one/instruction.md" if of.name == "steps" else "instruction.md"
-        yield "no-instruction", without(instruction), "instruction.md: is missing"
-        yield "empty-instruction", write(instruction, " \n"), "has no instruction"
-        yield "nul-in-instruction", write(instruction, "a\0b"), "NUL"
+
+
+def format_faults_of_markdown() -> Iterator[tuple[str, Break, str]]:
+    yield "key-twice", write("task.md", "---\nagent: {}\nagent: {}\n---\nDo it.\n"), "stands twice"
+    yield "bad-yaml", write("task.md", "---\na: [1\n---\nDo it.\n"), "is not YAML"
+    yield "no-prompt", write("task.md", "---\nschema_version: '1.3'\n---\n"), "has no instruction"
+    yield "no-frontmatter", write("task.md", "Do it.\n"), "does not begin with YAML"
+
+
+def format_faults_of_toml(of: Template) -> Iterator[tuple[str, Break, str]]:
+    instruction = "steps/one/instruction.md" if of.name == "steps" else "instruction.md"
+    yield "key-twice", appended("task.toml", "agent = {}\n"), "is not TOML"
+    yield "bad-toml", write("task.toml", "[task\n"), "is not TOML"
+    yield "nameless", write("task.toml", '[task]\nversion = "1"\n'), "task.name"
+    yield "no-instruction", without(instruction), "instruction.md: is missing"
+    yield "empty-instruction", write(instruction, " \n"), "has no instruction"
+    yield "nul-in-instruction", write(instruction, "a\0b"), "NUL"
 
 
 def _touched(path: Path) -> Path:
