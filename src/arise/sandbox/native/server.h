@@ -116,6 +116,6 @@ bool enter_folder(char *path);
 
 /* tools.c: what the program does outside of a sandbox */
 int print_role(int count, char **words);
-int set_limits(int count, char **words);
+int prepare(int count, char **words);
 
 #endif
