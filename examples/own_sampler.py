@@ -44,7 +44,7 @@ class Frontier:
 
 
 def played(task: Task, passed: int) -> Group:
-    """Return a finished group of eight with so many successes."""
+    """Return a finished group of eight with this many successes."""
     ended = [Trajectory(f"{task.id}/{j}", task.id, (), StopReason.FINISHED) for j in range(8)]
     return Group(task, tuple(Rollout(t, float(j < passed), j < passed) for j, t in enumerate(ended)), 8)
 

@@ -35,7 +35,7 @@ class TrainConfig(Section):
         if self.max_staleness >= self.iterations:
             raise ValueError(
                 f"max_staleness ({self.max_staleness}) must be below iterations ({self.iterations}): "
-                "all rollouts would start before anything is learnt"
+                "all rollouts would start before anything is learned"
             )
         return self
 

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from arise.ports import SandboxLost
-from arise.sandbox.watches import LIMITS
+from arise.sandbox.outside import LIMITS
 
 USERS = 65536
 SECONDS = 20.0

@@ -41,7 +41,7 @@ class VllmSpec:
 
     def command(self, model: str, port: int, host: str = "127.0.0.1") -> list[str]:
         """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
-        own = ["--enforce-eager", "--distributed-executor-backend", "uni"] if self.device == "cpu" else []
+        own = self._for_cpu() if self.device == "cpu" else []
         if self.lora_rank:
             own += ["--enable-lora", "--max-loras", "1", "--max-lora-rank", str(room_for(self.lora_rank))]
         return [
@@ -53,6 +53,15 @@ class VllmSpec:
             *("--enable-scale-out", "--enable-prefix-caching", "--logprobs-mode", "processed_logprobs"),
             *("--disable-log-stats", *own, *self.arguments),
         ]
+
+    def _for_cpu(self) -> list[str]:
+        """Return what a CPU needs.
+
+        Prompts are read whole. vLLM 0.32 sets back the random generator of a seeded request whose prompt is read in
+        parts, which a CPU cannot do, and the server ends.
+        """
+        whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(self.window, self.rows, 2048))]
+        return ["--enforce-eager", "--distributed-executor-backend", "uni", *whole]
 
     def environment(self, number: int) -> dict[str, str]:
         """Return the variables of server `number`; on GPUs each server takes the next ones."""

@@ -85,6 +85,6 @@ def _attempt(asked: Asked, name: str) -> Opened:
 
 
 def _as_rollout(row: AttemptRow) -> RolloutRow:
-    """Return an attempt as a row of rollouts; it has no advantage, because nothing is learnt from it."""
+    """Return an attempt as a row of rollouts; it has no advantage, because nothing is learned from it."""
     head = _name(row), k_of(row.k), row.task_id, row.reward, row.success, row.stop, row.fault
     return RolloutRow(*head, 0, 0, None, None, None)

@@ -154,8 +154,11 @@ def _outcome_alarms(evaluated: HeldOut, found: Sequence[Behaviour], worse: Seque
         clear = sum(item.change.clear for item in worse)
         rubrics = tuple(item.rubric for item in worse if item.rubric)
         rates = "1 unguided rate" if len(worse) == 1 else f"{len(worse)} unguided rates"
-        text = f"{rates} fell, {clear} beyond noise; see Got worse."
-        yield Alarm("serious" if clear else "note", "Something got worse", text, rubrics)
+        if clear:
+            title, text = "Something got worse", f"{rates} fell, {clear} beyond noise; see Got worse."
+        else:
+            title, text = "Some rates fell, none beyond noise", f"{rates} fell; see Got worse."
+        yield Alarm("serious" if clear else "note", title, text, rubrics)
     stuck = [behaviour.rubric.id for behaviour in found if behaviour.standing.stuck]
     if stuck:
         skills = "1 skill" if len(stuck) == 1 else f"{len(stuck)} skills"

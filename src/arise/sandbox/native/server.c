@@ -269,7 +269,7 @@ static void answer_next(void) {
 }
 
 int main(int count, char **words) {
-    if (count >= 3 && strcmp(words[1], "limits") == 0) return set_limits(count, words);
+    if (count >= 4 && strcmp(words[1], "prepare") == 0) return prepare(count, words);
     if (count >= 6 && strcmp(words[1], "role") == 0) return print_role(count, words);
     if (count < 5 || !is_number(words[1])) return 2;
     control = atoi(words[1]);

@@ -112,6 +112,6 @@ int become(const char *user);
 
 /* tools.c: what the program does outside of a sandbox */
 int print_role(int count, char **words);
-int set_limits(int count, char **words);
+int prepare(int count, char **words);
 
 #endif
