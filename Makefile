@@ -7,6 +7,8 @@ STAMP := $(VENV)/.ready
 DOCS_STAMP := $(VENV)/.docs-ready
 # `make setup LOCKED=1` installs the versions of requirements/test.lock, else the newest that pyproject.toml allows.
 PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
+# As root in a container pip warns about itself, which says nothing about ARISE.
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --root-user-action=ignore
 
 .PHONY: help setup lock train check lint browser containers small-judge test test-all test-engines coverage docs mutation benchmarks screenshots clean
 
@@ -28,22 +30,25 @@ setup: $(STAMP)
 # Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is said.
 # The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
 $(TRAIN_STAMP): pyproject.toml
-	command -v bwrap >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap) \
+	@echo "setting up $(VENV): torch, transformers and ARISE, about a minute from a nearby registry"
+	@command -v bwrap >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap) \
 	  || echo "bubblewrap is missing: install it with 'apt-get install bubblewrap' before training or testing"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train]"
-	touch $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) torch==2.13.0
+	@$(PIP) $(PINNED) -e ".[train]"
+	@touch $@
 
 # The tools of tests and documentation, which training does not need.
 $(STAMP): $(TRAIN_STAMP)
-	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e ".[train,dev,docs]"
-	touch $@
+	@echo "adding the tools of tests and documentation"
+	@$(PIP) $(PINNED) -e ".[train,dev,docs]"
+	@touch $@
 
 lock: $(STAMP)
 	$(BIN)/python scripts/lock.py > requirements/test.lock
 
 train: $(TRAIN_STAMP)
+	@echo "training: about 4 minutes on two idle cores, the first progress in seconds"
 	$(BIN)/arise train configs/embedded.toml
 
 check: lint
@@ -59,12 +64,12 @@ browser:
 	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
-# podman, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
-CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap
+# podman, docker, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
+CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap docker.io uidmap
 containers:
-	command -v podman >/dev/null && command -v debootstrap >/dev/null \
+	command -v podman >/dev/null && command -v debootstrap >/dev/null && command -v dockerd >/dev/null \
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
-	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
+	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
 
 # llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in an environment of their own in
 # the cache; without them the test of the small judge skips and says so.
@@ -106,9 +111,9 @@ docs: $(DOCS_STAMP)
 	@echo "open site/index.html; with search: $(BIN)/python -m mkdocs serve"
 
 $(DOCS_STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
-	touch $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) -e ".[docs]"
+	@touch $@
 
 screenshots: $(STAMP) browser
 	$(BIN)/python -m benchmarks.screenshots $(RUN)

@@ -150,7 +150,7 @@ class _Instant:
     """Answers at once with the same tokens: what remains is the endpoint's own."""
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(False, False, False, False, 1 << 20)
+        return Capabilities(False, False, False, 1 << 20)
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         del prompt_ids, params, n

@@ -1,7 +1,7 @@
 """The embedded engine beside transformers.generate, a plain PyTorch loop and TRL: same model, prompts and token counts.
 
     python -m benchmarks.engine                       every part that can run here
-    python -m benchmarks.engine sampling update       only some: sampling update trl growth memory smollm2
+    python -m benchmarks.engine sampling update       only some: sampling update prompts trl growth memory smollm2
 
 TRL is compared where it is installed (`pip install trl==1.16.0`), SmolLM2 where it was pulled (`arise models pull`).
 Contenders alternate within each round, so that a busy machine slows both; the table shows the median of the rounds.
@@ -15,7 +15,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,8 +26,9 @@ import numpy as np
 import torch
 
 from arise.engines.chat import ChatFormat
-from arise.engines.local import LocalEngine
+from arise.engines.local import LocalEngine, training
 from arise.engines.local.models import load
+from arise.engines.local.packing import Block, Packed, pack
 from arise.engines.local.pretrained import available
 from arise.types import Example, LossSpec, OptimSpec, Tokens
 from benchmarks.conversations import (
@@ -43,6 +45,8 @@ from benchmarks.conversations import (
 )
 from benchmarks.side_by_side import ROUNDS, side_by_side
 
+TRL_MISSING = f"run `{Path(sys.executable).with_name('pip')} install trl==1.16.0` first"
+SMOLLM2_MISSING = "run `arise models pull smollm2-135m` first"
 THREADS = torch.get_num_threads()
 NEVER = [1 << 30]  # no token ends a turn, so that every contender makes the same number of tokens
 
@@ -122,6 +126,36 @@ def update() -> None:
     )
 
 
+def whole_rows(rows: Sequence[Tokens], device: torch.device) -> Packed:
+    """Packed rows of which attention computes every one from its first token."""
+    packed = pack(rows, device)
+    block = Block(packed.spread_BT, packed.spread_BT, None)
+    return replace(packed, blocks=(block,), shared=0, place_N=packed.home_N)
+
+
+def prompts() -> float:
+    """One update of 64 trajectories in groups of 8, with attention over their prompt once or in every row."""
+    engine = small_engine()
+    random = np.random.default_rng(0)
+    batch: list[Example] = []
+    for advantage in random.normal(size=64):
+        shared = random.integers(6, len(engine.tokenizer), 100)
+        shared = batch[-1].rows[0].ids_U[:100] if len(batch) % 8 else shared
+        ids = np.concatenate([shared, random.integers(6, len(engine.tokenizer), int(random.integers(40, 160)))])
+        generated = np.arange(len(ids)) >= len(shared)
+        batch.append(Example((Tokens(ids, generated, np.full(len(ids), -6.5), generated - 1),), advantage))
+
+    def update_with(packing: Callable[..., Packed], _: int) -> None:
+        training.pack = packing
+        asyncio.run(engine.train_step(batch, LossSpec(0.0, 1e9), OptimSpec(learning_rate=1e-9)))
+
+    contenders = {"prompt once": partial(update_with, pack), "whole rows": partial(update_with, whole_rows)}
+    title = "Update: attention over a prompt of 100 tokens that 8 trajectories share"
+    found = side_by_side(contenders, sum(len(example.rows[0]) for example in batch), title)
+    training.pack = pack
+    return found["whole rows"]
+
+
 def iteration(engine: LocalEngine, prompts: Prompts, lengths: Lengths, seed: int) -> None:
     """Sample one conversation a prompt, update, publish."""
 
@@ -138,7 +172,7 @@ def trl() -> dict[int, float]:
     """Sample and update beside TRL's GRPOTrainer: one turn by its own means, four by a rollout function."""
     found: dict[int, float] = {}
     if find_spec("trl") is None:
-        print("\nTRL: not compared; `pip install trl==1.16.0` in an environment of its own")
+        print(f"\nTRL: not compared, {TRL_MISSING}")
         return found
     engine = small_engine()
     for turns, length, prompt_tokens in ((1, 128, 100), (4, 48, 200)):
@@ -222,7 +256,7 @@ def smollm2() -> dict[str, float]:
     """SmolLM2-135M: 8 conversations that share a prompt of 300 tokens."""
     found: dict[str, float] = {}
     if not all(model.pulled for model in available()):
-        print("\nSmolLM2: not compared, run `arise models pull smollm2-135m` first")
+        print(f"\nSmolLM2: not compared, {SMOLLM2_MISSING}")
         return found
     loaded, plain = load("smollm2-135m"), load("smollm2-135m").model
     engine = LocalEngine(loaded.model, loaded.tokenizer, lora=loaded.lora, end_ids=NEVER, threads=THREADS)
@@ -247,6 +281,7 @@ def smollm2() -> dict[str, float]:
 PARTS: dict[str, Callable[[], object]] = {
     "sampling": sampling,
     "update": update,
+    "prompts": prompts,
     "trl": trl,
     "growth": growth,
     "memory": memory,

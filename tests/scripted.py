@@ -40,7 +40,7 @@ class ScriptedEngine:
         self._turns: dict[str, int] = {}
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(True, False, False, True, context_length=60)
+        return Capabilities(True, False, False, context_length=60)
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         self.prompts.append(self.chat.text(prompt_ids))

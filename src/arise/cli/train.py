@@ -1,5 +1,6 @@
 """`arise train` and `arise resume`."""
 
+import json
 import time
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,11 @@ from typing import Annotated
 import typer
 
 from arise.cli.output import AsJson, ConfigPaths, Overrides, RunFolder, config_files, one_message, say
+
+
+def began(what: str, as_json: bool) -> None:
+    """Say what begins, before seconds of imports."""
+    say(json.dumps({"message": what}) if as_json else what)
 
 
 def train(
@@ -23,6 +29,7 @@ def train(
         config = load_config(config_files(paths), overrides or [])
         folder = run_dir or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
         lock = claim(folder)
+        began(f"training {config.train.iterations} iterations in {folder}; Ctrl-C stops the run", as_json)
         from arise.compose import training
 
         training.start(config, folder, lock, say, as_json)
@@ -46,6 +53,7 @@ def resume(
 
         require_run(run)
         lock = claim(run)
+        began(f"resuming {run}", as_json)
         from arise.compose import training
 
         training.resume(run, lock, say, as_json, add_budget, allow_judge_change or [], change or [])

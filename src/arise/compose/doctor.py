@@ -40,9 +40,11 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
     ready = packages.level == "ok"
     yield packages
     yield from _sandbox(config)
+    yield _images(config)
     yield _disk(runs)
     yield _memory()
     yield _cores()
+    yield _compiler()
     yield _tasks(config)
     yield from _imports(config)
     if ready:
@@ -117,6 +119,23 @@ def _sandbox(config: Config) -> Iterator[Finding]:
             yield Finding("limits", "warning", note, ENFORCE)
     if not missing:
         yield Finding("limits", "ok", "the kernel caps memory, processes and processor share of every sandbox")
+
+
+def _images(config: Config) -> Finding:
+    from arise.compose.sandboxes import images_here
+
+    said, remedy = images_here(config)
+    return Finding("images", "ok", said, remedy)
+
+
+def _compiler() -> Finding:
+    """Check whether parts of ARISE can be compiled on this machine."""
+    from arise.native.build import COST, REMEDY, obstacle
+
+    reason = obstacle()
+    if reason:
+        return Finding("compiler", "warning", f"{reason}: plain code runs, {COST}", REMEDY)
+    return Finding("compiler", "ok", "sampling and sandboxes run compiled code")
 
 
 def _disk(runs: Path) -> Finding:

@@ -19,12 +19,15 @@ from rich.console import Console
 from arise.compose.build import OpenStore, RunContext, open_run, require_sound
 from arise.compose.endings import interrupted, out_of_memory
 from arise.compose.imports import check_imports
-from arise.config import Config
+from arise.compose.policies import cached_start
+from arise.config import Config, WorldTasks
 from arise.config.base import Section
 from arise.config.file import load_config
 from arise.config.llm import ModelJudge
 from arise.engines.faults import EngineFault
+from arise.engines.local.pretrained import intact
 from arise.errors import AriseError, Exit
+from arise.observe.forecast import Forecast, stages
 from arise.observe.live import LiveDisplay
 from arise.observe.messages import shown_by
 from arise.observe.summary import Summary
@@ -162,7 +165,12 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> S
             for name in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(name, task.cancel)
         began = time.perf_counter()
+        if isinstance(config.tasks, WorldTasks):
+            cold = not intact(cached_start(config))
+            display.forecast = Forecast(stages(config, config.tasks.eval_tasks, warm_start=cold))
         async with open_run(config, folder, opened, display) as place:
+            if display.forecast is None:  # only now are the tasks known
+                display.forecast = Forecast(stages(config, len(place.evaluator.tasks), warm_start=False))
             before = await _evaluated(place, "before")
             log.info("%s", before.line())
             await _train(place)

@@ -1,6 +1,8 @@
 """Compile C sources once per machine, into the cache folder; every user of them has a plain fallback."""
 
+import functools
 import hashlib
+import logging
 import os
 import platform
 import shutil
@@ -13,6 +15,10 @@ SWITCH = "ARISE_NATIVE"
 """Environment variable; 0 uses the fallbacks."""
 COMPILERS = ("cc", "gcc", "clang")
 BUILD_SECONDS = 120.0
+COST = "sampling takes about 3 times the processor time, the start of a sandbox 2 to 5 times"
+REMEDY = "apt-get install gcc libc6-dev"
+
+log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
@@ -30,13 +36,14 @@ def build(
     Return None without a compiler, without a writable cache, or with ARISE_NATIVE=0. `key` distinguishes what the
     flags do not say, such as the processor that -march=native means.
     """
-    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
-    if compiler is None or os.environ.get(SWITCH) == "0":
+    if reason := obstacle():
+        _tell(reason)
         return None
+    compiler = _compiler()
     sources = sorted(folder.glob("*.c"))
     try:
         target = cache_folder() / "native" / f"{name}-{_digest([*sources, *folder.glob('*.h')], compiler, flags, key)}"
-        if target.exists():
+        if target.exists() and works(target):
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as draft:
@@ -47,9 +54,28 @@ def build(
                 ):
                     made.replace(target)  # a whole file, whoever else builds it now
                     return target
-    except OSError:  # a cache that cannot be written
-        return None
+        _tell(f"{compiler} cannot compile what ARISE ships")
+    except OSError as error:
+        _tell(f"the cache folder cannot be written ({error})")
     return None
+
+
+def obstacle() -> str:
+    """Return why nothing is compiled on this machine, "" if a compiler is there and may be used."""
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
+    return "" if _compiler() else f"no C compiler ({', '.join(COMPILERS)}) is on the PATH"
+
+
+def _compiler() -> str:
+    return next(filter(None, map(shutil.which, COMPILERS)), "")
+
+
+@functools.cache
+def _tell(reason: str) -> None:
+    """Say once, however many parts are concerned, what the plain code costs."""
+    remedy = "" if reason.startswith(SWITCH) else f"; to fix it: {REMEDY}"
+    log.info("%s: plain code runs instead of compiled code, %s%s", reason, COST, remedy)
 
 
 def _libraries(flags: Sequence[str]) -> list[str]:

@@ -68,7 +68,7 @@ class LiveDisplay(Display):
         self._rows: list[tuple[str, str]] = []
         self._wrong: list[str] = []
         self._done = 0
-        self._spent = 0.0
+        self._saved = ""
         self._alarm = ""
         self._began = time.monotonic()
         # Redrawn by itself, so that elapsed time and estimates go on while a wait reports nothing.
@@ -81,16 +81,15 @@ class LiveDisplay(Display):
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
 
-    def show(self, record: IterationRecord, spent: float) -> None:
+    def show(self, record: IterationRecord, spent: float) -> None:  # noqa: ARG002
         """Add the iteration and redraw the screen."""
         self._history.append(record.metrics)
-        self._spent += spent
         self._done = record.iteration
+        self._saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
         if record.update:
             self._events += record.update.evolution.events
             self._wrong = self.trust.still_wrong(KEPT_WRONG) if self.trust else []
         self._rows = [
-            ("time", self._time(record)),
             ("tasks", self._tasks()),
             ("rubrics", self._rubrics()),
             ("sampling", self._sampling(record)),
@@ -101,6 +100,7 @@ class LiveDisplay(Display):
 
     def reached(self, reached: Reached) -> None:
         """Draw a long wait as a bar as soon as it begins."""
+        self._foresee(reached)
         known = {wait.reached.what for wait in self._waits.under_way()}
         self._waits.take(reached)
         if not reached.over and reached.what not in known:
@@ -115,12 +115,10 @@ class LiveDisplay(Display):
         self._messages = [*self._messages, message][-KEPT_MESSAGES:]
         self._live.refresh()
 
-    def _time(self, record: IterationRecord) -> str:
-        elapsed = time.monotonic() - self._began
-        left = self._spent / len(self._history) * (self._iterations - self._done)
-        coming = f", about {numbers.duration(left)} of training left" if self._done < self._iterations else ""
-        saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
-        return f"{numbers.duration(elapsed)} elapsed{coming}{saved}"
+    def _time(self) -> str:
+        left = self.seconds_left
+        coming = f", about {numbers.duration(left)} left" if left else ""
+        return f"{numbers.duration(time.monotonic() - self._began)} elapsed{coming}{self._saved}"
 
     def _tasks(self) -> str:
         m, passes = self._history[-1], [h.get("pass_rate") for h in self._history]
@@ -176,13 +174,14 @@ class LiveDisplay(Display):
         rows = Table.grid(padding=(0, 2))
         rows.add_column(style="bold")
         rows.add_column()
+        rows.add_row("time", self._time())
         for name, text in self._rows:
             rows.add_row(name, Text(visible(text)))
         waits = self._waits.under_way()
         for wait in waits:
             rows.add_row("now", _bar(wait))
         if not (self._rows or waits or self._messages):
-            rows.add_row("now", Text(f"starting, {numbers.duration(time.monotonic() - self._began)} so far"))
+            rows.add_row("now", Text("starting"))
         if self._alarm:
             rows.add_row(Text("alarm", style="bold red"), Text(visible(self._alarm), style="red"))
         for n, line in enumerate(self._wrong):

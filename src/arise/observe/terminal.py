@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 
+from arise.observe.forecast import Forecast
 from arise.observe.trust import Trust
 from arise.observe.waits import Wait, Waits
 from arise.rollouts.guidance import left_out_ids, left_out_text
@@ -31,6 +32,8 @@ class Display:
         self._iteration_seconds: dict[str, float] = defaultdict(float)
         self.last_seconds: dict[str, float] = {}
         self.trust: Trust | None = None
+        self.forecast: Forecast | None = None
+        self._foretold = False
         self._left_out: list[str] = []
         self._doubted: set[str] = set()
         self._waits = Waits()
@@ -40,9 +43,24 @@ class Display:
         self._write(message)
 
     def reached(self, reached: Reached) -> None:
-        """Write now and then how far a long wait is."""
+        """Write now and then how far a long wait is, and once how long the whole run will take."""
+        self._foresee(reached)
         if wait := self._waits.due(reached):
             self.wait(wait)
+
+    def _foresee(self, reached: Reached) -> None:
+        """Follow the run; say once, as soon as the pace is known, how long all of it will take."""
+        if self.forecast is None:
+            return
+        self.forecast.take(reached)
+        if not self._foretold and (left := self.forecast.left) is not None:
+            self._foretold = True
+            self.tell(f"about {numbers.duration(left)} to the end of the run, at this pace")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the seconds to the end of the run, None while they are not known."""
+        return self.forecast.left if self.forecast else None
 
     def wait(self, wait: Wait) -> None:
         """Write a line about a wait."""
@@ -87,12 +105,14 @@ class Display:
         m = record.metrics
         change = f" ({pool_change(record.update.evolution.events)})" if record.update else ""
         money = self.trust.money(record.iteration) if self.trust else ""
+        left = self.seconds_left if record.iteration < self._iterations else None
         self._write(
             f"{record.iteration:4d}/{self._iterations}  pass {numbers.percent(m.get('pass_rate')):>6}  "
             f"rubrics {numbers.percent(m.get('rubric_reward')):>6}{unguided(m)}  "
             f"groups {m['all_fail']:.0f} fail {m['mixed']:.0f} mixed {m['all_pass']:.0f} pass  "
             f"pool {m['pool']:.0f}{change}  skills {m['skills_shown']:.0f}  "
             f"coverage {numbers.percent(m.get('coverage'))}  {numbers.seconds(spent)}"
+            + (f", about {numbers.duration(left)} left" if left is not None else "")
             + (f"  {money}" if money else "")
             + judge_note(m)
             + no_update(m)
@@ -160,4 +180,5 @@ class JsonDisplay(Display):
         """Write an iteration with its metrics and the pool's events."""
         events = record.update.evolution.events if record.update else ()
         facts = {"iteration": record.iteration, "seconds": spent, "metrics": dict(record.metrics)}
+        facts["seconds_left"] = self.seconds_left
         self._write(json.dumps(facts | {"events": [to_json(event) for event in events]}))

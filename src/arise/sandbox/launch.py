@@ -16,10 +16,10 @@ from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, ControlGroup
 from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
+from arise.sandbox.outside import prepare
 from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.seccomp import open_filter
 from arise.sandbox.tree import FOLDER
-from arise.sandbox.watches import cap_watches
 
 Make = type[BubblewrapSandbox]
 START_SECONDS = 60.0
@@ -36,6 +36,10 @@ _SHARED = {
     resource.RLIMIT_MSGQUEUE: 128 * 1024,
     resource.RLIMIT_MEMLOCK: 64 * 1024,
 }
+
+
+class NotCovered(SandboxLost):
+    """A `late` layout cannot be used here: bwrap has to cover /proc."""
 
 
 def _limit(pid: int, limits: Limits, grouped: bool) -> None:
@@ -150,11 +154,14 @@ async def _start(layout: Layout, cgroups: Cgroups | None, make: Make) -> Bubblew
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
             raise _explain(errors) from error
         pid = json.loads(os.read(info, 4096))["child-pid"]
-        (pidfds, folders, group), capped = await asyncio.gather(
-            _take_hold(layout, shown, cgroups, pid, process.pid, on_failure), asyncio.to_thread(cap_watches, pid)
+        (pidfds, folders, group), prepared = await asyncio.gather(
+            _take_hold(layout, shown, cgroups, pid, process.pid, on_failure),
+            asyncio.to_thread(prepare, pid, layout.late_covers),
         )
+        if not prepared.covered:
+            raise NotCovered("/proc of a sandbox could not be covered from outside")
         on_failure.pop_all()
-        return make(layout, process, reader, writer, pidfds, folders, shown, group, capped)
+        return make(layout, process, reader, writer, pidfds, folders, shown, group, prepared.watches_capped)
 
 
 async def _take_hold(

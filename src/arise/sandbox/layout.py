@@ -91,20 +91,26 @@ def _etc() -> list[str]:
     return line
 
 
-def proc_arguments() -> list[str]:
-    """Return mounts of a read-only /proc that reveals little of the machine and protects the server process."""
-    # Started by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
-    line = ["--proc", "/proc"]
-    for path in sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and not path.is_symlink()):
-        if path.name in _HIDDEN_PROC or not path.stat().st_mode & 0o004:
-            line += cover(path)
-    # Process 1 is the server: with its folder covered, its memory and descriptors cannot be opened from inside.
-    return [*line, *cover(Path("/proc/1"), folder=True), "--remount-ro", "/proc"]
+def hidden_proc() -> list[Path]:
+    """Return the entries of /proc that no command may read: those that reveal the machine, and process 1.
+
+    Process 1 is the server: with its folder covered, its memory and descriptors cannot be opened from inside. Started
+    by root, the user inside is still the kernel's user 0, and as such owns the files of /proc.
+    """
+    entries = sorted(path for path in Path("/proc").iterdir() if not path.name.isdecimal() and not path.is_symlink())
+    hidden = [path for path in entries if path.name in _HIDDEN_PROC or not path.stat().st_mode & 0o004]
+    return [*hidden, Path("/proc/1")]
 
 
-def cover(path: Path, folder: bool = False) -> list[str]:
-    """Return arguments that mount an empty file or folder over a host path."""
-    if folder or path.is_dir():
+def proc_arguments(covered: bool = True) -> list[str]:
+    """Return mounts of a read-only /proc, with its hidden entries covered unless that is done from outside."""
+    covers = [word for path in hidden_proc() for word in cover(path)] if covered else []
+    return ["--proc", "/proc", *covers, "--remount-ro", "/proc"]
+
+
+def cover(path: Path) -> list[str]:
+    """Return arguments that mount an empty file or folder over a path that is the same kind on the host."""
+    if path.is_dir():
         return ["--perms", "0000", "--size", "4096", "--tmpfs", str(path), "--remount-ro", str(path)]
     return ["--ro-bind", "/dev/null", str(path)]
 
@@ -147,6 +153,13 @@ class Layout:
     """Descriptors that bwrap inherits."""
     mounts: tuple[tuple[str, str], ...] = ()
     """Host paths and where each is seen inside, read-only."""
+    late: bool = False
+    """Whether /proc is covered from outside once the sandbox runs, instead of by bwrap; see `outside.py`."""
+
+    @cached_property
+    def late_covers(self) -> list[str]:
+        """Return the paths that are covered from outside."""
+        return [str(path) for path in hidden_proc()] if self.late else []
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -202,7 +215,7 @@ class Layout:
         for name, value in _ENVIRONMENT.items():
             line += ["--setenv", name, value]
         line += _system()
-        line += [*proc_arguments(), "--dev", "/dev"]
+        line += [*proc_arguments(not self.late), "--dev", "/dev"]
         sizes = {TEMPORARY: self.limits.tmp_bytes, "/dev/shm": min(16 * MIB, self.limits.tmp_bytes)}  # noqa: S108
         for place, size in (sizes | dict.fromkeys(self.writable, self.limits.disk_bytes)).items():
             line += ["--size", str(size), "--tmpfs", place]

@@ -16,9 +16,10 @@ from typing import Self
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox
 from arise.sandbox.cgroup import Cgroups, find_cgroups
-from arise.sandbox.launch import start
+from arise.sandbox.launch import NotCovered, start
 from arise.sandbox.layout import WORKDIR, Layout
 from arise.sandbox.limits import MIB, Limits
+from arise.sandbox.native_server import native_server
 from arise.sandbox.owner import orphan_processes, orphans
 from arise.sandbox.seccomp import filter_program
 from arise.types import BARE, Place, SandboxCapabilities
@@ -88,7 +89,8 @@ class BubblewrapPool:
         hidden: tuple[str, ...] = (),
         guard: tuple[str, str] | None = None,
     ) -> None:
-        self.layout = Layout(limits or Limits(), workdir, folders, shown, read_only, hidden, guard)
+        late = native_server() is not None
+        self.layout = Layout(limits or Limits(), workdir, folders, shown, read_only, hidden, guard, late=late)
         self.size = size
         self.cgroups = find_cgroups()
         self._ready: asyncio.Queue[BubblewrapSandbox | SandboxLost] = asyncio.Queue()
@@ -113,7 +115,11 @@ class BubblewrapPool:
     async def start(self) -> None:
         """Remove leftovers of dead runs and start the pool; raise SandboxUnavailable with the remedy if that fails."""
         sweep(self.cgroups)
-        first = await start(self.layout, self.cgroups)
+        try:
+            first = await start(self.layout, self.cgroups)
+        except NotCovered:
+            self.layout = replace(self.layout, late=False)
+            first = await start(self.layout, self.cgroups)
         self._watches_capped = first.watches_capped
         self._ready.put_nowait(first)
         for _ in range(self.size - 1):

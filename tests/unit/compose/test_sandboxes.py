@@ -20,6 +20,7 @@ from arise.report.dashboard.catalogue import Catalogue
 from arise.run.store import RunStore
 from arise.sandbox import pool
 from arise.sandbox.choose import ChosenPool
+from arise.sandbox.outside import Prepared
 from tests.stored_runs import write_run
 
 MISSING = "no writable control groups with memory and pids"
@@ -72,7 +73,7 @@ def test_missing_limits_are_refused_where_they_are_required(tmp_path: Path) -> N
 def test_a_missing_cap_that_shows_only_in_a_sandbox_is_refused_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arise.sandbox.launch.cap_watches", lambda _: False)
+    monkeypatch.setattr("arise.sandbox.launch.prepare", lambda *_: Prepared(watches_capped=False, covered=True))
     require_limits(STRICT)
     assert "inotify" in "".join(opened(Config(), tmp_path))
     with pytest.raises(AriseError, match="inotify"):

@@ -34,7 +34,7 @@ class ScriptedEngine:
     """The versions of the first tokens of a turn; later ones have the version after the last of these."""
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(False, False, False, False, self.window)
+        return Capabilities(False, False, False, self.window)
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         assert n == 1

@@ -34,6 +34,19 @@ def test_shared_prompts_are_laid_out_once() -> None:
     assert packed.spread_BT.ravel()[packed.home_N].tolist() == list(range(len(packed.ids_N)))
 
 
+def test_attention_computes_a_shared_prompt_once_and_rows_that_share_nothing_as_one_block() -> None:
+    packed = pack(ROWS, CPU)
+    results = torch.cat([block.query_BQ.flatten() for block in packed.blocks])
+    assert results[packed.place_N].tolist() == list(range(len(packed.ids_N)))
+    shapes = [(tuple(block.query_BQ.shape), block.key_BK.shape[1]) for block in packed.blocks]
+    assert shapes == [((2, 9), 9), ((3, 8), 27), ((1, 19), 19)]
+    assert packed.shared == 1
+    apart = pack([row(PROMPT, [5]), row(OTHER, [8])], CPU)
+    assert len(apart.blocks) == 1
+    assert torch.equal(apart.blocks[0].query_BQ, apart.spread_BT)
+    assert torch.equal(apart.place_N, apart.home_N)
+
+
 def test_values_and_gradients_are_those_of_whole_rows() -> None:
     def both(logits_at: object, groups: list[list[Tokens]]) -> tuple[list[float], torch.Tensor]:
         model = small_model(["a b c d"], hidden=32, layers=2).model

@@ -66,7 +66,7 @@ class Repeats:
         self.turns = turns
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(False, False, False, False, 100_000)
+        return Capabilities(False, False, False, 100_000)
 
     async def sample(self, prompt_ids: Any, params: SamplingParams, n: int = 1) -> list[Segment]:
         del prompt_ids, params, n

@@ -6,15 +6,18 @@ import json
 import logging
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from arise.cli.logs import LogLevel, configure
 from arise.config import Config
+from arise.observe.forecast import Forecast, Stage, stages
 from arise.observe.live import LiveDisplay
 from arise.observe.messages import shown_by
 from arise.observe.terminal import Display, JsonDisplay
 from arise.observe.waits import LINE_EVERY, Waits
 from arise.rollouts.assessment import EachRollout
+from arise.run.record import IterationRecord
 from arise.text.progress import Progress, Reached
 from arise.types import Group, Judgment, Pool, Rollout, Task
 from tests.builders import a_rollout, a_task
@@ -125,3 +128,43 @@ def test_a_slow_judge_shows_how_many_rollouts_wait_for_it() -> None:
         asyncio.run(EachRollout(judge).assess(group, Pool()))
     assert judge.seen == [(0, 2), (0, 2)]
     assert reports[-1] == Reached("judge: rollouts", 2, 2, over=True)
+
+
+def test_the_whole_run_is_forecast_from_the_pace_so_far() -> None:
+    clock = Clock()
+    config = Config()
+    ahead = list(stages(config, 60, warm_start=True))
+    total = sum(stage.weight for stage in ahead)
+    forecast = Forecast(iter(ahead), clock)
+    assert forecast.left is None
+    for stage in ahead:
+        forecast.take(Reached(stage.name, 0, 8))
+        clock.now += 2 * stage.weight  # a machine half as fast as the one that the weights are from
+        forecast.take(Reached(stage.name, 8, 8, over=True))
+        total -= stage.weight
+        assert forecast.left == pytest.approx(2 * total, abs=1e-6)
+    resumed = Forecast(stages(config, 60, warm_start=True), clock)
+    middle, last = (
+        f"iteration {config.train.iterations // 2}: rollouts",
+        f"iteration {config.train.iterations}: rollouts",
+    )
+    resumed.take(Reached(middle, 0, 8))
+    clock.now += 100.0
+    resumed.take(Reached(last, 0, 8))
+    assert resumed.left is not None
+    assert 1.0 < resumed.left < 20.0
+
+
+def test_the_forecast_is_told_once_and_then_stands_in_every_line() -> None:
+    lines: list[str] = []
+    clock = Clock()
+    display = Display(lines.append, 4)
+    display.forecast = Forecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 5)), clock)
+    for k in (1, 2):
+        display.reached(Reached(f"iteration {k}: rollouts", 0, 8))
+        clock.now += 60.0
+        display.reached(Reached(f"iteration {k}: rollouts", 8, 8, over=True))
+    assert [line for line in lines if "end of the run" in line] == ["about 3 min to the end of the run, at this pace"]
+    metrics = {"all_fail": 0, "mixed": 0, "all_pass": 0, "pool": 0, "skills_shown": 0}
+    display.show(IterationRecord(1, [], [], [], [], Pool(), None, metrics, {}, ""), 60.0)
+    assert lines[-1].endswith("60.0 s, about 2 min left")

@@ -45,7 +45,7 @@ class Sayings:
     params: list[SamplingParams] = field(default_factory=list)
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(True, False, False, True, context_length=self.window)
+        return Capabilities(True, False, False, context_length=self.window)
 
     async def sample(self, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1) -> list[Segment]:
         answer = self.answers[min(len(self.prompts), len(self.answers) - 1)]

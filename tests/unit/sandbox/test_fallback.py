@@ -4,12 +4,10 @@ import asyncio
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from arise.native import build
-from arise.sandbox import BubblewrapPool, layout, watches
+from arise.sandbox import BubblewrapPool, layout, outside, pool
 from arise.types import CommandResult
 
 SAME_TESTS = ("tests/unit/sandbox", "tests/unit/rollouts/test_forgery.py", "tests/unit/rollouts/test_dodges.py")
@@ -18,8 +16,8 @@ SAME_TESTS = ("tests/unit/sandbox", "tests/unit/rollouts/test_forgery.py", "test
 @pytest.mark.parametrize("native", [True, False])
 def test_either_server_runs_commands(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not native:
-        monkeypatch.setattr(layout, "native_server", lambda: None)
-        monkeypatch.setattr(watches, "native_server", lambda: None)
+        for module in (layout, outside, pool):
+            monkeypatch.setattr(module, "native_server", lambda: None)
 
     async def run() -> list[CommandResult]:
         async with BubblewrapPool(1) as pool:
@@ -33,27 +31,6 @@ def test_either_server_runs_commands(native: bool, monkeypatch: pytest.MonkeyPat
     assert hidden.exit_code != 0
     assert "Broken pipe" in pipe.output  # the signal is ignored, under either server
     assert late.ended == "timeout"
-
-
-def test_without_a_compiler_nothing_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ARISE_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert build.build("x", tmp_path, [["-O1"]], lambda _: True) is None
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_program_that_does_not_compile_or_does_not_work_is_not_kept(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("ARISE_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "wrong.c").write_text("int main(void) { return }")
-    assert build.build("wrong", tmp_path, [["-O1"]], lambda _: True) is None
-    (tmp_path / "wrong.c").write_text("int main(void) { return 0; }")
-    assert build.build("wrong", tmp_path, [["-O1"]], lambda _: False) is None
-    assert list((tmp_path / "cache/native").iterdir()) == []
-    built = build.build("wrong", tmp_path, [["-no-such-flag"], ["-O1"]], lambda _: True)
-    assert built is not None
-    assert build.build("wrong", tmp_path, [["-no-such-flag"], ["-O1"]], lambda _: False) == built
 
 
 @pytest.mark.slow

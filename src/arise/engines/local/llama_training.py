@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import embedding, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from arise.engines.local.packing import Packed
+from arise.engines.local.packing import Block, Packed
 
 
 def logits_at(model: Any, packed: Packed) -> Tensor:
@@ -39,13 +39,23 @@ def _layer(layer: Any, x: Tensor, cos: Tensor, sin: Tensor, packed: Packed, want
     if hasattr(attention, "q_norm"):
         q, k = _norm(attention.q_norm, q), _norm(attention.k_norm, k)
     q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
-    q, k, v = (_spread(part, packed.spread_BT) for part in (q, k, v))
-    attended = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2).flatten(2)
-    taken = packed.home_N if wanted is None else packed.home_N[wanted]
+    # After the last layer only picked tokens are wanted, and none of them is in a shared prompt.
+    blocks = packed.blocks if wanted is None else packed.blocks[: len(packed.blocks) - packed.shared]
+    parts = [_attend(q, k, v, block) for block in blocks]
+    attended = parts[0] if len(parts) == 1 else torch.cat(parts)
+    taken = packed.place_N if wanted is None else packed.place_N[wanted]
     x = x if wanted is None else embedding(wanted, x)
-    x = x + attention.o_proj(embedding(taken, attended.flatten(0, 1)))
+    x = x + attention.o_proj(embedding(taken, attended))
     mixed: Tensor = x + layer.mlp(_norm(layer.post_attention_layernorm, x))
     return mixed
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, block: Block) -> Tensor:
+    """Return the attention of a block's queries, row after row."""
+    rows = _spread(q, block.query_BQ), _spread(k, block.key_BK), _spread(v, block.key_BK)
+    mask = block.mask_QK
+    attended = scaled_dot_product_attention(*rows, attn_mask=mask, is_causal=mask is None, enable_gqa=True)
+    return attended.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 def _spread(x: Tensor, spread_BT: Tensor) -> Tensor:

@@ -1,0 +1,74 @@
+"""How long a whole run still takes, from the stages that lie ahead and the pace of those that are done."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from arise.config import Config, SmallModel
+from arise.run.labels import on_the_way
+from arise.text.progress import Reached
+
+# Seconds on two cores of an AMD EPYC with `configs/embedded.toml`. Only their ratios matter: the pace is measured.
+DEMONSTRATION, CLONED_DEMONSTRATION, ATTEMPT = 0.017, 0.011, 0.03
+MIN_SECONDS, MIN_SHARE = 2.0, 0.005
+"""Before that nothing is said."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A wait by the name of its progress reports, and its expected share of the run."""
+
+    name: str
+    weight: float
+
+
+def stages(config: Config, held_out: int, warm_start: bool) -> Iterator[Stage]:
+    """Yield the stages of a run; a warm start of another model than the small one has no known weight."""
+    model, evaluation, iterations = config.model, config.evaluation, config.train.iterations
+    if warm_start and isinstance(model, SmallModel):
+        yield Stage("warm start: demonstrations", DEMONSTRATION * model.demonstrations)
+        yield Stage("warm start: cloning", CLONED_DEMONSTRATION * model.demonstrations * model.epochs)
+    yield Stage("evaluation before: attempts", ATTEMPT * held_out * evaluation.attempts)
+    rollouts = ATTEMPT * config.train.tasks_per_iteration * config.train.group_size
+    points = evaluation.points(iterations)
+    for iteration in range(1, iterations + 1):
+        yield Stage(f"iteration {iteration}: rollouts", rollouts)
+        if iteration in points:
+            attempts = ATTEMPT * held_out * evaluation.attempts_on_the_way
+            yield Stage(f"evaluation {on_the_way(iteration)}: attempts", attempts)
+    yield Stage("evaluation after: attempts", ATTEMPT * held_out * evaluation.attempts)
+
+
+class Forecast:
+    """Follows the progress reports of a run and extrapolates."""
+
+    def __init__(self, stages: Iterator[Stage], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begins: dict[str, tuple[float, float]] = {}
+        self._total = 0.0
+        for stage in stages:
+            self._begins[stage.name] = self._total, stage.weight
+            self._total += stage.weight
+        self._first: tuple[float, float] | None = None
+        self._done = 0.0
+
+    def take(self, reached: Reached) -> None:
+        """Note how far a stage is; earlier stages are over then, whether they were seen or not."""
+        if reached.what not in self._begins:
+            return
+        begin, weight = self._begins[reached.what]
+        share = 1.0 if reached.over else reached.done / max(1, reached.total)
+        self._done = max(self._done, begin + weight * share)
+        if self._first is None:
+            self._first = self._clock(), self._done
+
+    @property
+    def left(self) -> float | None:
+        """Return the seconds that are left, None while the pace is not known."""
+        if self._first is None:
+            return None
+        begun, before = self._first
+        elapsed, done = self._clock() - begun, self._done - before
+        if elapsed < MIN_SECONDS or done < MIN_SHARE * self._total:
+            return None
+        return elapsed / done * (self._total - self._done)
