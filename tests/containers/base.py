@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from arise.sandbox.programs import Program
 
 SUITE = "bookworm"
 NAME = "localhost/arise-base"
+PYTHON = "localhost/arise-python"
 NEEDED = ("podman", "debootstrap", "bwrap", "slirp4netns")
 SETTINGS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", "/etc/apt/apt.conf.d", "/etc/apt/sources.list.d")
 HERE = cache_folder() / "tests"
@@ -94,3 +96,19 @@ def base_image() -> str:
             )
             subprocess.run(["podman", "tag", name, f"{NAME}:latest"], env=settings, check=True)
     return name
+
+
+def python_image() -> str:
+    """The name of an image with Python and pytest on top of the base image."""
+    name = f"{PYTHON}:{_key()}"
+    with _locked(HERE / "python.lock"):
+        settings = Program("podman", {**os.environ, **environment()}).settings()
+        if subprocess.run(["podman", "image", "exists", name], env=settings, check=False).returncode:
+            packages = "apt-get update && apt-get install -y --no-install-recommends python3 python3-pytest"
+            lines = f"FROM {base_image()}\nRUN {packages}\n"
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "Dockerfile").write_text(lines)
+                line = ["podman", "build", "--quiet", "--tag", name, folder]
+                subprocess.run(line, env=settings, check=True, capture_output=True)
+            subprocess.run(["podman", "tag", name, f"{PYTHON}:latest"], env=settings, check=True)
+    return PYTHON

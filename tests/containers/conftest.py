@@ -8,10 +8,13 @@ import pytest
 
 from arise.sandbox.containers import ContainerPool
 from arise.sandbox.overlay_pool import OverlayPool
-from tests.containers import base
+from arise.sandbox.programs import Program
+from tests.containers import base, daemon
 from tests.leftovers import nothing_left
 
 KINDS = ("overlay", "podman")
+EVERY_KIND = (*KINDS, pytest.param("docker", marks=pytest.mark.slow))
+"""`make test` runs a few tasks on docker (test_docker.py), the slow tests all of them."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,28 +30,40 @@ def _engine() -> Iterator[None]:
         os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+@pytest.fixture(scope="session")
+def docker() -> Iterator[None]:
+    """A running daemon, found by its DOCKER_HOST."""
+    if missing := daemon.missing():
+        pytest.skip(f"docker needs {', '.join(missing)}: run `make containers` as root")
+    base.python_image()
+    with daemon.docker_daemon() as host, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", host)
+        yield
+
+
+@pytest.fixture(params=EVERY_KIND)
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "docker":
+        request.getfixturevalue("docker")
+    return str(request.param)
+
+
 @pytest.fixture(autouse=True)
-def _nothing_left() -> Iterator[None]:
+def _nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    if "kind" in request.fixturenames:
+        request.getfixturevalue("kind")  # the daemon is no leftover of the first test that needs it
     with nothing_left():
         yield
 
 
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def pool_of(kind: str) -> OverlayPool | ContainerPool:
-    return OverlayPool() if kind == "overlay" else ContainerPool()
+    return OverlayPool() if kind == "overlay" else ContainerPool(Program(kind))
 
 
 @pytest.fixture(scope="session")
 def python_image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Dockerfile with Python and pytest."""
     folder = tmp_path_factory.mktemp("python-image")
-    (folder / "Dockerfile").write_text(
-        f"FROM {base.NAME}\nRUN apt-get update && apt-get install -y --no-install-recommends python3 python3-pytest\n"
-        "WORKDIR /app\n"
-    )
+    (folder / "Dockerfile").write_text(f"FROM {base.python_image()}\nWORKDIR /app\n")
     (folder / "Dockerfile").chmod(0o644)
     return folder / "Dockerfile"

@@ -66,13 +66,13 @@ def check(
 
     from arise.rollouts.oracle import Trials
     from arise.tasks import read_corpus, without
-    from arise.tasks.lint import lint
+    from arise.tasks.lint import lint_all
 
     with one_message():
         read, ignored = read_corpus(folder), _known_needs(ignore or [])
         read = replace(read, tasks=tuple(without(task, ignored) for task in read.tasks))
         trials = Trials(oracle or not null, null or not oracle, cheat, repeat)
-        found = [(task, tuple(lint(task))) for task in read.tasks]
+        found = list(zip(read.tasks, map(tuple, lint_all(read.tasks)), strict=True))
         if not lint_only:
             clean = tuple(task for task, problems in found if not problems)
             tried = asyncio.run(_check(clean, ignored, trials, jobs, _kind(kind)))

@@ -40,6 +40,7 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
     ready = packages.level == "ok"
     yield packages
     yield from _sandbox(config)
+    yield _images(config)
     yield _disk(runs)
     yield _memory()
     yield _cores()
@@ -118,6 +119,13 @@ def _sandbox(config: Config) -> Iterator[Finding]:
             yield Finding("limits", "warning", note, ENFORCE)
     if not missing:
         yield Finding("limits", "ok", "the kernel caps memory, processes and processor share of every sandbox")
+
+
+def _images(config: Config) -> Finding:
+    from arise.compose.sandboxes import images_here
+
+    said, remedy = images_here(config)
+    return Finding("images", "ok", said, remedy)
 
 
 def _compiler() -> Finding:

@@ -23,7 +23,9 @@ from arise.sandbox import (
     missing_limits,
 )
 from arise.sandbox.cgroup import find_cgroups
-from arise.sandbox.choose import ChosenPool, Equipment, Kind, capabilities
+from arise.sandbox.choose import ChosenPool, Equipment, Kind, capabilities, image_kind, why_no_images
+from arise.sandbox.layers import in_user_namespace
+from arise.sandbox.network import networks
 from arise.types import Place, SandboxCapabilities
 
 ENFORCE = (
@@ -135,6 +137,17 @@ def offers(kind: Kind) -> Callable[[Place], SandboxCapabilities]:
     """Return the same function for a sandbox kind; a task without an image always runs in bubblewrap."""
     plain, images = bubblewrap_capabilities(), capabilities(kind)
     return lambda place: images if place.image or place.dockerfile is not None else plain
+
+
+def images_here(config: Config) -> tuple[str, str]:
+    """Return how tasks with an image run on this machine, and what would make them run, or run with a network."""
+    if not isinstance(config.sandbox, SandboxConfig):
+        return f'sandbox.kind is "{config.sandbox.kind}"', ""
+    kind, reason = image_kind(config.sandbox.kind)
+    if kind is None:
+        return f"no task with an image can run: {reason}", why_no_images(config.sandbox.kind)[1]
+    said = f"tasks with an image run in {kind}{' without root' if in_user_namespace() else ''}: {reason}"
+    return (said, "") if "public" in networks() else (f"{said}; no network", "apt-get install slirp4netns")
 
 
 @asynccontextmanager

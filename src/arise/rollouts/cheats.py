@@ -6,6 +6,7 @@ process that writes the reward, reads the reward from their files, or trusts the
 
 import asyncio
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import NamedTuple
 
 from arise.config import HarborTasks
 from arise.errors import AriseError, Exit
-from arise.ports import SandboxLost, TreeRefused
+from arise.ports import Sandbox, SandboxLost, TreeRefused
 from arise.rollouts.oracle import TrialPools, run_null, solve
+from arise.rollouts.stages import run_stages
 from arise.rollouts.verifier import VerifierResult
 from arise.tasks import TaskProblem
 from arise.types import TaskSpec
@@ -144,17 +146,33 @@ CHEATS = (
 )
 
 
+async def _ground(task: TaskSpec, sandbox: Sandbox) -> str:
+    """Return the folder whose files a cheat changes: where commands run, unless that is the root of an image."""
+    if sandbox.workdir != "/":
+        return sandbox.workdir
+    named = " ".join(shlex.quote(artifact.source) for artifact in task.artifacts)
+    found = await sandbox.run(
+        f"for p in {named} ~; do [ -d $p ] && [ $p != / ] && echo $p && exit; done", CLEAR_SECONDS
+    )
+    return found.output.strip() or "/tmp"  # noqa: S108 - inside
+
+
 async def _try(cheat: Cheat, task: TaskSpec, pools: TrialPools) -> VerifierResult:
     sandbox = await pools.open(task)
-    try:
-        if cheat.solved and task.solution is not None:
-            await solve(task, sandbox)
+
+    async def attempt(stage: TaskSpec) -> str:
+        if cheat.solved and stage.solution is not None:
+            await solve(stage, sandbox)
+        place = await _ground(task, sandbox)
         with tempfile.TemporaryDirectory() as folder:
-            await sandbox.get(sandbox.workdir, Path(folder))
+            await sandbox.get(place, Path(folder))
             await asyncio.to_thread(cheat.plant, Path(folder), task.environment.files)
-            await sandbox.run("find . -mindepth 1 -delete", CLEAR_SECONDS)
-            await sandbox.put(Path(folder), sandbox.workdir)
-        return await pools.verifier.verify(sandbox, task)
+            await sandbox.run(f"cd {shlex.quote(place)} && find . -mindepth 1 -delete", CLEAR_SECONDS)
+            await sandbox.put(Path(folder), place)
+        return ""
+
+    try:
+        return await run_stages(task, sandbox, pools.verifier, attempt)
     finally:
         await sandbox.close()
 

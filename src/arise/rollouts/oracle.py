@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from arise.ports import Sandbox, SandboxLost, SandboxPool, TreeRefused
 from arise.rollouts.stages import run_stages, stages
 from arise.rollouts.verifier import Verifier, VerifierResult
+from arise.sandbox import SandboxUnavailable
+from arise.sandbox.images import BuildFailed
 from arise.tasks import TaskProblem
 from arise.types import CommandResult, TaskSpec
 from arise.types.sandbox import SOLUTION
@@ -80,6 +82,10 @@ async def check_task(task: TaskSpec, pools: TrialPools, trials: Trials = Trials(
             if asked:
                 results = [await run(task, pools) for _ in range(trials.repeat)]
                 problems += _judged(task, name, results, reward)
+    except SandboxUnavailable:
+        raise  # no task can be checked on this machine
+    except BuildFailed as fault:
+        return (TaskProblem(fault.dockerfile, f"cannot be built: {fault.said}", "correct what the engine names"),)
     except (SandboxLost, TreeRefused) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "fix the sandbox and try again"),)
     return tuple(problems)

@@ -1,6 +1,7 @@
 """Choose the sandbox kind of a place: the lightest that provides everything it requires, with the reason."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from arise.sandbox.network import networks
 from arise.sandbox.overlay_pool import OverlayPool, why_not_fast
 from arise.sandbox.plain import beyond_plain
 from arise.sandbox.pool import BubblewrapPool, bubblewrap_capabilities
-from arise.sandbox.programs import INSTALL, Program, find_program, require_program
+from arise.sandbox.programs import Program, find_program, missing_program, require_program
 from arise.sandbox.verification import BubblewrapVerifierPool
 from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
 
@@ -62,16 +63,28 @@ def why_image(place: Place) -> str:
     return next((f"it asks for {name}" for name, value in asked.items() if value), "")
 
 
+def why_no_images(kind: Kind = "auto") -> tuple[str, str]:
+    """Return why no image runs on this machine and the command that changes that; two empty texts if images run."""
+    if kind == "bubblewrap":
+        return 'sandbox.kind is "bubblewrap"', 'set sandbox.kind = "auto"'
+    wanted = kind if kind in ("podman", "docker") else None
+    if find_program(wanted) is None:
+        return missing_program(wanted)
+    if os.geteuid() == 0:
+        return "", ""
+    what = "only root can mount the file system that an attempt in an image leaves"
+    if kind == "docker" or find_program("podman") is None:
+        return what, "run ARISE as root"
+    return what, "run ARISE as root, or in a namespace of your own: podman unshare arise ..."
+
+
 def image_kind(kind: Kind) -> tuple[Literal["overlay", "podman", "docker"] | None, str]:
     """Return the sandbox kind that runs images on this machine and the reason; None if there is none."""
-    wanted = kind if kind in ("podman", "docker") else None
-    program = find_program(wanted)
-    if kind == "bubblewrap":
-        return None, 'sandbox.kind is "bubblewrap"'
-    if program is None:
-        return None, "no container engine is installed"
+    if reason := why_no_images(kind)[0]:
+        return None, reason
     if kind in ("podman", "docker"):
         return kind, f'sandbox.kind is "{kind}"'
+    program = find_program()
     reason = why_not_fast()
     if reason and kind == "auto":
         return program, f"the fast path cannot be used: {reason}"
@@ -93,11 +106,6 @@ def capabilities(kind: Kind) -> SandboxCapabilities:
         separate_verifier=True,
         steps=True,
     )
-
-
-def engine_remedy(kind: Kind) -> str:
-    """Return the one command that makes tasks with images runnable."""
-    return 'set sandbox.kind = "auto"' if kind == "bubblewrap" else f"as root: {INSTALL}"
 
 
 class ChosenPool:
@@ -179,10 +187,11 @@ class ChosenPool:
             if self._images is None:
                 kind, reason = image_kind(self.kind)
                 if kind is None:
-                    raise SandboxUnavailable(f"the task needs an image, and {reason}", engine_remedy(self.kind))
+                    raise SandboxUnavailable(f"the task needs an image, and {reason}", why_no_images(self.kind)[1])
                 program = require_program(None if kind == "overlay" else kind)
-                self._images = _pool(kind, program, self.pull)
-                await self._stack.enter_async_context(self._images)
+                pool = _pool(kind, program, self.pull)
+                await self._stack.enter_async_context(pool)
+                self._images = pool  # only once it has started
             return self._images
 
     async def prepare(self, places: "list[Place]") -> None:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -18,9 +19,9 @@ from arise.ports import Sandbox, SandboxLost
 from arise.sandbox.cgroup import ROOT, ControlGroup
 from arise.sandbox.health import become_ready
 from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
-from arise.sandbox.images import Image, Images, Pull
+from arise.sandbox.images import OWNER, Image, Images, Pull
 from arise.sandbox.layers import User
-from arise.sandbox.layout import Layout
+from arise.sandbox.layout import Layout, SandboxUnavailable
 from arise.sandbox.network import networks
 from arise.sandbox.overlay_pool import OverlayPool, limits_of
 from arise.sandbox.owner import new_name, orphaned, owner_mark
@@ -30,7 +31,6 @@ from arise.sandbox.seccomp import engine_profile
 from arise.sandbox.tree import FOLDER
 from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
 
-LABEL = "arise.owner"
 CONTROL = "/run/arise-control"
 START_SECONDS = 120.0
 STARTING_AT_ONCE = 4
@@ -49,13 +49,10 @@ class ContainerSandbox(ImageSandbox):
             await self.engine.remove([self.name])
 
 
-def run_line(
-    name: str, image: Image, place: Place, env: dict[str, str], folder: Path, public: str = "bridge"
-) -> list[str]:
-    """Return the arguments that start a container with podman or docker; `public` names the public network."""
+def run_line(name: str, image: Image, place: Place, env: dict[str, str], folder: Path) -> list[str]:
+    """Return the arguments that start a container with podman or docker; it is connected to a network afterwards."""
     limits = limits_of(place)
-    line = ["run", "--name", name, "--label", f"{LABEL}={owner_mark()}", "--hostname", "sandbox"]
-    line += ["--network", public if place.network == "public" else "none"]
+    line = ["run", "--name", name, "--label", f"{OWNER}={owner_mark()}", "--hostname", "sandbox", "--network", "none"]
     memory = str(int((place.memory_mb or 2048.0) * 1024 * 1024))
     line += ["--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes + 1)]
     line += ["--cpus", f"{place.cpus:g}"] if place.cpus else []
@@ -69,7 +66,8 @@ def run_line(
         line += ["--env", f"{variable}={value}"]
     for path, inner in (*runtime().shown, *place.mounts, (str(folder / "control"), CONTROL)):
         line += ["--volume", f"{path}:{inner}:ro"]
-    server = runtime().command(f"{CONTROL}/socket", "0", "0", owner_mark(), "", place.workdir or image.workdir)
+    workdir = place.workdir or image.workdir
+    server = runtime().command(f"{CONTROL}/socket", "0", "0", owner_mark(), workdir=workdir)
     return [*line, "--entrypoint", server[0], image.id, *server[1:]]
 
 
@@ -84,16 +82,11 @@ class ContainerPool:
         self._open: set[object] = set()
 
     @property
-    def _public(self) -> str:
-        """Return a network without the host's loopback, for which podman needs no configured bridge."""
-        return "slirp4netns" if self.program.name == "podman" else "bridge"
-
-    @property
     def capabilities(self) -> SandboxCapabilities:
         return SandboxCapabilities(
             self.program.name,
             images=True,
-            networks=networks() | {"public"},
+            networks=networks(),
             users=True,
             healthcheck=True,
             setup=True,
@@ -109,15 +102,24 @@ class ContainerPool:
 
     async def __aenter__(self) -> "ContainerPool":
         await self._tests.__aenter__()
+        await self._require_layers()
         await self.sweep()
         return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
+    async def _require_layers(self) -> None:
+        """Raise SandboxUnavailable if the engine keeps no layer of what a container wrote: verification needs it."""
+        key = "{{.Driver}}" if self.program.name == "docker" else "{{.Store.GraphDriverName}}"
+        driver = (await self.program.call("info", "--format", key)).strip()
+        if "overlay" not in driver:
+            what = f"{self.program.name} keeps containers with the storage driver {driver!r}, which has no layers"
+            raise SandboxUnavailable(what, 'set sandbox.kind = "overlay", or the engine\'s storage driver to overlay')
+
     async def sweep(self) -> int:
         """Remove the containers of dead owners and return their number."""
-        listed = await self.program.call("ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}")
+        listed = await self.program.call("ps", "--all", "--filter", f"label={OWNER}", "--format", "{{.Names}}")
         names = [name for name in listed.split() if orphaned(name)]
         await self.program.remove(names)
         return len(names)
@@ -135,7 +137,7 @@ class ContainerPool:
                 await self._discard(name, folder)
                 raise
         try:
-            await sandbox.connect() if place.network != "public" else None
+            await sandbox.connect()
             await become_ready(sandbox, place)
         except BaseException:
             await sandbox.close()
@@ -160,7 +162,7 @@ class ContainerPool:
             stack.callback(os.close, errors)
             env = environment(image, user, place.env)
             process = subprocess.Popen(
-                [self.program.name, *run_line(name, image, place, env, folder, self._public)],
+                [self.program.name, *run_line(name, image, place, env, folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
@@ -196,7 +198,7 @@ class ContainerPool:
         box = ContainerSandbox(layout, process, reader, writer, pidfds, folders, {}, _group(pid))
         box.image, box.user, box.place, box.scratch = image, user, place, folder
         box.engine, box.name, box.on_close = self.program, name, self._open.discard
-        upper = Path(found["GraphDriver"]["Data"]["UpperDir"])
+        upper = _upper_layer(pid, found)
         box.left = Left(upper, str(upper))
         self._open.add(box)
         return box
@@ -226,6 +228,18 @@ async def _accepted(listening: socket.socket, process: "subprocess.Popen[bytes]"
         raise SandboxLost(f"the container did not start within {START_SECONDS:g} s") from None
     finally:
         waiting.cancel()
+
+
+def _upper_layer(pid: int, found: dict[str, Any]) -> Path:
+    """Return the folder of what a container writes: as the engine says, or else as its root is mounted."""
+    data = (found.get("GraphDriver") or {}).get("Data") or {}
+    if "UpperDir" in data:
+        return Path(data["UpperDir"])
+    for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines():
+        mount, _, source = line.partition(" - ")
+        if mount.split()[4] == "/" and (upper := re.search(r"\bupperdir=([^,]+)", source)):
+            return Path(upper[1])
+    raise SandboxLost("the engine does not tell where it keeps the files of a container")
 
 
 def _group(pid: int) -> ControlGroup | None:

@@ -11,7 +11,7 @@ from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, with_env
 from arise.sandbox.images import Image
 from arise.sandbox.layers import User, resolve_user
-from arise.sandbox.network import Network
+from arise.sandbox.network import RESOLVER, Network
 from arise.types import BARE, CommandResult, Place
 
 _MISSING_USER = "the image has no user {!r}"
@@ -81,6 +81,8 @@ class ImageSandbox(BubblewrapSandbox):
 
     async def connect(self) -> None:
         """Connect the sandbox to the network that its place requires."""
+        if self.place.network == "public":
+            await self.run_command(f"echo {RESOLVER} > /etc/resolv.conf", 10)
         variables = await self.network.connect(self.pid, self.place.network)
         self.env = {**self.env, **variables}
 

@@ -6,13 +6,16 @@ import fcntl
 import hashlib
 import logging
 import os
+import shutil
 import stat
+import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from arise.native.build import cache_folder
+from arise.sandbox.owner import new_name, owner_mark
 from arise.sandbox.programs import EngineFailed, Program
 from arise.text.progress import Progress
 from arise.types import Place
@@ -21,6 +24,8 @@ log = logging.getLogger(__name__)
 
 Pull = Literal["missing", "never", "always"]
 LABEL = "arise.image"
+OWNER = "arise.owner"
+"""The label of containers, by which the next run finds those of a killed one."""
 PULL_SECONDS = 1800.0
 BUILDS_AT_ONCE = 2
 
@@ -31,7 +36,7 @@ class Image:
 
     id: str
     layers: tuple[str, ...] = ()
-    """The folders of its file system, topmost first; empty where the engine does not keep it so."""
+    """The folders of its file system, topmost first."""
     env: Mapping[str, str] = field(default_factory=dict)
     workdir: str = "/"
     user: str = ""
@@ -52,7 +57,7 @@ def context_digest(folder: Path) -> str:
 
 
 def read_image(found: Mapping[str, Any]) -> Image:
-    """Return an image as described by `inspect`."""
+    """Return an image as described by `inspect`; without layers if its engine does not keep them as folders."""
     config = found.get("Config") or {}
     pairs = (entry.partition("=") for entry in config.get("Env") or ())
     driver = found.get("GraphDriver") or {}
@@ -67,6 +72,14 @@ def read_image(found: Mapping[str, Any]) -> Image:
         config.get("WorkingDir") or "/",
         config.get("User") or "",
     )
+
+
+class BuildFailed(EngineFailed):
+    """A Dockerfile that the engine could not build."""
+
+    def __init__(self, dockerfile: Path, said: str) -> None:
+        self.dockerfile, self.said = dockerfile, said
+        super().__init__(f"{dockerfile} cannot be built: {said}")
 
 
 class Images:
@@ -111,7 +124,7 @@ class Images:
             found = await self.program.inspect("image", name)
         if found is None:
             raise EngineFailed(f"the image {name} is absent after it was pulled")
-        return read_image(found)
+        return await self._with_layers(read_image(found))
 
     async def _build(self, tag: str, key: str, dockerfile: Path, seconds: float) -> Image:
         async with _locked(key):
@@ -124,12 +137,45 @@ class Images:
                 try:
                     await self.program.call(*line, seconds=seconds)
                 except EngineFailed as error:
-                    raise EngineFailed(f"{dockerfile} cannot be built: {error}") from error
+                    raise BuildFailed(dockerfile, str(error)) from error
                 self.built += 1
                 found = await self.program.inspect("image", tag)
         if found is None:
             raise EngineFailed(f"the image of {dockerfile} is absent after it was built")
-        return read_image(found)
+        return await self._with_layers(read_image(found))
+
+    async def _with_layers(self, image: Image) -> Image:
+        """Return the image with a folder of its files, unpacked once if the engine keeps none.
+
+        Such are docker's containerd store, the default since Docker 29, and the storage drivers vfs and btrfs.
+        """
+        if image.layers:
+            return image
+        key = image.id.removeprefix("sha256:")
+        folder = cache_folder() / "images" / key
+        async with _locked(key):
+            if not folder.is_dir():
+                await self._unpack(image.id, folder)
+        return replace(image, layers=(str(folder),))
+
+    async def _unpack(self, image: str, folder: Path) -> None:
+        folder.parent.mkdir(0o700, parents=True, exist_ok=True)
+        draft, name = folder.with_name(new_name()), new_name()
+        archive = draft.with_suffix(".tar")
+        draft.mkdir(0o755)
+        line = ("create", "--name", name, "--label", f"{OWNER}={owner_mark()}", image, "true")
+        await self.program.call(*line, seconds=PULL_SECONDS)
+        try:
+            await self.program.call("export", "--output", str(archive), name, seconds=PULL_SECONDS)
+            unpack = ["tar", "-C", str(draft), "--numeric-owner", "-xpf", str(archive)]
+            await asyncio.to_thread(subprocess.run, unpack, check=True, capture_output=True)
+            draft.rename(folder)
+        except subprocess.CalledProcessError as error:
+            raise EngineFailed(f"the files of {image} cannot be unpacked: {error.stderr[-500:]!r}") from error
+        finally:
+            await self.program.remove([name])
+            archive.unlink(missing_ok=True)
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextlib.asynccontextmanager

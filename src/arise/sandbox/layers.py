@@ -1,6 +1,7 @@
 """The file system of an image as a stack of layer folders, read from the host without mounting it."""
 
 import contextlib
+import functools
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -8,7 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_LINKS = 40
-OPAQUE = "trusted.overlay.opaque"
+ALL_USERS = "0 0 4294967295"
+
+
+@functools.cache
+def in_user_namespace() -> bool:
+    """Return whether this process is root of a user namespace only, as below `podman unshare`."""
+    return Path("/proc/self/uid_map").read_text().split() != ALL_USERS.split()
+
+
+def opaque_mark() -> str:
+    """Return the attribute of a folder that hides lower layers; only root of the machine may set the trusted one."""
+    return "user.overlay.opaque" if in_user_namespace() else "trusted.overlay.opaque"
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ def is_whiteout(path: Path) -> bool:
 def is_opaque(path: Path) -> bool:
     """Return whether a folder of a layer hides the same folder of the lower layers."""
     try:
-        return os.getxattr(path, OPAQUE, follow_symlinks=False) == b"y"
+        return os.getxattr(path, opaque_mark(), follow_symlinks=False) == b"y"
     except OSError:
         return False
 

@@ -1,6 +1,7 @@
 """The server inside a sandbox as a C program, which starts at once; `inside/server.py` is the fallback."""
 
 import functools
+import struct
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,12 +14,26 @@ INNER = "/run/arise/server"
 _COMMON = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror=format-security", "-fstack-protector-strong")
 _FLAGS = ((*_COMMON, "-static"), (*_COMMON, "-D_FORTIFY_SOURCE=2"))
 _USAGE = 2
+_PT_INTERP = 3
 
 
 @functools.cache
 def native_server() -> Path | None:
     """Return the compiled server; None where it cannot be compiled."""
     return build("server", Path(__file__).parent / "native", _FLAGS, _works)
+
+
+@functools.cache
+def static_server() -> Path | None:
+    """Return the compiled server if it needs no library, so that it runs in any image."""
+    server = native_server()
+    return server if server is not None and not _is_dynamic(server.read_bytes()) else None
+
+
+def _is_dynamic(program: bytes) -> bool:
+    """Return whether an ELF program of 64 bits names a dynamic loader."""
+    (offset,), (size, count) = struct.unpack_from("<Q", program, 32), struct.unpack_from("<HH", program, 54)
+    return _PT_INTERP in (struct.unpack_from("<I", program, offset + size * at)[0] for at in range(count))
 
 
 def _works(program: Path) -> bool:

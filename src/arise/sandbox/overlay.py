@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from arise.native.build import cache_folder
-from arise.sandbox.layers import User
+from arise.sandbox.layers import User, in_user_namespace
 from arise.sandbox.layout import Layout, find_bubblewrap, proc_arguments
 from arise.sandbox.limits import MIB
 from arise.sandbox.runtime import runtime
@@ -34,13 +34,13 @@ cd "$1"
 if [ -e disk ]; then
   mount -o loop,noatime disk layers
   rm disk
-else
+elif [ "$2" -gt 0 ]; then
   mount -t tmpfs -o "size=$2,mode=0755" tmpfs layers
 fi
 mkdir layers/upper layers/work
 chmod 755 layers/upper
-mount -t overlay overlay -o "lowerdir=$3,upperdir=layers/upper,workdir=layers/work" root
-shift 3
+mount -t overlay overlay -o "lowerdir=$3,upperdir=layers/upper,workdir=layers/work$4" root
+shift 4
 exec "$@"
 """
 
@@ -76,11 +76,11 @@ class ImageLayout(Layout):
     @property
     def prefix(self) -> list[str]:
         """Return the command that mounts the layers and executes bwrap."""
-        options = ":".join(self.lower)
-        size = str(self.limits.disk_bytes)
+        own = ",userxattr" if in_user_namespace() else ""
+        size = str(self.limits.disk_bytes if self.limits.in_memory else 0)
         enter = ["nsenter", f"--mount=/proc/self/fd/{self.inside}", "--"] if self.inside >= 0 else []
         launcher = [*enter, "unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNT, "mount"]
-        return [*launcher, str(self.scratch), size, options]
+        return [*launcher, str(self.scratch), size, ":".join(self.lower), own]
 
     @property
     def closing(self) -> list[str]:
@@ -91,7 +91,7 @@ class ImageLayout(Layout):
         return {"added": self.added}
 
     def server(self, *arguments: str) -> list[str]:
-        return runtime().command(*arguments, self.settings_json)
+        return runtime().command(*arguments, guard=self.guard_settings)
 
     @cached_property
     def arguments(self) -> list[str]:
@@ -118,7 +118,7 @@ class ImageLayout(Layout):
         self.scratch.mkdir(0o700, exist_ok=True)
         for name in ("layers", "root"):
             (self.scratch / name).mkdir()
-        if not self.limits.in_memory:
+        if not self.limits.in_memory and not in_user_namespace():  # which cannot mount a disk
             copy_sparse(empty_disk(self.limits.disk_bytes), self.scratch / "disk")
 
 

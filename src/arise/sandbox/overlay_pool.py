@@ -18,9 +18,10 @@ from arise.sandbox.health import become_ready
 from arise.sandbox.image_sandbox import ImageSandbox, Left, environment, remove_scratch, require_user
 from arise.sandbox.images import Image, Images, Pull
 from arise.sandbox.launch import start
+from arise.sandbox.layers import in_user_namespace
 from arise.sandbox.layout import SandboxUnavailable
 from arise.sandbox.limits import MIB, Limits
-from arise.sandbox.network import RESOLVER, networks
+from arise.sandbox.network import networks
 from arise.sandbox.overlay import IN_MEMORY, MAX_OPTIONS, ImageLayout
 from arise.sandbox.owner import new_name
 from arise.sandbox.pool import CLOSED, missing_limits, sweep
@@ -33,6 +34,7 @@ from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierR
 from arise.types.sandbox import LOGS, TESTS
 
 STARTING_AT_ONCE = 4
+UNSIZED = f"without root, only up to {IN_MEMORY // MIB} MB of storage are capped; a task that asks for more is not"
 ARTIFACTS = "/logs/artifacts"
 MEMORY_MB, STORAGE_MB, PROCESSES = 2048.0, 10240.0, 512
 
@@ -89,7 +91,8 @@ class OverlayPool:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return the limits that this machine does not enforce, for the run record."""
-        return missing_limits(self.cgroups)
+        notes = missing_limits(self.cgroups)
+        return (*notes, UNSIZED) if in_user_namespace() else notes
 
     async def start(self) -> None:
         """Remove leftovers of dead runs; raise SandboxUnavailable if the fast path is unavailable."""
@@ -100,8 +103,6 @@ class OverlayPool:
     async def open(self, place: Place = BARE) -> ImageSandbox:
         """Open a fresh sandbox on the image of `place`, set up and healthy."""
         image = await self.images.get(place)
-        if not image.layers:
-            raise SandboxLost(f'{self.program.name} does not keep images as folders: use sandbox.kind = "podman"')
         workdir = place.workdir or image.workdir
         user = require_user(image, place.user or image.user)
         layout = ImageLayout(
@@ -114,7 +115,7 @@ class OverlayPool:
         )
         sandbox = await self._start(layout, image, place)
         try:
-            await self._connect(sandbox)
+            await sandbox.connect()
             await become_ready(sandbox, place)
         except BaseException:
             await sandbox.close()
@@ -152,11 +153,6 @@ class OverlayPool:
         sandbox.left = Left(Path(f"/proc/self/fd/{upper}"), str(layout.upper), mounts)
         return sandbox
 
-    async def _connect(self, sandbox: ImageSandbox) -> None:
-        if sandbox.place.network == "public":
-            await sandbox.run_command(f"echo {RESOLVER} > /etc/resolv.conf", 10)
-        await sandbox.connect()
-
     def _forget(self, sandbox: object) -> None:
         self._open.discard(sandbox)
 
@@ -180,7 +176,7 @@ class OverlayPool:
             remove_scratch(scratch)
             raise
         try:
-            await self._connect(sandbox)
+            await sandbox.connect()
             if done.loader_changed:
                 await sandbox.run_command("ldconfig", 60)
             sandbox.left_out += done.notes()
@@ -195,7 +191,7 @@ class OverlayPool:
         image = await self.images.get(place) if own else attempt.image
         sandbox = await self._start(_alone(image, place, job), image, place)
         try:
-            await self._connect(sandbox)
+            await sandbox.connect()
             with tempfile.TemporaryDirectory(prefix=f"{new_name()}-", ignore_cleanup_errors=True) as folder:
                 for at, source in enumerate((*job.artifacts, ARTIFACTS)):
                     with contextlib.suppress(FileNotFoundError, NotADirectoryError):

@@ -17,7 +17,10 @@ from arise.sandbox.layout import SandboxUnavailable
 Name = Literal["podman", "docker"]
 PACKAGES = "podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah"
 INSTALL = f"apt-get install --no-install-recommends {PACKAGES}"
+INSTALL_DOCKER = "apt-get install --no-install-recommends docker.io slirp4netns"
+DOCKER_HOST = "unix:///var/run/docker.sock"
 CALL_SECONDS = 60.0
+REMOVE_SECONDS = 300.0
 _TAIL = 2000
 # For a machine without systemd, where podman does not start containers with its own defaults.
 _SETTINGS = """[containers]
@@ -34,22 +37,44 @@ class EngineFailed(SandboxLost):
     """A call of the container engine failed; the message ends with its last output."""
 
 
+def docker_socket(host: str | None = None) -> Path | None:
+    """Return the socket of docker's daemon on this machine; None if its daemon is elsewhere or not running."""
+    address = host or os.environ.get("DOCKER_HOST") or DOCKER_HOST
+    path = Path(address.removeprefix("unix://"))
+    return path if address.startswith("unix://") and path.is_socket() else None
+
+
 def find_program(wanted: Name | None = None) -> Name | None:
     """Return a working container engine of this machine, preferring podman to docker; None if there is none."""
     if wanted != "docker" and shutil.which("podman"):
         return "podman"
     # The docker client alone runs nothing: it needs its daemon.
-    if wanted != "podman" and shutil.which("docker") and Path("/var/run/docker.sock").exists():
+    if wanted != "podman" and shutil.which("docker") and docker_socket() is not None:
         return "docker"
     return None
 
 
+def missing_program(wanted: Name | None = None) -> tuple[str, str]:
+    """Return why there is no container engine, and the command that provides one."""
+    if wanted != "docker":
+        what = "podman is not installed" if wanted == "podman" else "no container engine is installed"
+        return what, f"as root: {INSTALL}"
+    if shutil.which("docker") is None:
+        return "docker is not installed", f"as root: {INSTALL_DOCKER}"
+    address = os.environ.get("DOCKER_HOST") or DOCKER_HOST
+    if not address.startswith("unix://"):
+        what = f"docker's daemon is on another machine ({address}), and attempts are verified on its files"
+        return what, "run ARISE on that machine, or unset DOCKER_HOST"
+    what = f"docker's daemon does not run: there is no socket {address.removeprefix('unix://')}"
+    return what, 'start it (as root: systemctl start docker), or set sandbox.kind = "auto"'
+
+
 def require_program(wanted: Name | None = None) -> "Program":
-    """Return the container engine; raise SandboxUnavailable with the install command if there is none."""
+    """Return the container engine; raise SandboxUnavailable with the command that provides one if there is none."""
     found = find_program(wanted)
     if found is None:
-        missing = "docker with a running daemon" if wanted == "docker" else "podman"
-        raise SandboxUnavailable(f"{missing} is not installed, and the tasks need images", f"as root: {INSTALL}")
+        what, remedy = missing_program(wanted)
+        raise SandboxUnavailable(f"the tasks need images, and {what}", remedy)
     return Program(found)
 
 
@@ -115,4 +140,4 @@ class Program:
     async def remove(self, names: Sequence[str]) -> None:
         """Remove containers, running or not, with their processes and files."""
         if names:
-            await self.call("rm", "--force", "--volumes", *names)
+            await self.call("rm", "--force", "--volumes", *names, seconds=REMOVE_SECONDS)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from arise.ports import TreeRefused
 from arise.sandbox.inside.writers import OTHERS, PYTEST, PYTHONS, SCRIPTED_TOOLS, SHELLS, TOOLS, WRAPPERS
-from arise.sandbox.layers import OPAQUE, find, is_whiteout, leads_to, names_in
+from arise.sandbox.layers import find, is_whiteout, leads_to, names_in, opaque_mark
 
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 LOADER = ("etc/ld.so.preload", "etc/ld.so.conf", "etc/ld.so.cache")
@@ -162,4 +162,4 @@ def _empty(target: Path, folder: str) -> None:
     """Create a folder that hides everything the attempt put at its path or above it."""
     path = target / folder.strip("/")
     path.mkdir(mode=0o755, parents=True, exist_ok=True)
-    os.setxattr(path, OPAQUE, b"y")
+    os.setxattr(path, opaque_mark(), b"y")

@@ -1,9 +1,10 @@
-"""Programs of the host that run inside an image: the Python of the server, since the image may have none.
+"""Programs of the host that run inside an image and need nothing from it: its server, compiled if it can be static.
 
-The host's dynamic loader starts them with the host's libraries, so they need nothing from the image.
+Others are copied with their libraries and started by the host's dynamic loader, as Python is where nothing is compiled.
 """
 
 import functools
+import json
 import os
 import re
 import shutil
@@ -11,9 +12,12 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arise.native.build import cache_folder
 from arise.sandbox.layout import SERVER, SandboxUnavailable, inner_python
+from arise.sandbox.native_server import INNER as NATIVE
+from arise.sandbox.native_server import as_lines, static_server
 
 INNER = "/run/arise/python"
 _ASK = "import sys, sysconfig; print(sysconfig.get_path('stdlib')); print(sysconfig.get_config_var('VERSION'))"
@@ -26,10 +30,13 @@ class Runtime:
 
     shown: tuple[tuple[str, str], ...]
     """Host paths and where each is seen inside."""
+    program: tuple[str, ...]
+    native: bool
 
-    def command(self, *arguments: str) -> list[str]:
-        """Return the command line of the server."""
-        return [*loaded(INNER, "python3"), "-I", "-S", SERVER, *arguments]
+    def command(self, *arguments: str, guard: Mapping[str, Any] | None = None, workdir: str = "") -> list[str]:
+        """Return the command line of the server, with the settings of its guard if it has one."""
+        settings = "" if not guard else as_lines(guard) if self.native else json.dumps(guard)
+        return [*self.program, *arguments, settings, *([workdir] if workdir else [])]
 
 
 def loaded(inner: str, program: str) -> list[str]:
@@ -49,6 +56,12 @@ def libraries_of(path: Path) -> dict[str, Path]:
 
 @functools.cache
 def runtime() -> Runtime:
+    """Return the compiled server, or the Python one where it cannot be compiled."""
+    server = static_server()
+    return _python_runtime() if server is None else Runtime(((str(server), NATIVE),), (NATIVE,), native=True)
+
+
+def _python_runtime() -> Runtime:
     """Return the host's interpreter and standard library, with the shared libraries copied to one cache folder."""
     python = Path(inner_python()[0]).resolve()
     said = subprocess.run([str(python), "-I", "-c", _ASK], capture_output=True, text=True, check=True).stdout.split()
@@ -69,7 +82,9 @@ def runtime() -> Runtime:
             (str(standard), f"{INNER}/lib/python{version}"),
             (str(here / "inside"), f"{package}/inside"),
             (str(here / "usage.py"), f"{package}/usage.py"),
-        )
+        ),
+        (*loaded(INNER, "python3"), "-I", "-S", SERVER),
+        native=False,
     )
 
 

@@ -29,7 +29,7 @@ def make_namespace() -> int:
         if process.stdout.readline() != "made\n":
             raise SandboxLost("a user namespace cannot be made here")
         for kind in ("uid_map", "gid_map"):
-            Path(f"/proc/{process.pid}/{kind}").write_text(f"0 0 {USERS}\n")
+            Path(f"/proc/{process.pid}/{kind}").write_text(_same_users(Path(f"/proc/self/{kind}").read_text()))
         process.stdin.write("\n")
         process.stdin.flush()
         process.stdout.readline()
@@ -40,6 +40,13 @@ def make_namespace() -> int:
         process.stdin.close()
         process.stdout.close()
         process.wait()
+
+
+def _same_users(own: str) -> str:
+    """Return a map to the users of this namespace: the kernel wants each line within one line of its own map."""
+    ranges = (list(map(int, line.split())) for line in own.splitlines())
+    kept = ((start, min(count, USERS - start)) for start, _, count in ranges if start < USERS)
+    return "".join(f"{start} {start} {count}\n" for start, count in kept)
 
 
 class UserNamespaces:

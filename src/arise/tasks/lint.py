@@ -1,25 +1,57 @@
-"""Static checks of a readable task, from its files only, before anything is built or run."""
+"""Static checks of readable tasks, from their files only, before anything is built or run."""
 
 import hashlib
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import yaml
+
+from arise.tasks.dockerfile import check_dockerfile
+from arise.tasks.frontmatter import split_frontmatter
+from arise.tasks.keys import misspelt
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
+from arise.tasks.scripts import unreadable_scripts
 from arise.types import TaskSpec, VerifierSpec
 
 MIN_SECRET_BYTES = 16
 """Shorter files may be equal by chance."""
-_FROM = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
-_COPY = re.compile(r"^\s*(?:COPY|ADD)\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+REWARDS = "/logs/verifier"
+
+
+def lint_all(tasks: Sequence[TaskSpec]) -> list[list[TaskProblem]]:
+    """Return every problem that is visible in the files of each task."""
+    found = [lint(task) for task in tasks]
+    scripts = {path: at for at, task in enumerate(tasks) for path in _scripts(task)}
+    for problem in unreadable_scripts(scripts):
+        found[scripts[problem.path]].append(problem)
+    return found
 
 
 def lint(task: TaskSpec) -> list[TaskProblem]:
-    """Return every problem that is visible in the files of a task."""
-    verifiers = [step.verifier for step in task.steps] or [task.verifier]
+    """Return every problem that is visible in the files of a task, but for the syntax of its scripts."""
+    verifiers = _verifiers(task)
     found = [problem for verifier in verifiers for problem in _tests(verifier)]
-    return [*found, *_image(task), *_leaks(task, verifiers)]
+    found += [problem for folder in _solutions(task) for problem in _solution(folder)]
+    return [*found, *misspelt(task.given, task.file), *_image(task), *_skills(task), *_leaks(task, verifiers)]
+
+
+def _verifiers(task: TaskSpec) -> list[VerifierSpec]:
+    return [step.verifier for step in task.steps] or [task.verifier]
+
+
+def _solutions(task: TaskSpec) -> list[Path]:
+    """Return the folders of solutions, also those that hold none."""
+    parents = [task.directory / "steps" / step.name for step in task.steps] or [task.directory]
+    return [path for parent in parents for name in ("solution", "oracle") if (path := parent / name).is_dir()]
+
+
+def _scripts(task: TaskSpec) -> Iterator[Path]:
+    folders = [
+        *(each.tests / "test.sh" for each in _verifiers(task)),
+        *(each / "solve.sh" for each in _solutions(task)),
+    ]
+    yield from (path for path in folders if path.is_file())
 
 
 def _tests(verifier: VerifierSpec) -> Iterator[TaskProblem]:
@@ -28,35 +60,59 @@ def _tests(verifier: VerifierSpec) -> Iterator[TaskProblem]:
     if isinstance(script, TaskProblem):
         yield script
         return
+    yield from _line_ends(path)
+    others = (read_text(other) for other in verifier.tests.rglob("*") if other.is_file() and other != path)
+    if REWARDS not in script and not any(isinstance(text, str) and REWARDS in text for text in others):
+        what = f"never writes a reward: nothing in {verifier.tests.name}/ names {REWARDS}"
+        yield TaskProblem(path, what, f"write {REWARDS}/reward.txt or reward.json")
+
+
+def _line_ends(path: Path) -> Iterator[TaskProblem]:
     if b"\r\n" in path.read_bytes():
         yield TaskProblem(path, "has Windows line ends, which bash does not understand", "save it with Unix line ends")
-    others = (read_text(other) for other in verifier.tests.rglob("*") if other.is_file() and other != path)
-    if "reward" not in script and not any(isinstance(text, str) and "reward" in text for text in others):
-        yield TaskProblem(path, "never writes a reward", "write /logs/verifier/reward.txt or reward.json")
+
+
+def _solution(folder: Path) -> Iterator[TaskProblem]:
+    path = folder / "solve.sh"
+    text = read_text(path)
+    if isinstance(text, TaskProblem):
+        yield text
+    elif not text.strip():
+        yield TaskProblem(path, "is empty", "write a solution, or remove the folder")
+    else:
+        yield from _line_ends(path)
 
 
 def _image(task: TaskSpec) -> Iterator[TaskProblem]:
-    path = task.environment.dockerfile
-    text = read_text(path) if path is not None else ""
-    if path is None or task.environment.image:
-        return
-    if isinstance(text, TaskProblem):
-        yield text
-        return
-    if not _FROM.search(text):
-        yield TaskProblem(path, "has no FROM", "name the image to start from")
-    for source in _COPY.findall(text):
-        if source.startswith(("..", "/..")):
-            yield TaskProblem(path, f"copies {source!r}, which lies outside its folder", "move it to environment/")
-        elif _is_missing(source, path.parent, text):
-            yield TaskProblem(path, f"copies {source!r}, which is not in environment/", "add the file")
+    separate = [verifier.place for verifier in _verifiers(task) if verifier.place is not None]
+    for place in (task.environment, *separate):
+        if place.dockerfile is not None and not place.image:
+            yield from check_dockerfile(place.dockerfile)
 
 
-def _is_missing(source: str, folder: Path, text: str) -> bool:
-    """Return whether a plain path that a Dockerfile copies is missing in the build folder."""
-    if any(sign in source for sign in "*?[$:<\"'") or re.search(rf"--from=\S+\s+{re.escape(source)}", text):
-        return False
-    return not (folder / source.lstrip("/")).exists()
+def _skills(task: TaskSpec) -> Iterator[TaskProblem]:
+    """Yield a problem for each provided skill that no agent would find: its name and description are what it shows."""
+    for folder in sorted(task.skills.iterdir()) if task.skills is not None else ():
+        path = folder / "SKILL.md"
+        text = read_text(path) if folder.is_dir() else ""
+        if isinstance(text, TaskProblem):
+            yield text
+        elif text or folder.is_dir():
+            yield from _skill(path, text)
+
+
+def _skill(path: Path, text: str) -> Iterator[TaskProblem]:
+    parts = split_frontmatter(text)
+    try:
+        about = yaml.safe_load(parts[0]) if parts is not None else None
+    except yaml.YAMLError:
+        about = None
+    if not isinstance(about, dict):
+        yield TaskProblem(path, "does not begin with YAML between two lines of ---", "add name and description")
+        return
+    for name in ("name", "description"):
+        if not str(about.get(name) or "").strip():
+            yield TaskProblem(path, f"has no {name}", f"add it to the YAML at the top: {name}: ...")
 
 
 def _leaks(task: TaskSpec, verifiers: list[VerifierSpec]) -> Iterator[TaskProblem]:
@@ -64,10 +120,9 @@ def _leaks(task: TaskSpec, verifiers: list[VerifierSpec]) -> Iterator[TaskProble
     folder = task.environment.files
     if folder is None:
         return
-    solutions = [step.solution for step in task.steps] or [task.solution]
     secret = {
         digest: path
-        for part in (*(each.tests for each in verifiers), *(each.folder for each in solutions if each is not None))
+        for part in (*(each.tests for each in verifiers), *_solutions(task))
         for path, digest in _digests(part)
     }
     for path, digest in _digests(folder):

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from arise.config.tasks import TaskNeed
+from arise.sandbox.choose import why_no_images
 from arise.sandbox.plain import beyond_plain
-from arise.sandbox.programs import INSTALL
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
+from arise.tasks.variables import host_references
 from arise.types import Place, SandboxCapabilities, TaskSpec
 
+AUTO = 'set sandbox.kind = "auto"'
 _BY_ENGINE = frozenset(
     {"docker_image", "dockerfile", "healthcheck", "setup_commands", "user", "workdir", "memory", "storage", "network"}
     | {"verifier_environment", "collect", "artifacts", "skills_dir", "steps"}
@@ -33,11 +35,11 @@ class Unmet:
     @property
     def problem(self) -> TaskProblem:
         """Return the need as a problem with its remedy."""
-        engine = f"install a container engine ({INSTALL}), " if self.needs_engine else ""
+        engine = f"{why_no_images()[1] or AUTO}; else " if self.needs_engine else ""
         if self.need == "format":
-            return TaskProblem(self.path, self.what, 'set sandbox.kind = "auto"')
+            return TaskProblem(self.path, self.what, AUTO)
         if self.need == "steps":
-            return TaskProblem(self.path, self.what, f"{engine}or make each step a task of its own".removeprefix("or "))
+            return TaskProblem(self.path, self.what, f"{engine}make each step a task of its own")
         remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
         return TaskProblem(self.path, self.what, remedy)
 
@@ -76,7 +78,16 @@ def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]
         yield Unmet("steps", path, f"steps: {offered.kind} sandboxes do not run tasks of several steps")
     if offered.kind == "harbor":
         yield from _for_harbor(task)
+    else:
+        yield from _references(task)
     yield from _image(task, offered)
+
+
+def _references(task: TaskSpec) -> Iterator[Unmet]:
+    """Yield the variables that ask for a value of this machine and have no default; they would be empty."""
+    for section, name, variable in host_references(task.given):
+        what = f"{section}.env.{name}: asks for ${variable} of this machine, which no sandbox sees"
+        yield Unmet("env", task.file, what)
 
 
 def _for_harbor(task: TaskSpec) -> Iterator[Unmet]:

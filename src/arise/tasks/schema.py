@@ -4,44 +4,47 @@ Unknown keys are ignored, as Harbor does; known keys with unusable values are pr
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from arise.tasks.problem import TaskProblem
+from arise.tasks.variables import Environment
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", re.IGNORECASE)
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
-_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-([^}]*))?\}")
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Network = Literal["public", "no-network", "allowlist"]
 
 
-def _text(value: object) -> str:
-    """Return a scalar of TOML or YAML as text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise ValueError(f"{value!r} is not text or a number")
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"must be an absolute path, got {path!r}")
+    return path
 
 
-def _environment(value: object) -> object:
-    """Resolve `${VAR:-default}` in variables to the default; a sandbox never sees the host's environment."""
-    if not isinstance(value, Mapping):
-        return value
-    for name in value:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot be the name of a variable")
-    return {name: _VARIABLE.sub(lambda found: found[1] or "", _text(content)) for name, content in value.items()}
+def _below(path: str) -> str:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"must be a relative path without '..', got {path!r}")
+    return path
 
 
-Environment = Annotated[dict[str, str], BeforeValidator(_environment)]
+Absolute = Annotated[str, AfterValidator(_absolute)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Text = Annotated[str, Field(pattern=r"\S")]
+User = Annotated[str, Field(pattern=r"^[\w.-]+(:[\w.-]+)?$")] | Annotated[int, Field(ge=0)]
 
 
 class _Section(BaseModel):
@@ -54,12 +57,25 @@ class AboutSection(_Section):
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
 
 
-class _Part(_Section):
+class _Connected(_Section):
+    """A section with a network."""
+
+    network_mode: Network | None = None
+    allowed_hosts: list[Annotated[str, Field(pattern=r"^[^\s,]+$")]] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _hosts(self) -> Self:
+        if self.network_mode == "allowlist" and not self.allowed_hosts:
+            raise ValueError("network_mode is 'allowlist', and allowed_hosts names no host")
+        if self.network_mode != "allowlist" and self.allowed_hosts:
+            raise ValueError("allowed_hosts has an effect with network_mode = 'allowlist' only")
+        return self
+
+
+class _Part(_Connected):
     """Needs of a phase of a task beyond its environment."""
 
-    user: str | int | None = None
-    network_mode: Network | None = None
-    allowed_hosts: list[str] = Field(default_factory=list)
+    user: User | None = None
 
 
 class AgentSection(_Part):
@@ -72,7 +88,7 @@ class AgentSection(_Part):
 class HealthcheckSection(_Section):
     """Section `[environment.healthcheck]`."""
 
-    command: str
+    command: Text
     interval_sec: Amount = 5.0
     timeout_sec: Seconds = 30.0
     start_period_sec: Amount = 0.0
@@ -80,24 +96,22 @@ class HealthcheckSection(_Section):
     retries: Annotated[int, Field(ge=0)] = 3
 
 
-class EnvironmentSection(_Section):
+class EnvironmentSection(_Connected):
     """Section `[environment]`."""
 
-    network_mode: Network | None = None
-    allowed_hosts: list[str] = Field(default_factory=list)
     os: Literal["linux"] = "linux"
     build_timeout_sec: Seconds = 600.0
     cpus: Amount | None = None
     memory_mb: Amount | None = None
     storage_mb: Amount | None = None
     gpus: Amount | None = None
-    docker_image: str | None = None
-    workdir: str | None = None
-    user: str | int | None = None
+    docker_image: Annotated[str, Field(pattern=r"^[^\s-]\S*$")] | None = None
+    workdir: Absolute | None = None
+    user: User | None = None
     env: Environment = Field(default_factory=dict)
     healthcheck: HealthcheckSection | None = None
     mcp_servers: list[dict[str, object]] = Field(default_factory=list)
-    skills_dir: str | None = None
+    skills_dir: Absolute | None = None
     setup_commands: list[str] = Field(default_factory=list)
 
     @model_validator(mode="before")
@@ -123,10 +137,7 @@ class VerifierSection(_Part):
     type: Literal["test-script"] = "test-script"
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)
-    reward_range: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)] = [
-        0.0,
-        1.0,
-    ]
+    reward_range: Annotated[list[Finite], Field(min_length=2, max_length=2)] = [0.0, 1.0]
     environment_mode: Literal["shared", "separate"] | None = None
     environment: EnvironmentSection | None = None
     collect: list[dict[str, object]] = Field(default_factory=list)
@@ -147,6 +158,12 @@ class VerifierSection(_Part):
             raise ValueError(f"the lower bound must come first, got {bounds}")
         return bounds
 
+    @model_validator(mode="after")
+    def _one_mode(self) -> Self:
+        if self.environment is not None and self.environment_mode == "shared":
+            raise ValueError("environment_mode is 'shared', and [verifier.environment] describes a separate one")
+        return self
+
 
 class SolutionSection(_Section):
     """Section `[solution]`."""
@@ -158,8 +175,8 @@ class SolutionSection(_Section):
 class ArtifactSection(_Section):
     """An entry of `artifacts`."""
 
-    source: str
-    destination: str = ""
+    source: Text
+    destination: Annotated[str, AfterValidator(_below)] = ""
     exclude: list[str] = Field(default_factory=list)
     service: str = ""
 
@@ -177,7 +194,7 @@ class StepSection(_Section):
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     agent: AgentSection = AgentSection()
     verifier: VerifierSection = VerifierSection()
-    min_reward: float | dict[str, float] | None = None
+    min_reward: Finite | dict[str, Finite] | None = None
     healthcheck: HealthcheckSection | None = None
     artifacts: Artifacts = Field(default_factory=list)
 
@@ -215,6 +232,21 @@ class TaskFile(_Section):
         if version.split(".")[0] != "1":
             raise ValueError(f"only schema 1.x can be read, got {version!r}")
         return version
+
+    @field_validator("steps")
+    @classmethod
+    def _apart(cls, steps: list[StepSection]) -> list[StepSection]:
+        names = [step.name for step in steps]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two steps have the name {twice[0]!r}")
+        return steps
+
+    @field_validator("metadata")
+    @classmethod
+    def _domain(cls, metadata: dict[str, object]) -> dict[str, object]:
+        if not isinstance(metadata.get("category", ""), str):
+            raise ValueError(f"category must be text, got {metadata['category']!r}")
+        return metadata
 
     @property
     def task_types(self) -> object:

@@ -51,6 +51,15 @@ def test_a_file_and_a_folder_there_and_back(tmp_path: Path) -> None:
     assert os.access(tmp_path / "all/given/deep/run.sh", os.X_OK)
 
 
+def test_get_keeps_the_modes_of_the_attempt(tmp_path: Path) -> None:
+    async def body(box: BubblewrapSandbox) -> str:
+        await box.run("mkdir -m 0777 shared; mkdir -m 0755 shared/in", 10)
+        await box.get("/app/shared", tmp_path / "copy")
+        return (await box.run("stat -c %a shared shared/in", 10)).output
+
+    assert inside(body) == "777\n755\n"
+
+
 def test_put_replaces_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d/a").write_text("new")

@@ -123,6 +123,18 @@ def test_a_sandbox_without_an_environment_of_its_own_refuses_variables(tmp_path:
     assert '"env" to tasks.ignore' in problem.remedy
 
 
+def test_a_variable_of_this_machine_is_named_unless_it_has_a_default(tmp_path: Path) -> None:
+    task = write_task(tmp_path / "t")
+    file = task / "task.toml"
+    file.write_text(file.read_text() + '[environment.env]\nA = "${B:-c}"\n[verifier.env]\nKEY = "${JUDGE_KEY}"\n')
+    found = read_task(task)
+    assert isinstance(found, TaskSpec)
+    assert found.environment.env == {"A": "c"}
+    (problem,) = refused(found, CONTAINERS)
+    assert "verifier.env.KEY: asks for $JUDGE_KEY of this machine" in str(problem)
+    assert refused(found, CONTAINERS, ["env"]) == []
+
+
 def test_several_steps_cannot_be_ignored(tmp_path: Path) -> None:
     directory = write_task(tmp_path / "t")
     (directory / "steps/one").mkdir(parents=True)

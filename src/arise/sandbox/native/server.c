@@ -1,4 +1,5 @@
-/* Process 1 of a sandbox: `server CONTROL THREADS MEMORY OWNER SETTINGS` runs commands for the host one at a time. */
+/* Process 1 of a sandbox: `server CONTROL THREADS MEMORY OWNER SETTINGS [WORKDIR]` runs commands for the host one at a time.
+ * CONTROL is a descriptor, or in a container the path of a socket. */
 #include "server.h"
 
 #include <errno.h>
@@ -271,8 +272,9 @@ static void answer_next(void) {
 int main(int count, char **words) {
     if (count >= 4 && strcmp(words[1], "prepare") == 0) return prepare(count, words);
     if (count >= 6 && strcmp(words[1], "role") == 0) return print_role(count, words);
-    if (count < 5 || !is_number(words[1])) return 2;
-    control = atoi(words[1]);
+    if (count < 5) return 2;
+    control = is_number(words[1]) ? atoi(words[1]) : connect_to(words[1]);
+    if (control < 0 || (count > 6 && !enter_folder(words[6]))) return 3;
     max_threads = atol(words[2]);
     max_memory = atoll(words[3]);
     if (count > 5) settings = words[5];

@@ -110,6 +110,10 @@ void report_guard(Bytes *into);
 void end_guard(void);
 int become(const char *user);
 
+/* container.c: the start inside a container */
+int connect_to(const char *path);
+bool enter_folder(char *path);
+
 /* tools.c: what the program does outside of a sandbox */
 int print_role(int count, char **words);
 int prepare(int count, char **words);

@@ -1,0 +1,35 @@
+"""YAML between two lines of --- at the top of a Markdown file."""
+
+import re
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+_FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+
+
+def split_frontmatter(text: str) -> tuple[str, str] | None:
+    """Return the YAML and the text below it; None if the text does not begin with YAML."""
+    parts = _FRONTMATTER.match(text)
+    return (parts[1], parts[2]) if parts else None
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml is ten times as fast
+    """A loader that refuses a repeated key, of which YAML would keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                )
+            seen.add(key)
+        return dict(super().construct_mapping(node, deep))
+
+
+def load_yaml(text: str) -> Any:
+    """Return the value of a YAML text; raise yaml.YAMLError also for a key that stands twice."""
+    return yaml.load(text, _Loader)
