@@ -127,7 +127,7 @@ class FakeJudging(Section):
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
     reasons: bool = False
-    """Ask for a short reason with every verdict, as `judge.kind = "model"` can."""
+    """Give a short reason with every verdict, as a model that is asked for reasons does."""
 
 
 class SameAsJudge(Section):
