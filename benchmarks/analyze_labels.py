@@ -2,12 +2,16 @@
 
 Offline detectors, or with `--scripted-judge` a stand-in judge (`benchmarks/keyword_judge.py`). A finding predicts the
 turns it names; a label names a turn. None of the data is shipped.
+
+Every set is cut in two by a digest of the file's name. The half `held out` is only ever scored: nobody reads its traces
+or findings while working on detectors. Look at the half `open`.
 """
 
 import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,12 @@ class Case:
     predicted: frozenset[int]
     labelled: frozenset[int]
     last: int
+    half: str
+
+
+def half_of(file: Path) -> str:
+    """`open` or `held out`, by the name of a trace's file."""
+    return ("open", "held out")[blake2b(file.name.encode(), digest_size=1).digest()[0] % 2]
 
 
 def predicted(found: Found) -> frozenset[int]:
@@ -55,7 +65,7 @@ def trail(folder: Path, split: str) -> Iterator[Case]:
             continue
         for found in Scan([file]):
             places = frozenset(turn_of[error["location"]] for error in errors if error["location"] in turn_of)
-            yield Case(predicted(found), places, len(found.trajectory.turns))
+            yield Case(predicted(found), places, len(found.trajectory.turns), half_of(file))
 
 
 def who_and_when(folder: Path, split: str) -> Iterator[Case]:
@@ -65,7 +75,8 @@ def who_and_when(folder: Path, split: str) -> Iterator[Case]:
         until = Conversation()
         add_messages(until, row["history"][: int(row["mistake_step"]) + 1])
         for found in Scan([file]):
-            yield Case(predicted(found), frozenset((max(1, len(until.drafts)),)), len(found.trajectory.turns))
+            place = frozenset((max(1, len(until.drafts)),))
+            yield Case(predicted(found), place, len(found.trajectory.turns), half_of(file))
 
 
 def agent_rx(folder: Path) -> Iterator[Case]:
@@ -82,7 +93,7 @@ def agent_rx(folder: Path) -> Iterator[Case]:
                 until = Conversation()
                 add_messages(until, messages[: int(failure["step_number"])])
                 places.add(max(1, len(until.drafts)))
-            yield Case(predicted(found), frozenset(places), len(found.trajectory.turns))
+            yield Case(predicted(found), frozenset(places), len(found.trajectory.turns), half_of(file))
 
 
 def scores(cases: list[Case], within: int) -> dict[str, Any]:
@@ -123,8 +134,11 @@ def main() -> None:
         sets.append(("AgentRx Magentic-One", agent_rx(options.agent_rx)))
     for name, cases in sets:
         whole = list(cases)
-        for within in (0, 1):
-            print(json.dumps({"set": name, "dropped_quotes": sum(SCRIPTED)} | scores(whole, within)), flush=True)
+        for part in ("all", "open", "held out"):
+            cases_of = [case for case in whole if part in ("all", case.half)]
+            for within in (0, 1) if cases_of else ():
+                row = {"set": name, "part": part, "dropped_quotes": sum(SCRIPTED)} | scores(cases_of, within)
+                print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -136,6 +136,7 @@ def whole_rows(rows: Sequence[Tokens], device: torch.device) -> Packed:
 def prompts() -> float:
     """One update of 64 trajectories in groups of 8, with attention over their prompt once or in every row."""
     engine = small_engine()
+    swapped: Any = training
     random = np.random.default_rng(0)
     batch: list[Example] = []
     for advantage in random.normal(size=64):
@@ -146,13 +147,13 @@ def prompts() -> float:
         batch.append(Example((Tokens(ids, generated, np.full(len(ids), -6.5), generated - 1),), advantage))
 
     def update_with(packing: Callable[..., Packed], _: int) -> None:
-        training.pack = packing
+        swapped.pack = packing
         asyncio.run(engine.train_step(batch, LossSpec(0.0, 1e9), OptimSpec(learning_rate=1e-9)))
 
     contenders = {"prompt once": partial(update_with, pack), "whole rows": partial(update_with, whole_rows)}
     title = "Update: attention over a prompt of 100 tokens that 8 trajectories share"
     found = side_by_side(contenders, sum(len(example.rows[0]) for example in batch), title)
-    training.pack = pack
+    swapped.pack = pack
     return found["whole rows"]
 
 

@@ -113,6 +113,15 @@ def opening_values(path: Path, count: int = 8) -> list[Any]:
     return found
 
 
+def fields_of(path: Path, most: int = 12) -> list[str]:
+    """Return the names of the top fields of a JSON object, or of the first object in a list or in lines."""
+    value = next(iter(opening_values(path, 1)), None)
+    if value is None and path.suffix == ".json" and path.stat().st_size <= 4_000_000:
+        value = load_optional(path)
+    value = value[0] if isinstance(value, list) and value else value
+    return [str(name)[:40] for name in list(as_mapping(value))[:most]]
+
+
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return the value if it is a JSON object, else an empty one."""
     return value if isinstance(value, Mapping) else {}

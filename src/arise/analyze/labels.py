@@ -50,6 +50,13 @@ def agreement(attempts: Sequence[AnalysedAttempt], labels: Labels) -> dict[str, 
     return {name: Agreement(*cells) for name, cells in sorted(counts.items())}
 
 
+def unmatched(attempts: Sequence[AnalysedAttempt], labels: Labels) -> list[str]:
+    """Return the sources of labels that no attempt has."""
+    known = [attempt.source for attempt in attempts]
+    sources = sorted({source for source, _ in labels})
+    return [name for name in sources if not any(s == name or s.endswith(f"/{name}") for s in known)]
+
+
 def _refused(what: str) -> AriseError:
     return AriseError(
         "labels", Exit.CONFIG, what, "no agreement was computed",

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from arise.analyze.archives import is_archive, unpacked
-from arise.analyze.files import Unreadable, is_pointer, mentions
+from arise.analyze.files import Unreadable, fields_of, is_pointer, mentions
 from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Reader, Skipped
 from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
@@ -33,10 +33,18 @@ class Coverage:
     forms: Counter[str] = field(default_factory=Counter)
     unrecognised: Counter[str] = field(default_factory=Counter)
     """Candidate files that no reader recognises, by suffix."""
+    fields: dict[str, str] = field(default_factory=dict)
+    """One example of them per suffix, with the names of its fields."""
 
     @property
     def found(self) -> int:
         return self.read + self.duplicates + sum(self.skipped.values())
+
+    def ignore(self, path: Path) -> None:
+        """Count a file in no known format."""
+        self.unrecognised[path.suffix] += 1
+        if path.suffix not in self.fields and (named := fields_of(path)):
+            self.fields[path.suffix] = f"{path.name}: {', '.join(named)}"
 
     def skip(self, source: str, reason: str) -> None:
         self.skipped[reason] += 1
@@ -94,7 +102,7 @@ class Scan:
         elif is_archive(path) and depth < DEEPEST_ARCHIVE:
             yield from self._archive(path, depth)
         elif path.suffix in CANDIDATES:
-            self.coverage.unrecognised[path.suffix] += 1
+            self.coverage.ignore(path)
 
     def _read(self, reader: Reader, path: Path) -> Iterator[Item]:
         """Yield the items of a reader; an unexpected exception ends the file, not the scan."""
@@ -113,7 +121,7 @@ class Scan:
             any_read = True
             yield item
         if not any_read and others and "messages" not in self.options.fields:
-            self.coverage.unrecognised[path.suffix] += 1
+            self.coverage.ignore(path)
         else:
             yield from (Skipped(first, NO_MESSAGES) for _ in range(others))
 

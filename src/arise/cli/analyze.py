@@ -111,10 +111,13 @@ def report_of(
 
 
 def _agreement(found: "Analysis", labels: Path) -> dict[str, Any]:
-    from arise.analyze.labels import agreement, read_labels
+    from arise.analyze.labels import agreement, read_labels, unmatched
     from arise.report.analysis.facts import agreement_of
 
-    return {name: agreement_of(row) for name, row in agreement(found.attempts, read_labels(labels)).items()}
+    known = read_labels(labels)
+    if lost := unmatched(found.attempts, known):
+        say(f"labels     {len(lost):,} sources in {labels} name no attempt read here, e.g. {lost[0]}", err=True)
+    return {name: agreement_of(row) for name, row in agreement(found.attempts, known).items()}
 
 
 def label_lines(agreed: dict[str, Any]) -> list[str]:

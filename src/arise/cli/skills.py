@@ -16,7 +16,13 @@ app = typer.Typer(name="skills", help="Measure whether skills help.", no_args_is
 
 Folder = Annotated[Path, typer.Argument(help="A folder of SKILL.md packages.", metavar="DIR")]
 Tasks = Annotated[Path, typer.Option("--tasks", help="Task folders to try; not the ones the skills were mined from.")]
-AgentName = Annotated[str, typer.Option("--agent", help="The agent: arise, the built-in shell agent.")]
+AgentName = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        help="arise, the built-in shell agent; tools, the one with native tool calls; or package.module:Class.",
+    ),
+]
 Attempts = Annotated[int, typer.Option(min=1, help="Attempts per task and arm.")]
 Turns = Annotated[int, typer.Option(min=1, help="Maximum turns per attempt.")]
 Out = Annotated[Path, typer.Option("--out", help="Where attempts and replies are kept; a second run continues there.")]
@@ -45,18 +51,18 @@ def measure(
     as_json: AsJson = False,
 ) -> None:
     """Run the same tasks without skills, with each skill alone and with all: helps, harms, or cannot tell."""
-    if agent != "arise":
-        raise typer.BadParameter(f"--agent {agent}: only arise, the built-in shell agent, can be given skills here")
+    if agent not in ("arise", "tools") and ":" not in agent:
+        raise typer.BadParameter(f"--agent {agent}: name arise, tools, or a class of yours as package.module:Class")
+    if ":" in agent and max_usd:
+        raise typer.BadParameter("--max-usd cannot be kept for a class of yours, which calls the model itself")
     with one_message():
-        from arise.compose.skills_test import SkillsTest, run_test
-        from arise.config import AgentConfig
+        from arise.compose.skills_test import SkillsTest, limits_of, run_test
         from arise.config.llm import EndpointConfig
 
         endpoint = EndpointConfig(
             model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price), max_tokens=2048
         )
-        limits = AgentConfig(max_turns=turns, max_tokens=2048, command_seconds=60.0, observation_chars=8000)
-        wanted = SkillsTest(skills, tasks, endpoint, out, attempts, max_usd, limits)
+        wanted = SkillsTest(skills, tasks, endpoint, out, attempts, max_usd, limits_of(agent, turns))
         effects = run_test(wanted, lambda message: say(message, err=as_json))
         say_json(_facts(effects)) if as_json else say(_text(effects))
 

@@ -34,13 +34,15 @@ SEAMS = {
     "policy": Seam(Engine, ("model", "config")),
     "sandbox": Seam(SandboxPool, ("size", "hidden")),
     "trackers": Seam(Tracker, ("folder", "settings")),
+    "--agent": Seam(Agent, ("endpoint", "limits")),
 }
-"""By configuration section."""
+"""By configuration section, or by option of a command."""
 
 
 def check_imports(config: Config) -> list[Imported]:
     """Import and check every custom part without constructing it; return the checked parts."""
-    found = [(section, getattr(config, section)) for section in SEAMS if section != "trackers"]
+    sections = [section for section in SEAMS if section in Config.model_fields and section != "trackers"]
+    found = [(section, getattr(config, section)) for section in sections]
     found += [("trackers", tracker) for tracker in config.trackers.use]
     chosen = [(section, part) for section, part in found if isinstance(part, Imported)]
     for section, part in chosen:

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,15 +15,17 @@ from arise.analyze.against import Comparison, compare
 from arise.analyze.behaviours import AnalysedAttempt
 from arise.analyze.found import Triage
 from arise.compose.build import redacting
+from arise.compose.imports import imported
 from arise.compose.judges import observer
 from arise.compose.sandboxes import open_sandboxes
-from arise.config import AgentConfig, Config, HarborTasks, NoJudging
-from arise.config.agent import ShellAgentConfig
+from arise.config import Config, HarborTasks, NoJudging, ToolAgentConfig
+from arise.config.agent import ImportedAgent, ShellAgentConfig
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, raw_file, read_raw
 from arise.llm.agent import endpoint_agent
 from arise.observe.waits import bars
+from arise.ports import Agent
 from arise.rollouts.collect import Collector
 from arise.rollouts.guidance import SkillLimit, guessed_tokens
 from arise.run.calls import Store
@@ -46,7 +50,23 @@ class SkillsTest:
     out: Path
     attempts: int
     max_usd: float
-    limits: AgentConfig
+    agent: ShellAgentConfig | ToolAgentConfig | ImportedAgent
+
+    @property
+    def label(self) -> str:
+        """Return the name under which attempts are kept: those of another agent or model are others."""
+        facts = f"{self.endpoint.model} {self.agent.model_dump_json()}"
+        return f"skills-{blake2b(facts.encode(), digest_size=4).hexdigest()}"
+
+
+def limits_of(agent: str, turns: int) -> ShellAgentConfig | ToolAgentConfig | ImportedAgent:
+    """Return the section of the agent that `--agent` names."""
+    limits: dict[str, Any] = {
+        "max_turns": turns, "max_tokens": 2048, "command_seconds": 60.0, "observation_chars": 8000,
+    }  # fmt: skip
+    if agent == "arise":
+        return ShellAgentConfig(**limits)
+    return ToolAgentConfig(**limits) if agent == "tools" else ImportedAgent(path=agent, **limits)
 
 
 @dataclass(frozen=True)
@@ -118,26 +138,35 @@ async def _arms(
     shown: dict[str, tuple[Pair, ...]],
 ) -> list[Arm]:
     own = HarborTasks(train=str(test.tasks), evaluation=str(test.tasks))
-    limits = ShellAgentConfig(**test.limits.model_dump(exclude={"kind"}))
-    config = Config(judge=NoJudging(), tasks=own, agent=limits, budget=BudgetConfig(max_usd=test.max_usd))
-    record, observe = test.out / CALLS_FILE, observer(test.out)
+    config = Config(judge=NoJudging(), tasks=own, agent=test.agent, budget=BudgetConfig(max_usd=test.max_usd))
+    record = test.out / CALLS_FILE
     limit = SkillLimit.of(config.guidance.max_tokens, test.endpoint.context_tokens, guessed_tokens)
     by_id = {task.task.id: task for task in tasks}
     longest = max((len(task.task.instruction) for task in tasks), default=0)
     async with (
-        endpoint_agent(
-            test.endpoint, config.agent, config.budget, record, observe, again=True, opening_chars=longest
-        ) as agent,
+        _open_agent(test, config, record, longest) as agent,
         open_sandboxes(config, test.out) as (sandboxes, verifier),
     ):
         known = redacting(config, agent)
         collector = Collector(known, sandboxes, verifier, by_id, store, 0, limit)
         evaluator = Evaluator(collector, tasks, test.attempts, store, None, Pool())
-        return [await _arm(evaluator, name, pairs, record) for name, pairs in shown.items()]
+        return [await _arm(evaluator, f"{test.label}/{name}", pairs, record) for name, pairs in shown.items()]
 
 
-async def _arm(evaluator: Evaluator, name: str, pairs: Sequence[Pair], record: Path) -> Arm:
-    label = f"skills/{name}"
+@asynccontextmanager
+async def _open_agent(test: SkillsTest, config: Config, record: Path, longest: int) -> AsyncIterator[Agent]:
+    """Open the agent; a class of the user calls the model itself, so its calls are neither recorded nor counted."""
+    if isinstance(test.agent, ImportedAgent):
+        yield imported("--agent", test.agent, endpoint=test.endpoint, limits=test.agent)
+        return
+    async with endpoint_agent(
+        test.endpoint, test.agent, config.budget, record, observer(test.out), again=True, opening_chars=longest
+    ) as agent:
+        yield agent
+
+
+async def _arm(evaluator: Evaluator, label: str, pairs: Sequence[Pair], record: Path) -> Arm:
+    name = label.rpartition("/")[2]
     wanted = len(evaluator.tasks) * evaluator.attempts
     file, before = raw_file(evaluator.store.folder, label), _spent(record)
     records = read_raw(evaluator.store.folder, label) if file.exists() else []

@@ -127,6 +127,7 @@ class FakeJudging(Section):
     calls: CallsConfig = CallsConfig()
     rubrics_per_call: Count = 16
     reasons: bool = False
+    """Give a short reason with every verdict, as a model that is asked for reasons does."""
 
 
 class SameAsJudge(Section):

@@ -144,6 +144,15 @@ def test_results_of_verifiers_0() -> None:
     assert len({f.checksum for f in found}) == 2, "other tasks with the same number are other tasks"
 
 
+def test_empty_fields_do_not_make_another_task(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Sort it."}, {"role": "assistant", "content": "Done."}]
+    rows = [{"task_id": 3, "reward": 1, "traj": said, "info": {"task": {"user_id": "u", **more}}}
+            for more in ({}, {"notes": None, "tags": []}, {"notes": "other"})]  # fmt: skip
+    dump(tmp_path / "runs.json", rows)
+    one, same, other = (f.checksum for f in Scan([tmp_path]))
+    assert one == same != other
+
+
 def test_simulations_of_tau2() -> None:
     found = {f.task.id: f for f in Scan([FILES / "tau2-1.0.1.json"])}
     assert {name: f.outcome.passed for name, f in found.items()} == {

@@ -193,3 +193,10 @@ def test_a_reader_that_fails_costs_one_file(tmp_path: Path) -> None:
     scan = Scan([tmp_path])
     assert "openai-messages" in [found.form for found in scan]
     assert all(reason for reason in scan.coverage.skipped)
+
+
+def test_a_file_in_no_known_format_is_named_with_its_fields(tmp_path: Path) -> None:
+    dump_lines(tmp_path / "steps.jsonl", [{"step": 1, "action": "start", "details": {}}])
+    scan = Scan([tmp_path])
+    assert list(scan) == []
+    assert scan.coverage.fields == {".jsonl": "steps.jsonl: step, action, details"}

@@ -221,3 +221,15 @@ def test_openhands_events_of_both_versions(tmp_path: Path) -> None:
             True,
         )
     assert read(tmp_path)[0].outcome.passed is True
+
+
+def test_a_summary_of_terminal_bench_under_another_name(tmp_path: Path) -> None:
+    """Beside its trials it repeats them."""
+    row = {"trial_name": "a.1-of-1.x", "task_id": "a", "instruction": "Sort it.", "is_resolved": True}
+    dump(tmp_path / "2025-08-25__results.json", {"id": "j", "results": [row], "n_resolved": 1})
+    (found,) = read(tmp_path)
+    assert (found.form, found.outcome.passed, found.notes) == ("terminal-bench-1", True, {"no trajectory": 1})
+    dump(tmp_path / "a" / "a.1-of-1.x" / "results.json", row)
+    scan = Scan([tmp_path])
+    assert [f.source for f in scan] == ["a/a.1-of-1.x"]
+    assert not scan.coverage.unrecognised

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from arise.cli.app import app
@@ -94,4 +95,50 @@ def test_an_empty_folder_and_another_agent_are_refused(tmp_path: Path) -> None:
     assert (done.exit_code, asked) == (2, 0)
     assert "holds no SKILL.md" in done.output
     other, _ = run(tmp_path, "--agent", "other")
-    assert "only arise" in other.output
+    assert "package.module:Class" in other.output
+    capped, _ = run(tmp_path, "--agent", "mine:Agent", "--max-usd", "1")
+    assert "cannot be kept" in capped.output
+
+
+def calling(ask: Ask) -> Say:
+    """Calls the tool of the built-in tool agent."""
+    said = model(ask)
+    if FIRST_CALL in str(ask.body["messages"][-1]["content"]) or said.text == "$ submit":
+        return replace(said, text="Done.")
+    return replace(said, text="", calls=(("bash", {"command": said.text.removeprefix("$ ")}),))
+
+
+def test_the_tool_agent_is_another_agent_and_its_attempts_are_others(tmp_path: Path) -> None:
+    for number in range(6):
+        write_task(tmp_path / "tasks" / f"task-{number}")
+    skill(tmp_path / "skills", "write-number", GOOD)
+    found = facts(run(tmp_path, "--agent", "tools", script=calling)[0])
+    assert [(arm["skills"], arm["verdict"]) for arm in found["arms"]] == [("all", "helps")]
+    shell, asked = run(tmp_path)
+    assert facts(shell)["arms"][0]["verdict"] == "helps"
+    assert asked > 6, "the attempts of the tool agent are not taken for those of the shell agent"
+
+
+OWN = """
+from arise.types import StopReason, Trajectory, Turn
+
+class Agent:
+    def __init__(self, endpoint, limits):
+        self.model = endpoint.model
+
+    async def attempt(self, task, sandbox, system, shown, key, seed):
+        number = 42 if "42" in system else 7
+        await sandbox.run(f"echo {number} > answer.txt", 10.0)
+        return Trajectory(key, task.id, (Turn(f"{self.model} wrote {number}"),), StopReason.FINISHED, system, (), shown)
+"""
+
+
+def test_a_class_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_agent_of_a_user.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for number in range(6):
+        write_task(tmp_path / "tasks" / f"task-{number}")
+    skill(tmp_path / "skills", "write-number", GOOD)
+    done, asked = run(tmp_path, "--agent", "own_agent_of_a_user:Agent")
+    assert [(arm["skills"], arm["verdict"]) for arm in facts(done)["arms"]] == [("all", "helps")]
+    assert asked == 0

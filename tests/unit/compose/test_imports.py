@@ -207,7 +207,7 @@ def test_every_kind_of_a_section_has_its_factory(section: str) -> None:
 
 def test_the_guide_lists_the_arguments_and_methods_of_every_seam() -> None:
     page = (Path(__file__).parents[3] / "docs" / "guides" / "extend.md").read_text(encoding="utf-8")
-    rows = {line.split("`")[1].strip("[]"): line for line in page.splitlines() if line.startswith("| `[")}
+    rows = {line.split("`")[1].strip("[]"): line for line in page.splitlines() if line.startswith(("| `[", "| `--"))}
     assert set(rows) == set(SEAMS)
     for section, (port, arguments) in SEAMS.items():
         wanted = [*arguments, *(name for name, _ in _members(port)), port.__name__]

@@ -13,7 +13,7 @@ from arise.analyze.readers.openhands import OpenHandsFolderReader, OpenHandsRead
 from arise.analyze.readers.spans import SpansReader
 from arise.analyze.readers.swe import MiniSweReader, SweAgentReader
 from arise.analyze.readers.tau2 import Tau2FolderReader, Tau2Reader
-from arise.analyze.readers.terminal_bench import TerminalBenchReader
+from arise.analyze.readers.terminal_bench import TerminalBenchReader, TerminalBenchSummaryReader
 from arise.analyze.readers.verifiers import VerifiersReader
 
 FOLDER_READERS: tuple[Reader, ...] = (
@@ -33,6 +33,7 @@ FILE_READERS: tuple[Reader, ...] = (
     OpencodeReader(),
     VerifiersReader(),
     Tau2Reader(),
+    TerminalBenchSummaryReader(),
     SpansReader(),
     OpenHandsReader(),
     OpenAIMessagesReader(),

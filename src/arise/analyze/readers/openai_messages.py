@@ -118,7 +118,14 @@ def _definition(row: Mapping[str, Any], task_id: str) -> str:
     stated = next((value for name in _DEFINITION if (value := _at(row, name)) is not None), None)
     if stated is None or not task_id.isdigit():
         return ""
-    return blake2b(json.dumps(stated, sort_keys=True, default=str).encode(), digest_size=6).hexdigest()
+    return blake2b(json.dumps(_filled(stated), sort_keys=True, default=str).encode(), digest_size=6).hexdigest()
+
+
+def _filled(value: Any) -> Any:
+    """Return a value without empty fields, which later versions of a dataset add."""
+    if isinstance(value, Mapping):
+        return {key: _filled(item) for key, item in value.items() if item not in (None, "", [], {})}
+    return [_filled(item) for item in value] if isinstance(value, list) else value
 
 
 def outcome_of(row: Mapping[str, Any], options: Options) -> Outcome:

@@ -63,6 +63,22 @@ class TerminalBenchReader:
         )  # fmt: skip
 
 
+class TerminalBenchSummaryReader:
+    """Read the summary of a job under any name; one that lies beside its trials only repeats them."""
+
+    name = "terminal-bench-1"
+
+    def detect(self, path: Path) -> bool:
+        if not path.is_file() or path.suffix != ".json" or not mentions(path, '"is_resolved"', '"trial_name"'):
+            return False
+        result = load_optional(path)
+        return isinstance(result, Mapping) and isinstance(result.get("results"), list)
+
+    def read(self, path: Path, options: Options) -> Iterator[Item]:
+        if not any(path.parent.glob("*/*/results.json")):
+            yield from _summary(path, load(path), options)
+
+
 def triage(result: Mapping[str, object]) -> Outcome:
     """Triage a trial: one that timed out but passed its tests has passed; null is no verdict."""
     resolved, mode = result.get("is_resolved"), str(result.get("failure_mode") or "")

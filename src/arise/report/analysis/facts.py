@@ -46,6 +46,7 @@ def coverage_of(analysis: Analysis) -> dict[str, Any]:
             for reason, count in sorted(coverage.skipped.items(), key=lambda item: (-item[1], item[0]))
         ],
         "unrecognised_files": dict(sorted(coverage.unrecognised.items())),
+        "unrecognised_fields": dict(sorted(coverage.fields.items())),
         "outcome_known": analysis.outcome_known,
         "triage": {kind.value: triage[kind] for kind in Triage},
         "triage_reasons": _reasons(analysis.attempts),

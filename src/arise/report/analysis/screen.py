@@ -79,6 +79,7 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
     if not facts["coverage"]["parsed"]:
         lines += ["", "Nothing was read. If your files hold chat messages under other names, map them:",
                   "  arise analyze PATH --map messages=FIELD,outcome=FIELD,task=FIELD"]  # fmt: skip
+        lines += [f"fields     {example}" for example in facts["coverage"]["unrecognised_fields"].values()]
         return "\n".join(lines)
     number = 0
     for kind, title in TITLES.items():
