@@ -80,7 +80,7 @@ async def open_harness(config: Config) -> AsyncIterator[HarnessParts | None]:
         yield HarnessParts(Launcher(harness, endpoint, program, chosen.attempt_seconds, slots), equipment)
 
 
-def equipment_of(chosen: HarnessConfig, harness: Harness, socket: str) -> Equipment:
+def equipment_of(chosen: HarnessAgentConfig | CommandAgentConfig, harness: Harness, socket: str) -> Equipment:
     """Return the paths that sandboxes mount for a harness, and the limits of one that runs it with its subprocesses."""
     memory = harness.memory_mb * MIB
     limits = Limits(memory_bytes=memory, tmp_bytes=memory // 4, processes=512, open_files=4096)
@@ -91,7 +91,7 @@ def equipment_of(chosen: HarnessConfig, harness: Harness, socket: str) -> Equipm
     return Equipment(limits, (socket, *seen), lambda: carried(chosen.kind).mounts)
 
 
-def program_in(chosen: HarnessConfig, harness: Harness, sandbox: Sandbox) -> str:
+def program_in(chosen: HarnessAgentConfig | CommandAgentConfig, harness: Harness, sandbox: Sandbox) -> str:
     """Return the shell words that start a harness: its own program, or in an image its program with all it needs."""
     if isinstance(chosen, CommandAgentConfig):
         return ""

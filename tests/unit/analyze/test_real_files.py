@@ -146,8 +146,8 @@ def test_results_of_verifiers_0() -> None:
 
 def test_empty_fields_do_not_make_another_task(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Sort it."}, {"role": "assistant", "content": "Done."}]
-    rows = [{"task_id": 3, "reward": 1, "traj": said, "info": {"task": {"user_id": "u", **more}}}
-            for more in ({}, {"notes": None, "tags": []}, {"notes": "other"})]  # fmt: skip
+    fields: list[dict[str, object]] = [{}, {"notes": None, "tags": []}, {"notes": "other"}]
+    rows = [{"task_id": 3, "reward": 1, "traj": said, "info": {"task": {"user_id": "u", **more}}} for more in fields]
     dump(tmp_path / "runs.json", rows)
     one, same, other = (f.checksum for f in Scan([tmp_path]))
     assert one == same != other
