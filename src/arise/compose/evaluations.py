@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arise.compose.build import redacting
-from arise.compose.corpora import Corpus, tasks_of
+from arise.compose.corpora import Corpus, instructions, tasks_of
 from arise.compose.harnesses import HarnessParts, open_harness
 from arise.compose.judges import judging, observer
 from arise.compose.policies import open_engine
@@ -192,21 +192,23 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
     Endpoints are checked first, so an unusable one raises before any attempt.
     """
     config = _with_agent(config, policy.tools)
-    train_tasks, held_out = tasks_of(config, store.folder / "tasks")
-    openings = [len(base_prompt(config)) + len(found.task.instruction) for found in (train_tasks | held_out).values()]
+    openings = [len(base_prompt(config)) + len(text) for text in instructions(config).values()]
     async with (
         judging(config, store.folder, again=True) as judges,
         _behind_an_endpoint(config, store, policy, max(openings, default=0)) as asked,
-        open_harness(config) as harness,
-        open_sandboxes(config, store.folder, harness) as (sandboxes, verifier),
-        nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes, harness) as found,
     ):
-        tasks, (agent, limit) = train_tasks | held_out, found
-        known, seed = redacting(config, agent), config.train.seed
-        collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
-        attempts = config.evaluation.attempts
-        evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
-        yield Candidate(evaluator, train_tasks)
+        train_tasks, held_out = tasks_of(config, store.folder / "tasks")
+        async with (
+            open_harness(config) as harness,
+            open_sandboxes(config, store.folder, harness) as (sandboxes, verifier),
+            nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes, harness) as found,
+        ):
+            tasks, (agent, limit) = train_tasks | held_out, found
+            known, seed = redacting(config, agent), config.train.seed
+            collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
+            attempts = config.evaluation.attempts
+            evaluator = Evaluator(collector, list(held_out.values()), attempts, store, judges.judge, every_pair(store))
+            yield Candidate(evaluator, train_tasks)
 
 
 @asynccontextmanager

@@ -38,7 +38,9 @@ def test_the_fake_judge_of_a_run_equals_the_analyst_and_is_asked_once(tmp_path: 
     again = judged(FAKE, tmp_path)
     assert [dict(j.verdicts) for j in again] == [dict(j.verdicts) for j in first]
     events = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text("utf-8").splitlines()]
-    assert [event["cached"] for event in events] == [False] * 16 + [True] * 16, "a resume pays for nothing again"
+    half = len(events) // 2
+    assert half >= len(CASES.rollouts)
+    assert [event["cached"] for event in events] == [False] * half + [True] * half, "a resume pays for nothing again"
 
 
 def test_a_model_that_is_down_is_reported_and_costs_only_verdicts(
