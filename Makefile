@@ -119,16 +119,16 @@ screenshots: $(STAMP) browser
 	$(BIN)/python -m benchmarks.screenshots $(RUN)
 
 benchmarks: $(STAMP)
-	$(BIN)/python benchmarks/method.py
-	$(BIN)/python benchmarks/sandbox.py
-	$(BIN)/python benchmarks/judge.py
-	$(BIN)/python benchmarks/iteration.py
+	$(BIN)/python -m benchmarks.method
+	$(BIN)/python -m benchmarks.sandbox
+	$(BIN)/python -m benchmarks.judge
+	$(BIN)/python -m benchmarks.iteration
 	$(BIN)/python -m benchmarks.engine update
 	$(BIN)/python -m benchmarks.table
 	$(BIN)/python -m benchmarks.dashboard
 
 mutation: $(STAMP)
-	$(BIN)/python benchmarks/mutation.py
+	$(BIN)/python -m benchmarks.mutation
 
 clean:
 	rm -rf $(VENV) site .coverage .coverage.* .mypy.log .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants

@@ -1,6 +1,6 @@
 """Writes a run of any size through the real store: real sampler, pool updates and credit over invented rollouts.
 
-python benchmarks/big_run.py FOLDER --iterations 1000 --tasks 32 --group 8
+python -m benchmarks.big_run FOLDER --iterations 1000 --tasks 32 --group 8
 """
 
 import argparse

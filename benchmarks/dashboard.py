@@ -1,6 +1,6 @@
 """How fast and how small the dashboard's pages are on a long run, from outside, over a real socket.
 
-python benchmarks/dashboard.py [FOLDER]   writes a run of 1,000 iterations and 256,000 rollouts first if there is none
+python -m benchmarks.dashboard [FOLDER]   writes a run of 1,000 iterations and 256,000 rollouts first if there is none
 """
 
 import http.client

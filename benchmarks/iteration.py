@@ -1,7 +1,7 @@
 """Where an iteration's time goes and how much memory a run takes: a short real run, read from its own store.
 
-    python benchmarks/iteration.py                           configs/embedded.toml, 8 iterations
-    python benchmarks/iteration.py configs/x.toml --set train.iterations=20
+    python -m benchmarks.iteration                           configs/embedded.toml, 8 iterations
+    python -m benchmarks.iteration configs/x.toml --set train.iterations=20
 
 Every moment of an iteration belongs to one line of the second table: the store while it commits, else the policy while
 the engine computes, else sandbox and verifier while a command or a verification is under way, else the loop itself.

@@ -1,4 +1,4 @@
-"""What a judge behind HTTP adds to an iteration: `python benchmarks/judge.py [--median 60] [--latency 1.5]`.
+"""What a judge behind HTTP adds to an iteration: `python -m benchmarks.judge [--median 60] [--latency 1.5]`.
 
 Two embedded runs in one process take turns, iteration by iteration: outcome-only, and judged and reflected by the
 offline analyst behind a loopback server that delays every reply by the latency. Sampler, guidance and learning rate are

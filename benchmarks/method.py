@@ -1,4 +1,4 @@
-"""Speed of the method library, printed as one table: `python benchmarks/method.py`.
+"""Speed of the method library, printed as one table: `python -m benchmarks.method`.
 
 Repetitions of things that are compared are interleaved. The best repetition is held against the target, the median
 stands beside it: on a busy machine they drift apart, on a quiet one they agree.

@@ -1,4 +1,4 @@
-"""Mutation score of src/arise/method: `python benchmarks/mutation.py`. About ten minutes on two cores.
+"""Mutation score of src/arise/method: `python -m benchmarks.mutation`. About ten minutes on two cores.
 
 mutmut changes one thing at a time in a copy of the code (folder `mutants/`) and runs the golden and unit tests that
 reach it; [tool.mutmut] in pyproject.toml says which.

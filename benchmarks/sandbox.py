@@ -1,6 +1,6 @@
-"""What sandboxes cost: `python benchmarks/sandbox.py` prints median and 95th percentile in milliseconds.
+"""What sandboxes cost: `python -m benchmarks.sandbox` prints median and 95th percentile in milliseconds.
 
-`python benchmarks/sandbox.py IMAGE` compares the start of an attempt by kind, on an image of this machine.
+`python -m benchmarks.sandbox IMAGE` compares the start of an attempt by kind, on an image of this machine.
 """
 
 import asyncio
