@@ -1,4 +1,7 @@
-"""A docker daemon of the tests: no bridge, no firewall rules, images kept in the cache, ended with the tests."""
+"""A docker daemon of the tests: no bridge, no firewall rules, images kept in the cache, ended with the tests.
+
+The daemon also ends when the tests are killed.
+"""
 
 import contextlib
 import fcntl
@@ -6,13 +9,14 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from arise.sandbox.programs import Program
-from tests.containers import base
+from tests.containers import base, guarded
 
 NEEDED = ("dockerd", "docker", "containerd")
 START_SECONDS = 90.0
@@ -51,12 +55,14 @@ def docker_daemon(driver: str = "overlay2") -> Iterator[str]:
     """Run a daemon with the base images of the tests and yield the value of DOCKER_HOST."""
     podman = Program("podman").settings()
     names = (f"{base.NAME}:latest", f"{base.PYTHON}:latest")
-    with _own_folder(driver) as data, tempfile.TemporaryDirectory(prefix="docker-") as folder:
+    with _own_folder(driver) as data:
+        folder = tempfile.mkdtemp(prefix="docker-")
         host = f"unix://{folder}/docker.sock"
         line = ["dockerd", "--data-root", str(data), "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
         line += ["--host", host, "--storage-driver", driver, "--bridge=none", "--iptables=false", "--ip6tables=false"]
+        guard = [sys.executable, guarded.__file__, str(os.getpid()), folder]
         with Path(folder, "log").open("wb") as log:
-            process = subprocess.Popen(line, stdout=log, stderr=log, start_new_session=True)
+            process = subprocess.Popen([*guard, *line], stdout=log, stderr=log, start_new_session=True)
         try:
             docker = {**os.environ, "DOCKER_HOST": host}
             _wait(process, docker, Path(folder, "log"))
@@ -64,7 +70,7 @@ def docker_daemon(driver: str = "overlay2") -> Iterator[str]:
             yield host
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(guarded.END_SECONDS + 10)
 
 
 def _wait(process: "subprocess.Popen[bytes]", environment: dict[str, str], log: Path) -> None:

@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +22,7 @@ from arise.types import TaskSpec
 from tests.containers import daemon
 from tests.containers.tasks import write
 from tests.containers.test_lifecycle import check_killed, many
+from tests.leftovers import processes_with
 
 QUICK = ("user", "network-public", "network-list", "steps")
 
@@ -55,6 +59,30 @@ def test_attempts_leave_nothing(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("docker")
 def test_a_killed_run_leaves_nothing_once_the_next_starts(tmp_path: Path) -> None:
     check_killed("docker", tmp_path)
+
+
+DAEMON = """
+import time
+from tests.containers.daemon import docker_daemon
+with docker_daemon() as host:
+    print(host, flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_the_daemon_of_killed_tests_ends() -> None:
+    if daemon.missing():
+        pytest.skip("dockerd is missing: run `make containers` as root")
+    with subprocess.Popen([sys.executable, "-c", DAEMON], stdout=subprocess.PIPE, text=True) as tests:
+        assert tests.stdout is not None
+        folder = Path(tests.stdout.readline().strip().removeprefix("unix://")).parent
+        assert processes_with(f"{folder}/pid")
+        tests.kill()
+    deadline = time.monotonic() + 60
+    while (processes_with(f"{folder}/") or folder.exists()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes_with(f"{folder}/") == []
+    assert not folder.exists()
 
 
 class Reserved(Program):

@@ -32,6 +32,7 @@ def harbor_capabilities() -> SandboxCapabilities:
         images=True,
         networks=frozenset({"none", "allow", "public"}),
         gpus=None,
+        tpus=True,
         users=True,
         healthcheck=True,
         compose=True,

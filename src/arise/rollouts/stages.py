@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arise.ports import Sandbox, SandboxLost
+from arise.ports import Sandbox
 from arise.rollouts.verifier import SUCCESS, Verifier, VerifierResult
+from arise.sandbox.health import NotReady, become_healthy
 from arise.types import StepSpec, TaskSpec
 
 SETUP_SECONDS = 600.0
@@ -42,7 +43,13 @@ async def run_stages(task: TaskSpec, sandbox: Sandbox, verifier: Verifier, act: 
     every, steps = stages(task), task.steps or (None,)
     for stage, step in zip(every, steps, strict=True):
         if step is not None:
-            await _enter(task.directory / "steps" / step.name / "workdir", sandbox)
+            try:
+                await _enter(task.directory / "steps" / step.name / "workdir", step, sandbox)
+            except NotReady as error:
+                if not found:
+                    raise
+                found.append(VerifierResult(0.0, False, reason=f"step {step.name} could not begin: {error}"))
+                break  # the agent may have broken it in an earlier step
         if fault := await act(stage):
             return VerifierResult(None, None, fault)
         found.append(await verifier.verify(sandbox, stage, last=stage is every[-1]))
@@ -51,15 +58,16 @@ async def run_stages(task: TaskSpec, sandbox: Sandbox, verifier: Verifier, act: 
     return found[0] if not task.steps else combine(found, task.reward_strategy)
 
 
-async def _enter(files: Path, sandbox: Sandbox) -> None:
-    """Copy the files of a step into the sandbox and run its setup.sh."""
-    if not files.is_dir():
-        return
-    await sandbox.put(files, sandbox.workdir)
+async def _enter(files: Path, step: StepSpec, sandbox: Sandbox) -> None:
+    """Copy the files of a step into the sandbox, run its setup.sh and wait for its healthcheck."""
+    if files.is_dir():
+        await sandbox.put(files, sandbox.workdir)
     if (files / "setup.sh").is_file():
         done = await sandbox.run("bash ./setup.sh", SETUP_SECONDS)
         if done.ended != "exit" or done.exit_code:
-            raise SandboxLost(f"{files / 'setup.sh'} failed: {done.output.strip()[-300:]}")
+            raise NotReady(f"{files / 'setup.sh'} failed: {done.output.strip()[-300:]}")
+    if step.healthcheck is not None:
+        await become_healthy(sandbox, step.healthcheck)
 
 
 def _passes(result: VerifierResult, least: float | Mapping[str, float] | None) -> bool:

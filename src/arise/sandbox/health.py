@@ -1,27 +1,32 @@
 """Make a sandbox ready for an agent: run the task's set-up and wait for its healthcheck."""
 
 import asyncio
+import shlex
 import time
 
 from arise.ports import Sandbox, SandboxLost
 from arise.types import Healthcheck, Place
 
-SETUP_SECONDS = 600.0
 _SAID = 500
 
 
+class NotReady(SandboxLost):
+    """A set-up command or a healthcheck failed."""
+
+
 async def become_ready(sandbox: Sandbox, place: Place) -> None:
-    """Create the working directory, run the set-up and wait for the healthcheck; raise SandboxLost on failure."""
-    for command in place.setup:
-        done = await sandbox.run(command, SETUP_SECONDS, user="root")
+    """Run the set-up and wait for the healthcheck; raise NotReady on failure."""
+    for asked in place.setup:
+        command = f"cd {shlex.quote(asked.cwd)} && {{\n{asked.command}\n}}" if asked.cwd else asked.command
+        done = await sandbox.run(command, asked.timeout, asked.env, user=asked.user)
         if done.ended != "exit" or done.exit_code:
-            raise SandboxLost(f"the set-up command {command!r} failed: {done.output.strip()[-_SAID:]}")
+            raise NotReady(f"the set-up command {asked.command!r} failed: {done.output.strip()[-_SAID:]}")
     if place.healthcheck is not None:
-        await _healthy(sandbox, place.healthcheck)
+        await become_healthy(sandbox, place.healthcheck)
 
 
-async def _healthy(sandbox: Sandbox, check: Healthcheck) -> None:
-    """Wait until the healthcheck succeeds; raise SandboxLost after `retries` failures past the start period."""
+async def become_healthy(sandbox: Sandbox, check: Healthcheck) -> None:
+    """Wait until the healthcheck succeeds; raise NotReady after `retries` failures past the start period."""
     begun, failures = time.monotonic(), 0
     while True:
         starting = time.monotonic() - begun < check.start_period
@@ -31,5 +36,5 @@ async def _healthy(sandbox: Sandbox, check: Healthcheck) -> None:
         failures += not starting
         if failures >= check.retries:
             said = done.output.strip()[-_SAID:]
-            raise SandboxLost(f"the healthcheck {check.command!r} failed {failures} times: {said}")
+            raise NotReady(f"the healthcheck {check.command!r} failed {failures} times: {said}")
         await asyncio.sleep(check.start_interval if starting else check.interval)

@@ -1,7 +1,7 @@
 """Assemble one `TaskSpec` from the file and the folders of a task; no setting is dropped."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +11,7 @@ from arise.types import (
     Artifact,
     Healthcheck,
     Place,
+    SetupCommand,
     SolutionSpec,
     StepSpec,
     Task,
@@ -47,12 +48,12 @@ def task_spec(
     return TaskSpec(
         task=_task(directory, file, parts.instruction, skills),
         directory=directory,
-        verifier=_verifier(file.verifier, parts.tests),
+        verifier=_verifier(file.verifier, parts.tests, file),
         layout=layout,
         environment=_place(file.environment, environment),
         agent=_agent(file.agent),
         solution=_solution(file.solution, parts.solution),
-        steps=tuple(_one_of_several(*each, file.solution) for each in zip(file.steps, steps, strict=True)),
+        steps=tuple(_one_of_several(*each, file, parts.tests) for each in zip(file.steps, steps, strict=True)),
         reward_strategy=file.multi_step_reward_strategy or "",
         artifacts=_artifacts(file.artifacts),
         skills=skills if skills.is_dir() else None,
@@ -92,15 +93,22 @@ def _place(asked: schema.EnvironmentSection, folder: Path | None) -> Place:
         memory_mb=asked.memory_mb or 0.0,
         storage_mb=asked.storage_mb or 0.0,
         gpus=asked.gpus or 0.0,
-        network=_network(asked.network_mode, asked.allowed_hosts),
+        gpu_types=() if asked.gpus == 0 else tuple(asked.gpu_types),
+        tpu=f"{asked.tpu.type} {asked.tpu.topology.strip()}" if asked.tpu is not None else "",
+        network=_network(asked.network_mode, asked.allowed_hosts, (*asked.blocked_hosts, *asked.blocked_urls)),
         healthcheck=_healthcheck(asked.healthcheck),
-        setup=tuple(asked.setup_commands),
+        setup=tuple(_setup(each) for each in asked.setup_commands),
     )
 
 
-def _network(mode: str | None, hosts: Sequence[str]) -> str:
+def _setup(asked: schema.SetupSection) -> SetupCommand:
+    return SetupCommand(asked.command, asked.timeout_sec, asked.cwd or "", asked.env, str(asked.user))
+
+
+def _network(mode: str | None, hosts: Sequence[str], blocked: Sequence[str] = ()) -> str:
     """Convert a network mode to the notation of `Place`."""
-    return f"allow:{','.join(hosts)}" if mode == "allowlist" else {"no-network": "none"}.get(mode or "", mode or "")
+    lists = {"allowlist": f"allow:{','.join(hosts)}", "denylist": f"deny:{','.join(blocked)}", "no-network": "none"}
+    return lists.get(mode or "", mode or "")
 
 
 def _name(user: str | int | None) -> str:
@@ -119,9 +127,7 @@ def _agent(asked: schema.AgentSection) -> AgentSpec:
     return AgentSpec(asked.timeout_sec, _name(asked.user), network, asked.prompt_prefix or "")
 
 
-def _verifier(asked: schema.VerifierSection, tests: Path) -> VerifierSpec:
-    """Return the verifier; a separate environment is built from the folder of the tests."""
-    separate = asked.environment or (schema.EnvironmentSection() if asked.environment_mode == "separate" else None)
+def _verifier(asked: schema.VerifierSection, tests: Path, file: schema.TaskFile) -> VerifierSpec:
     return VerifierSpec(
         tests=tests,
         timeout=asked.timeout_sec,
@@ -129,10 +135,46 @@ def _verifier(asked: schema.VerifierSection, tests: Path) -> VerifierSpec:
         user=_name(asked.user),
         network=_network(asked.network_mode, asked.allowed_hosts),
         reward_range=(asked.reward_range[0], asked.reward_range[1]),
-        place=_place(separate, tests) if separate is not None else None,
+        place=_separate((asked,), (tests,), file),
         collect=tuple(asked.collect),
-        service=asked.service or "",
+        service="" if asked.service in (None, "main") else asked.service,
         pytest_plugins=tuple(asked.pytest_plugins),
+        keep_conftests=not asked.hardening.get("cleanup_conftests", True),
+    )
+
+
+def _separate(asked: Sequence[schema.VerifierSection], tests: Sequence[Path], file: schema.TaskFile) -> Place | None:
+    """Return the tests' own environment; None if they run in that of the agent.
+
+    `asked` and `tests` begin with those of a step, if it is one of a step. The environment is the first that is
+    described, else a fresh one as described for the agent. Its image is the first that is named or has a Dockerfile
+    beside the tests, else that of the agent.
+    """
+    modes = (each.environment_mode or (each.environment and "separate") for each in asked)
+    if next(filter(None, modes), "shared") == "shared":
+        return None
+    section = next((each.environment for each in asked if each.environment is not None), file.environment)
+    for verifier, folder in zip(asked, tests, strict=True):
+        image = verifier.environment.docker_image if verifier.environment is not None else None
+        if image or (folder / "Dockerfile").exists():
+            return replace(_place(section, folder), image=image or "")
+    return replace(_place(section, tests[0]), image="")
+
+
+def _verifier_of_step(step: schema.VerifierSection, tests: Path, file: schema.TaskFile, shared: Path) -> VerifierSpec:
+    """Return the verifier of a step; what the step does not say is as the task says, except the time limit."""
+    task, own = _verifier(file.verifier, shared, file), _verifier(step, tests, file)
+    return replace(
+        own,
+        env={**task.env, **own.env},
+        user=own.user or task.user,
+        network=own.network or task.network,
+        reward_range=own.reward_range if "reward_range" in step.model_fields_set else task.reward_range,
+        place=_separate((step, file.verifier), (tests, shared), file),
+        collect=(*task.collect, *own.collect),
+        service=own.service or task.service,
+        pytest_plugins=(*task.pytest_plugins, *own.pytest_plugins),
+        keep_conftests=own.keep_conftests or task.keep_conftests,
     )
 
 
@@ -140,13 +182,13 @@ def _solution(asked: schema.SolutionSection, folder: Path | None) -> SolutionSpe
     return None if folder is None else SolutionSpec(folder, asked.timeout_sec, asked.env)
 
 
-def _one_of_several(asked: schema.StepSection, parts: Parts, solution: schema.SolutionSection) -> StepSpec:
+def _one_of_several(asked: schema.StepSection, parts: Parts, file: schema.TaskFile, shared: Path) -> StepSpec:
     return StepSpec(
         name=asked.name,
         instruction=parts.instruction,
-        verifier=_verifier(asked.verifier, parts.tests),
+        verifier=_verifier_of_step(asked.verifier, parts.tests, file, shared),
         agent=_agent(asked.agent),
-        solution=_solution(solution, parts.solution),
+        solution=_solution(file.solution, parts.solution),
         min_reward=asked.min_reward,
         healthcheck=_healthcheck(asked.healthcheck),
         artifacts=_artifacts(asked.artifacts),

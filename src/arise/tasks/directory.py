@@ -1,6 +1,5 @@
 """Read one task directory of Harbor (task.toml, instruction.md) or BenchFlow (task.md) into a `TaskSpec`."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from arise.tasks.assemble import Parts, task_spec
-from arise.tasks.frontmatter import load_yaml, split_frontmatter
+from arise.tasks.frontmatter import load_yaml, sections, split_frontmatter
 from arise.tasks.problem import TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text, scan
@@ -16,7 +15,6 @@ from arise.tasks.schema import TaskFile, check_task_file
 from arise.types import TaskSpec
 
 HARBOR_FILE, BENCHFLOW_FILE = "task.toml", "task.md"
-_PROMPT = re.compile(r"^## +prompt[ \t]*$\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 Given = Mapping[str, object]
 _UNREAD = "(not read)"
 
@@ -110,13 +108,12 @@ def _read_markdown(path: Path, problems: list[TaskProblem]) -> tuple[Given | Non
     if parts is None:
         problems.append(TaskProblem(path, "does not begin with YAML between two lines of ---", "add the frontmatter"))
         return None, _UNREAD
-    prompt = _PROMPT.search(parts[1])
     try:
         given = load_yaml(parts[0])
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         problems.append(TaskProblem(path, f"has frontmatter that is not YAML: {error}", "correct the syntax"))
         return None, _UNREAD
-    return given or {}, prompt[1] if prompt else parts[1]
+    return given or {}, sections(parts[1])["prompt"]
 
 
 def _instruction(text: str | TaskProblem, path: Path, problems: list[TaskProblem]) -> str:

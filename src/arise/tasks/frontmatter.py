@@ -1,18 +1,34 @@
-"""YAML between two lines of --- at the top of a Markdown file."""
+"""YAML between two lines of --- at the top of a Markdown file, and the sections of a task.md below it."""
 
 import re
 from collections.abc import Hashable
+from itertools import pairwise
 from typing import Any
 
 import yaml
 
 _FRONTMATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+_RESERVED = r"##\s+(prompt|role:[\w.-]+|scene:[\w.-]+|user-persona)[ \t]*\r?$"
+_SECTION = re.compile(f"^{_RESERVED}", re.IGNORECASE | re.MULTILINE)
+_ESCAPED = re.compile(rf"^\\({_RESERVED})", re.IGNORECASE | re.MULTILINE)
 
 
 def split_frontmatter(text: str) -> tuple[str, str] | None:
     """Return the YAML and the text below it; None if the text does not begin with YAML."""
     parts = _FRONTMATTER.match(text)
     return (parts[1], parts[2]) if parts else None
+
+
+def sections(body: str) -> dict[str, str]:
+    """Return the sections of a task.md by their reserved heading; other headings belong to the text around them.
+
+    What stands before the first reserved heading is the prompt, unless there is a section of that name.
+    """
+    found = list(_SECTION.finditer(body))
+    bounds = pairwise([*found, None])
+    texts = {here[1].lower(): body[here.end() : after.start() if after else None] for here, after in bounds if here}
+    texts.setdefault("prompt", body[: found[0].start()] if found else body)
+    return {name: _ESCAPED.sub(r"\1", text) for name, text in texts.items()}
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml is ten times as fast

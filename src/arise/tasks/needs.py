@@ -10,6 +10,7 @@ from arise.sandbox.choose import why_no_images
 from arise.sandbox.plain import beyond_plain
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
+from arise.tasks.unsupported import prior_trajectories, unsupported, verifiers_of
 from arise.tasks.variables import host_references
 from arise.types import Place, SandboxCapabilities, TaskSpec
 
@@ -60,17 +61,18 @@ def without(task: TaskSpec, ignore: Collection[str]) -> TaskSpec:
 def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
     """Yield the needs of a task that the sandboxes do not meet."""
     path, place = task.file, task.environment
-    parts = (("environment", place), ("agent", task.agent), ("verifier", task.verifier))
-    for section, part in parts:
-        if part.network and part.network.partition(":")[0] not in offered.networks:
-            has = ", ".join(sorted(offered.networks))
-            yield Unmet("network", path, f"{section}.network_mode: asks for {part.network!r}, a sandbox has {has}")
-        if part.user and not offered.users:
-            yield Unmet("user", path, f"{section}.user: asks for {part.user!r}, a sandbox has one user")
+    parts = [(section, part.network, part.user) for section, part in _places(task)]
+    parts += [("agent", task.agent.network, task.agent.user)]
+    parts += [(section, part.network, part.user) for section, part in verifiers_of(task)]
+    for section, network, user in parts:
+        yield from _network(path, section, network, offered)
+        if user and not offered.users:
+            yield Unmet("user", path, f"{section}.user: asks for {user!r}, a sandbox has one user")
     if offered.workdir and place.workdir not in ("", offered.workdir):
         what = f"environment.workdir: asks for {place.workdir!r}, a sandbox has {offered.workdir}"
         yield Unmet("workdir", path, what)
-    yield from _resources(path, place, offered)
+    for section, each in _places(task):
+        yield from _resources(path, section, each, offered)
     for need, (name, asked, met) in _features(task, offered).items():
         if asked and not met:
             yield Unmet(need, path, f"{name}: is not supported by {offered.kind} sandboxes")
@@ -80,7 +82,20 @@ def unmet_needs(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]
         yield from _for_harbor(task)
     else:
         yield from _references(task)
+        yield from (Unmet(*found) for found in unsupported(task))
+    if not (offered.kind == "harbor" and offered.steps):  # then the agent is Harbor's own
+        yield from (Unmet(*found) for found in prior_trajectories(task))
     yield from _image(task, offered)
+
+
+def _network(path: Path, section: str, network: str, offered: SandboxCapabilities) -> Iterator[Unmet]:
+    kind, _, listed = network.partition(":")
+    if kind == "deny":
+        what = f"{section}.blocked_hosts, {section}.blocked_urls: nothing keeps programs from {listed}"
+        yield Unmet("network", path, what)
+    elif network and kind not in offered.networks:
+        has = ", ".join(sorted(offered.networks))
+        yield Unmet("network", path, f"{section}.network_mode: asks for {network!r}, a sandbox has {has}")
 
 
 def _references(task: TaskSpec) -> Iterator[Unmet]:
@@ -100,7 +115,8 @@ def _for_harbor(task: TaskSpec) -> Iterator[Unmet]:
 
 def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tuple[str, object, bool]]:
     """Return for each yes-or-no need: its key in the task file, the task's value, and whether sandboxes offer it."""
-    place, check = task.environment, task.verifier
+    place, checks = task.environment, [verifier for _, verifier in verifiers_of(task)]
+    apart = any(check.place is not None for check in checks)
     return {
         "docker_image": ("environment.docker_image", place.image, offered.images),
         "env": ("environment.env", place.env, offered.env),
@@ -109,16 +125,30 @@ def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tu
         "skills_dir": ("environment.skills_dir", task.skills_dir, offered.images),
         "setup_commands": ("environment.setup_commands", place.setup, offered.setup),
         "prompt_prefix": ("agent.prompt_prefix", task.agent.prompt_prefix, False),
-        "verifier_environment": ("verifier.environment", check.place, offered.separate_verifier),
-        "collect": ("verifier.collect", check.collect, offered.separate_verifier),
-        "service": ("verifier.service", check.service, offered.compose),
-        "pytest_plugins": ("verifier.pytest_plugins", check.pytest_plugins, False),
+        "verifier_environment": ("verifier.environment", apart, offered.separate_verifier),
+        "collect": ("verifier.collect", any(check.collect for check in checks), offered.separate_verifier),
+        "service": ("verifier.service", any(check.service for check in checks), offered.compose),
+        "pytest_plugins": ("verifier.pytest_plugins", any(check.pytest_plugins for check in checks), False),
         "artifacts": ("artifacts", task.artifacts, offered.separate_verifier),
     }
 
 
-def _resources(path: Path, place: Place, offered: SandboxCapabilities) -> Iterator[Unmet]:
+def _places(task: TaskSpec) -> Iterator[tuple[str, Place]]:
+    """Yield each environment that a task describes, with the name of its section."""
+    own = task.environment
+    yield "environment", own
+    for section, check in verifiers_of(task):
+        place = check.place
+        if place and replace(own, files=place.files, image=place.image, dockerfile=place.dockerfile) != place:
+            yield f"{section}.environment", place
+
+
+def _resources(path: Path, section: str, place: Place, offered: SandboxCapabilities) -> Iterator[Unmet]:
     """Yield the resources of which the task requires more than a sandbox offers."""
+    if place.gpu_types and offered.gpus is not None:
+        yield Unmet("gpu_types", path, f"{section}.gpu_types: asks for {', '.join(place.gpu_types)}, there is no GPU")
+    if place.tpu and not offered.tpus:
+        yield Unmet("tpu", path, f"{section}.tpu: asks for {place.tpu}, a sandbox has none")
     amounts: tuple[tuple[TaskNeed, str, float, float | None], ...] = (
         ("cpus", "cpus", place.cpus, offered.cpus),
         ("memory", "memory_mb", place.memory_mb, offered.memory_mb),
@@ -127,7 +157,7 @@ def _resources(path: Path, place: Place, offered: SandboxCapabilities) -> Iterat
     )
     for need, name, asked, there in amounts:
         if there is not None and asked > there:
-            yield Unmet(need, path, f"environment.{name}: asks for {asked:g}, a sandbox has {there:g}")
+            yield Unmet(need, path, f"{section}.{name}: asks for {asked:g}, a sandbox has {there:g}")
 
 
 def _image(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:

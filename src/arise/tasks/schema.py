@@ -3,89 +3,44 @@
 Unknown keys are ignored, as Harbor does; known keys with unusable values are problems.
 """
 
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from arise.tasks.problem import TaskProblem
-from arise.tasks.variables import Environment
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", re.IGNORECASE)
-_MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
-
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Network = Literal["public", "no-network", "allowlist"]
-
-
-def _absolute(path: str) -> str:
-    if not path.startswith("/") or ".." in path.split("/"):
-        raise ValueError(f"must be an absolute path, got {path!r}")
-    return path
-
-
-def _below(path: str) -> str:
-    if path.startswith("/") or ".." in path.split("/"):
-        raise ValueError(f"must be a relative path without '..', got {path!r}")
-    return path
+from arise.tasks.schema_values import (
+    Absolute,
+    Amount,
+    Below,
+    Connected,
+    Finite,
+    Host,
+    Phase,
+    Seconds,
+    Section,
+    Text,
+    User,
+    mebibytes,
+)
+from arise.tasks.variables import VARIABLE_NAME, Environment
 
 
-Absolute = Annotated[str, AfterValidator(_absolute)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Text = Annotated[str, Field(pattern=r"\S")]
-User = Annotated[str, Field(pattern=r"^[\w.-]+(:[\w.-]+)?$")] | Annotated[int, Field(ge=0)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class AboutSection(_Section):
+class AboutSection(Section):
     """Section `[task]`."""
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
 
 
-class _Connected(_Section):
-    """A section with a network."""
-
-    network_mode: Network | None = None
-    allowed_hosts: list[Annotated[str, Field(pattern=r"^[^\s,]+$")]] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _hosts(self) -> Self:
-        if self.network_mode == "allowlist" and not self.allowed_hosts:
-            raise ValueError("network_mode is 'allowlist', and allowed_hosts names no host")
-        if self.network_mode != "allowlist" and self.allowed_hosts:
-            raise ValueError("allowed_hosts has an effect with network_mode = 'allowlist' only")
-        return self
-
-
-class _Part(_Connected):
-    """Needs of a phase of a task beyond its environment."""
-
-    user: User | None = None
-
-
-class AgentSection(_Part):
+class AgentSection(Phase):
     """Section `[agent]`."""
 
     timeout_sec: Seconds | None = None
     prompt_prefix: str | None = None
 
 
-class HealthcheckSection(_Section):
+class HealthcheckSection(Section):
     """Section `[environment.healthcheck]`."""
 
     command: Text
@@ -96,15 +51,44 @@ class HealthcheckSection(_Section):
     retries: Annotated[int, Field(ge=0)] = 3
 
 
-class EnvironmentSection(_Connected):
+class SetupSection(Section):
+    """An entry of `setup_commands`; a plain text is the command alone."""
+
+    model_config = ConfigDict(extra="forbid")
+    command: Text
+    timeout_sec: Seconds = 600.0
+    cwd: Absolute | None = None
+    env: Environment = Field(default_factory=dict)
+    user: User = "root"
+    service: Literal["main"] = "main"
+
+
+class TpuSection(Section):
+    """Section `[environment.tpu]`."""
+
+    type: Text
+    topology: Annotated[str, Field(pattern=r"^\s*[1-9]\d*(x[1-9]\d*)+\s*$")]
+
+
+def _command(value: object) -> object:
+    return {"command": value} if isinstance(value, str) else value
+
+
+class EnvironmentSection(Connected):
     """Section `[environment]`."""
 
-    os: Literal["linux"] = "linux"
+    blocked_hosts: list[Host] = Field(default_factory=list)
+    blocked_urls: list[Host] = Field(default_factory=list)
+    os: Annotated[Literal["linux"], BeforeValidator(lambda name: name.lower() if isinstance(name, str) else name)] = (
+        "linux"
+    )
     build_timeout_sec: Seconds = 600.0
     cpus: Amount | None = None
     memory_mb: Amount | None = None
     storage_mb: Amount | None = None
     gpus: Amount | None = None
+    gpu_types: list[Text] = Field(default_factory=list)
+    tpu: TpuSection | None = None
     docker_image: Annotated[str, Field(pattern=r"^[^\s-]\S*$")] | None = None
     workdir: Absolute | None = None
     user: User | None = None
@@ -112,7 +96,7 @@ class EnvironmentSection(_Connected):
     healthcheck: HealthcheckSection | None = None
     mcp_servers: list[dict[str, object]] = Field(default_factory=list)
     skills_dir: Absolute | None = None
-    setup_commands: list[str] = Field(default_factory=list)
+    setup_commands: list[Annotated[SetupSection, BeforeValidator(_command)]] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -120,36 +104,50 @@ class EnvironmentSection(_Connected):
         if not isinstance(given, dict):
             return given
         found = dict(given)
+        if "image" in found:
+            found.setdefault("docker_image", found["image"])
         if isinstance(found.get("allow_internet"), bool):
             found.setdefault("network_mode", "public" if found["allow_internet"] else "no-network")
         for old in ("memory", "storage"):
             if old in found:
-                size = _SIZE.fullmatch(str(found[old]).strip())
-                if size is None:
-                    raise ValueError(f"{old} must be a size such as '2G', got {found[old]!r}")
-                found.setdefault(f"{old}_mb", float(size[1]) * _MIB[size[2].upper()])
+                size = mebibytes(old, found[old])
+                if found.setdefault(f"{old}_mb", size) != size:
+                    raise ValueError(f"{old} is {found[old]!r} and {old}_mb is {found[f'{old}_mb']!r}: give one")
         return found
 
+    @model_validator(mode="after")
+    def _blocked(self) -> Self:
+        if (self.network_mode == "denylist") != bool(self.blocked_hosts or self.blocked_urls):
+            raise ValueError("network_mode = 'denylist' and blocked_hosts or blocked_urls belong together")
+        return self
 
-class VerifierSection(_Part):
+
+class VerifierSection(Phase):
     """Section `[verifier]`."""
 
     type: Literal["test-script"] = "test-script"
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)
-    reward_range: Annotated[list[Finite], Field(min_length=2, max_length=2)] = [0.0, 1.0]
+    reward_range: Annotated[list[Finite], Field(min_length=2, max_length=2)] = Field(default_factory=lambda: [0.0, 1.0])
     environment_mode: Literal["shared", "separate"] | None = None
     environment: EnvironmentSection | None = None
     collect: list[dict[str, object]] = Field(default_factory=list)
     service: str | None = None
     pytest_plugins: list[str] = Field(default_factory=list)
+    hardening: dict[str, bool] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
     def _names(cls, given: object) -> object:
-        if isinstance(given, dict) and "sandbox_mode" in given:
-            return {"environment_mode": given["sandbox_mode"], **given}
-        return given
+        if not isinstance(given, dict):
+            return given
+        found = dict(given)
+        for old, new in (("sandbox_mode", "environment_mode"), ("sandbox", "environment")):
+            if old in found and new in found:
+                raise ValueError(f"{old} and {new} are the same key: keep one")
+            if old in found:
+                found[new] = found[old]
+        return found
 
     @field_validator("reward_range")
     @classmethod
@@ -165,18 +163,31 @@ class VerifierSection(_Part):
         return self
 
 
-class SolutionSection(_Section):
+class SolutionSection(Section):
     """Section `[solution]`."""
 
     timeout_sec: Seconds = 600.0
     env: Environment = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _inline(cls, given: object) -> object:
+        """Accept variables that stand directly in the section, as in old tasks of SkillsBench."""
+        if not isinstance(given, Mapping):
+            return given
+        inline = {
+            name: value
+            for name, value in given.items()
+            if isinstance(value, str) and name not in cls.model_fields and VARIABLE_NAME.fullmatch(str(name))
+        }
+        return {**given, "env": {**inline, **given.get("env", {})}} if inline else given
 
-class ArtifactSection(_Section):
+
+class ArtifactSection(Section):
     """An entry of `artifacts`."""
 
     source: Text
-    destination: Annotated[str, AfterValidator(_below)] = ""
+    destination: Below = ""
     exclude: list[str] = Field(default_factory=list)
     service: str = ""
 
@@ -188,7 +199,7 @@ def _artifact(value: object) -> object:
 Artifacts = list[Annotated[ArtifactSection, BeforeValidator(_artifact)]]
 
 
-class StepSection(_Section):
+class StepSection(Section):
     """Section `[[steps]]`."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
@@ -199,7 +210,7 @@ class StepSection(_Section):
     artifacts: Artifacts = Field(default_factory=list)
 
 
-class TaskFile(_Section):
+class TaskFile(Section):
     """A whole task.toml or frontmatter — `TaskFile.model_validate(tomllib.loads(text))`."""
 
     schema_version: str = "1.0"
@@ -220,10 +231,16 @@ class TaskFile(_Section):
             return given
         found = dict(given)
         for old, new in (("version", "schema_version"), ("sandbox", "environment"), ("oracle", "solution")):
+            if old in found and new in found:
+                raise ValueError(f"{old} and {new} are the same section: keep one")
             if old in found:
-                found.setdefault(new, found[old])
+                found[new] = found[old]
         if isinstance(found.get("schema_version"), int | float):
             found["schema_version"] = str(found["schema_version"])
+        if isinstance(name := found.get("name"), str):
+            found.setdefault("task", {"name": name if "/" in name else f"benchflow/{name}"})
+        if "image" in found:
+            found["environment"] = {"docker_image": found["image"], **(found.get("environment") or {})}
         return found
 
     @field_validator("schema_version")

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def _text(value: object) -> str:
@@ -24,7 +24,7 @@ def _environment(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     for name in value:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not VARIABLE_NAME.fullmatch(name):
             raise ValueError(f"{name!r} cannot be the name of a variable")
     return {name: _VARIABLE.sub(lambda found: found[2] or "", _text(content)) for name, content in value.items()}
 

@@ -72,6 +72,7 @@ from arise.types.sandbox import (
     Place,
     RewardFile,
     SandboxCapabilities,
+    SetupCommand,
     VerifierJob,
     VerifierRun,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "SandboxCapabilities",
     "Segment",
     "Selection",
+    "SetupCommand",
     "ShownSkill",
     "Skill",
     "SkillUse",

@@ -26,6 +26,18 @@ class Healthcheck:
 
 
 @dataclass(frozen=True)
+class SetupCommand:
+    """A command to run before the agent starts — `SetupCommand("make data", cwd="/app")`; in seconds."""
+
+    command: str
+    timeout: float = 600.0
+    cwd: str = ""
+    """The working directory of the sandbox if empty."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: str = "root"
+
+
+@dataclass(frozen=True)
 class Place:
     """What a task asks of its sandbox — `Place(files=Path("task/environment"), workdir="/app")`.
 
@@ -49,10 +61,13 @@ class Place:
     memory_mb: float = 0.0
     storage_mb: float = 0.0
     gpus: float = 0.0
+    gpu_types: tuple[str, ...] = ()
+    tpu: str = ""
+    """Type and topology of a TPU, such as `v6e 2x4`."""
     network: str = ""
-    """`none`, `endpoint` (the policy's endpoint only), `public`, or `allow:host,...`."""
+    """`none`, `endpoint` (the policy's endpoint only), `public`, `allow:host,...`, or `deny:host,url,...`."""
     healthcheck: Healthcheck | None = None
-    setup: tuple[str, ...] = ()
+    setup: tuple[SetupCommand, ...] = ()
     """Commands to run once before the agent starts."""
     directory: Path | None = None
     """The folder of the task, for sandboxes that read the whole task themselves."""
@@ -80,6 +95,7 @@ class SandboxCapabilities:
     memory_mb: float | None = None
     storage_mb: float | None = None
     gpus: float | None = 0.0
+    tpus: bool = False
     workdir: str = ""
     """The only working directory that there is; "" means any."""
     env: bool = True

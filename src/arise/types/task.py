@@ -45,6 +45,8 @@ class VerifierSpec:
     """Commands that bring files from the agent's environment to the tests' own."""
     service: str = ""
     pytest_plugins: tuple[str, ...] = ()
+    keep_conftests: bool = False
+    """Whether files conftest.py outside the tests must stay in effect."""
 
 
 @dataclass(frozen=True)

@@ -149,10 +149,6 @@ def test_several_steps_cannot_be_ignored(tmp_path: Path) -> None:
     assert refused(task, replace(BUBBLEWRAP, steps=True)) == []
 
 
-def test_every_need_can_be_met_with(tmp_path: Path) -> None:
-    assert {*ASKED, "dockerfile", "compose", "env"} == set(get_args(TaskNeed))
-
-
 def config(tmp_path: Path, **more: object) -> Config:
     tasks = {"kind": "harbor", "train": str(tmp_path / "train"), "evaluation": str(tmp_path / "eval")}
     return Config.model_validate({"tasks": tasks | more, "sandbox": {"kind": "bubblewrap"}})

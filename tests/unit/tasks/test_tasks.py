@@ -2,12 +2,24 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from arise.tasks import BUILD_FILES, load_corpus, read_task, task_types
-from arise.types import AgentSpec, Artifact, Healthcheck, Place, SolutionSpec, StepSpec, Task, TaskSpec, VerifierSpec
+from arise.types import (
+    AgentSpec,
+    Artifact,
+    Healthcheck,
+    Place,
+    SetupCommand,
+    SolutionSpec,
+    StepSpec,
+    Task,
+    TaskSpec,
+    VerifierSpec,
+)
 from tests.task_folders import write_task
 
 LEGACY = """version = 1.0
@@ -44,9 +56,15 @@ Some notes.
 ## prompt
 Convert the file.
 
-## notes
+## Notes
+For the agent too.
+
+## role:critic
 Not for the agent.
 """
+
+
+PROMPT = "Convert the file.\n\n## Notes\nFor the agent too."
 
 
 def read(directory: Path) -> TaskSpec:
@@ -161,7 +179,7 @@ def test_the_environment_is_whole(whole: TaskSpec) -> None:
         gpus=1.0,
         network="public",
         healthcheck=Healthcheck("curl -f localhost", 1.0, 2.0, 3.0, 4.0, 5),
-        setup=("make",),
+        setup=(SetupCommand("make"),),
     )
 
 
@@ -178,7 +196,8 @@ def test_every_phase_is_whole(whole: TaskSpec) -> None:
 
 def test_nothing_else_that_a_task_says_is_dropped(whole: TaskSpec) -> None:
     one = whole.directory / "steps/one"
-    tests, solution = VerifierSpec(one / "tests", 11.0), SolutionSpec(one / "solution", 40.0, {"C": "3"})
+    tests = replace(whole.verifier, tests=one / "tests", timeout=11.0)
+    solution = SolutionSpec(one / "solution", 40.0, {"C": "3"})
     kept = (Artifact("/app/one"),)
     assert whole.steps == (StepSpec("one", "Begin.", tests, AgentSpec(10.0), solution, 0.5, Healthcheck("true"), kept),)
     assert whole.artifacts == (Artifact("/app/out"), Artifact("/app/log", "logs", ("*.tmp",), "db"))
@@ -216,7 +235,7 @@ def test_benchflow(tmp_path: Path, end: str) -> None:
     (path / "verifier/test.sh").write_text("true")
     (path / "oracle/solve.sh").write_text("true")
     found = read(path)
-    assert (found.task.id, found.task.instruction, found.layout) == ("b1", "Convert the file.", "benchflow")
+    assert (found.task.id, found.task.instruction, found.layout) == ("b1", PROMPT, "benchflow")
     assert found.solution is not None
     assert (found.verifier.tests, found.solution.folder) == (path / "verifier", path / "oracle")
     assert (found.task.task_types, found.verifier.env) == (("unit-harmonization",), {"A": "1"})
