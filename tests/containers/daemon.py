@@ -43,11 +43,12 @@ def _own_folder(driver: str) -> Iterator[Path]:
 
 def _load(images: tuple[str, ...], podman: dict[str, str], docker: dict[str, str]) -> None:
     """Hand images that podman made over to docker, each once."""
+    line = ["docker", "load", "--quiet"]
     for name in images:
         there = subprocess.run(["docker", "image", "inspect", name], env=docker, capture_output=True, check=False)
         if there.returncode:
             with subprocess.Popen(["podman", "save", name], env=podman, stdout=subprocess.PIPE) as saved:
-                subprocess.run(["docker", "load", "--quiet"], env=docker, stdin=saved.stdout, check=True)
+                subprocess.run(line, env=docker, stdin=saved.stdout, stdout=subprocess.DEVNULL, check=True)
 
 
 @contextlib.contextmanager

@@ -1,11 +1,14 @@
 """What attempts in images leave behind: nothing, however they end; and images are built once."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ from arise.sandbox.owner import owner_mark
 from arise.sandbox.programs import EngineFailed, Program
 from arise.types import Place, VerifierJob
 from tests.containers.base import NAME
-from tests.containers.conftest import pool_of
+from tests.containers.conftest import KINDS, pool_of
 from tests.leftovers import groups, temporary_files
 from tests.task_folders import DIFF_TEST
 
@@ -88,24 +91,34 @@ async def attempt(pool: OverlayPool | ContainerPool, place: Place, tests: Path) 
         await box.close()
 
 
-def many(kind: str, count: int, folder: Path) -> None:
+def prepare(folder: Path) -> None:
+    """Write the tests and the Dockerfile of the attempts."""
     tests = folder / "tests"
     tests.mkdir()
     (tests / "test.sh").write_text(DIFF_TEST)
     (tests / "expected.txt").write_text("42\n")
-    place = Place(dockerfile=dockerfile(folder / "image"), storage_mb=64, memory_mb=128)
+    dockerfile(folder / "image")
 
-    async def body() -> list[float]:
-        slots = asyncio.Semaphore(6)
-        async with pool_of(kind) as pool:
 
-            async def one() -> float:
-                async with slots:
-                    return await attempt(pool, place, tests)
+async def attempts(kind: str, count: int, folder: Path, done: Callable[[], None] = lambda: None) -> list[float]:
+    """Make attempts, six at a time, every fifth with the public network; call `done` after each."""
+    quiet = Place(dockerfile=folder / "image" / "Dockerfile", storage_mb=64, memory_mb=128)
+    slots = asyncio.Semaphore(6)
+    async with pool_of(kind) as pool:
 
-            return await asyncio.gather(*(one() for _ in range(count)))
+        async def one(number: int) -> float:
+            async with slots:
+                place = quiet if number % 5 else replace(quiet, network="public")
+                reward = await attempt(pool, place, folder / "tests")
+                done()
+                return reward
 
-    assert asyncio.run(body()) == [1.0] * count
+        return await asyncio.gather(*(one(number) for number in range(count)))
+
+
+def many(kind: str, count: int, folder: Path) -> None:
+    prepare(folder)
+    assert asyncio.run(attempts(kind, count, folder)) == [1.0] * count
     assert containers(kind, owner_mark()) == []
     assert mounts(owner_mark()) == []
 
@@ -114,17 +127,78 @@ def test_attempts_leave_nothing(kind: str, tmp_path: Path) -> None:
     many(kind, 8, tmp_path)
 
 
+MIDDLE = """
+import asyncio, sys
+from pathlib import Path
+from tests.containers.test_lifecycle import attempts
+asyncio.run(attempts(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), lambda: print("done", flush=True)))
+"""
+
+
+def networks() -> set[int]:
+    """Return the processes that connect sandboxes to the public network."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "comm").read_text() == "slirp4netns\n":
+                found.add(int(folder.name))
+    return found
+
+
+def check_killed_in_the_middle(kind: str, count: int, folder: Path) -> None:
+    """Kill a run after half of its attempts, make the other half in another, and look for all that both had."""
+    prepare(folder)
+    before = networks()
+    line = [sys.executable, "-c", MIDDLE, kind, str(count), str(folder)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        for _ in range(count // 2):
+            assert run.stdout.readline() == "done\n"
+        run.kill()
+    assert asyncio.run(attempts(kind, count - count // 2, folder)) == [1.0] * (count - count // 2)
+    mark = f"arise-{run.pid}-"
+    deadline = time.monotonic() + 20
+    while (_processes(mark) or networks() - before) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert networks() <= before
+    for owner in (mark, owner_mark()):
+        assert _processes(owner) == []
+        assert containers(kind, owner) == []
+        assert groups(owner) == []
+        assert temporary_files(owner) == []
+        assert mounts(owner) == []
+
+
+def test_a_run_killed_in_the_middle_of_its_attempts_leaves_nothing(kind: str, tmp_path: Path) -> None:
+    check_killed_in_the_middle(kind, 12, tmp_path)
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_500_attempts_leave_nothing(kind: str, tmp_path: Path) -> None:
     many(kind, 500, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", KINDS, indirect=True)
+def test_500_attempts_in_a_run_that_is_killed_in_the_middle_leave_nothing(kind: str, tmp_path: Path) -> None:
+    check_killed_in_the_middle(kind, 500, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.usefixtures("docker")
+def test_100_attempts_on_docker_in_a_run_that_is_killed_in_the_middle_leave_nothing(tmp_path: Path) -> None:
+    check_killed_in_the_middle("docker", 100, tmp_path)
 
 
 KILLED = """
 import asyncio, sys
 from pathlib import Path
 from arise.types import Place
-from tests.containers.conftest import pool_of
+from tests.containers.conftest import KINDS, pool_of
 
 async def main():
     async with pool_of(sys.argv[1]) as pool:
