@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from arise.config import Config
-from arise.llm.meter import Meter
-from arise.llm.spend import Budget
+from arise.llm.client.spend import Budget
+from arise.llm.judge.meter import Meter
 from arise.method.alarm import Divergence, divergence
 from arise.observe.summary import weak_line
 from arise.run.facts.alarms import SUSPECT, alarm_text, recorded_signals, signal_of

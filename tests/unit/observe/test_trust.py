@@ -12,8 +12,8 @@ from rich.console import Console
 
 from arise.config import Config
 from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
-from arise.llm.meter import Meter
-from arise.llm.spend import Budget
+from arise.llm.client.spend import Budget
+from arise.llm.judge.meter import Meter
 from arise.observe.live import LiveDisplay
 from arise.observe.trust import Trust
 from arise.run.calls import Recorded, Store, Usage, recorded_totals
