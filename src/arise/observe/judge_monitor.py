@@ -18,7 +18,7 @@ from arise.types import Group
 ALIKE, ENOUGH_SHARED = 0.97, 30
 
 
-class Trust:
+class JudgeMonitor:
     """Compare rubric pass rates with verified success at every pool update; a resumed run reads its history."""
 
     def __init__(

@@ -9,7 +9,7 @@ ARRIVING = (h11.IDLE, h11.SEND_BODY)
 """States of a connection in which its request is incomplete."""
 
 
-class Impatient(H11Protocol):
+class RequestDeadline(H11Protocol):
     """Uvicorn's protocol with a deadline for each request, even if its bytes arrive slowly.
 
     Uvicorn itself only limits how long a connection may be idle between two requests.

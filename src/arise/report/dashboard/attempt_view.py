@@ -1,4 +1,4 @@
-"""A rollout of training or a held-out attempt, opened for its page: both read the same way."""
+"""What the page of an attempt shows, the same for a rollout of training and a held-out attempt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class StoredAttempt:
 
 
 @dataclass(frozen=True)
-class Opened:
+class AttemptView:
     """What the page of one attempt needs; `evaluation` is empty for a rollout of training."""
 
     row: RolloutRow
@@ -43,7 +43,7 @@ class Opened:
     evaluation: str = ""
 
 
-def open_rollout(asked: Asked, rollout_id: str) -> Opened:
+def open_rollout(asked: Asked, rollout_id: str) -> AttemptView:
     """Open a rollout by its name."""
     if rollout_id.startswith(EVALUATION):
         return _attempt(asked, rollout_id)
@@ -52,7 +52,7 @@ def open_rollout(asked: Asked, rollout_id: str) -> Opened:
         raise NotFound(f"no rollout {rollout_id!r} in this run")
     task = asked.run.task(row.task_id)
     verdicts = asked.run.verdicts_of(rollout_id)
-    return Opened(row, stored, task.instruction if task else "", verdicts, asked.run.siblings(row))
+    return AttemptView(row, stored, task.instruction if task else "", verdicts, asked.run.siblings(row))
 
 
 def attempt_link(asked: Asked, attempt: AttemptRow) -> Link:
@@ -64,7 +64,7 @@ def _name(attempt: AttemptRow) -> str:
     return f"{EVALUATION}{attempt.label}/{attempt.task_id}/{attempt.attempt}"
 
 
-def _attempt(asked: Asked, name: str) -> Opened:
+def _attempt(asked: Asked, name: str) -> AttemptView:
     labels = [label for label in asked.run.evaluations() if name.startswith(f"{EVALUATION}{label}/")]
     rows = {_name(row): row for label in labels for row in asked.run.attempts(label)}
     row = rows.get(name)
@@ -81,7 +81,7 @@ def _attempt(asked: Asked, name: str) -> Opened:
     ]
     turns = len(attempt.rollout.trajectory.turns)
     own = _as_rollout(row)._replace(turns=turns)
-    return Opened(own, StoredAttempt(attempt), attempt.instruction, verdicts, siblings, row.label)
+    return AttemptView(own, StoredAttempt(attempt), attempt.instruction, verdicts, siblings, row.label)
 
 
 def _as_rollout(row: AttemptRow) -> RolloutRow:

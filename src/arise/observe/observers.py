@@ -30,6 +30,6 @@ class Observers:
         self.display.finished(record)
         vitals = {f"seconds.{name}": seconds for name, seconds in self.display.last_seconds.items()}
         vitals["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        vitals |= self.display.trust.costs() if self.display.trust else {}
+        vitals |= self.display.judge_monitor.costs() if self.display.judge_monitor else {}
         self._store.save_vitals(record.k, vitals)
         self._mirrors.log(record.iteration, {**record.metrics, **vitals})

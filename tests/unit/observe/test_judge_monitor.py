@@ -14,8 +14,8 @@ from arise.config import Config
 from arise.config.llm import BudgetConfig, EndpointConfig, PriceConfig
 from arise.llm.client.spend import Budget
 from arise.llm.judge.meter import Meter
+from arise.observe.judge_monitor import JudgeMonitor
 from arise.observe.live import LiveDisplay
-from arise.observe.trust import Trust
 from arise.run.calls import Recorded, Store, Usage, recorded_totals
 from arise.run.facts.alarms import alarm_text, recorded_signals, signal_of
 from arise.run.record import IterationRecord
@@ -51,13 +51,13 @@ def gamed(k: int) -> Group:
 
 def test_the_alarm_is_raised_at_the_update_and_survives_a_resume(tmp_path: Path) -> None:
     store = RunStore.open(tmp_path)
-    trust = Trust(CONFIG, store, 0)
+    monitor = JudgeMonitor(CONFIG, store, 0)
     for k in range(5):
-        numbers = trust.numbers(k + 1, [gamed(k)])
+        numbers = monitor.numbers(k + 1, [gamed(k)])
         assert "alarm" not in numbers, "too little to compare, or no update"
         committed(store, k, gamed(k), numbers)
-    whole = trust.numbers(6, [gamed(5)])
-    resumed = Trust(CONFIG, store, 5).numbers(6, [gamed(5)])
+    whole = monitor.numbers(6, [gamed(5)])
+    resumed = JudgeMonitor(CONFIG, store, 5).numbers(6, [gamed(5)])
     assert whole == resumed
     assert whole["alarm"] == 1.0
     assert whole["suspect r001"] == 1.0
@@ -68,19 +68,19 @@ def test_the_alarm_is_raised_at_the_update_and_survives_a_resume(tmp_path: Path)
         in text
     )
     committed(store, 5, gamed(5), whole)
-    assert text in trust.summary(store)
+    assert text in monitor.summary(store)
     store.close()
 
 
 def test_success_that_rises_too_is_no_alarm(tmp_path: Path) -> None:
     store = RunStore.open(tmp_path)
-    trust = Trust(CONFIG, store, 0)
+    monitor = JudgeMonitor(CONFIG, store, 0)
     for k in range(6):
-        numbers = trust.numbers(k + 1, [iteration(k, 4 if k < 3 else 38, 4 if k < 3 else 36)])
+        numbers = monitor.numbers(k + 1, [iteration(k, 4 if k < 3 else 38, 4 if k < 3 else 36)])
         committed(store, k, gamed(k), numbers)
     assert numbers["alarm"] == 0.0
     assert alarm_text(6, numbers) == ""
-    assert any(line.startswith("no alarm in 1 comparisons") for line in trust.summary(store))
+    assert any(line.startswith("no alarm in 1 comparisons") for line in monitor.summary(store))
     store.close()
 
 
@@ -94,28 +94,29 @@ def test_signals_read_back_as_they_were(tmp_path: Path) -> None:
 
 def test_rubrics_that_never_differ_are_hinted_at(tmp_path: Path) -> None:
     store = RunStore.open(tmp_path)
-    trust = Trust(CONFIG, store, 0)
+    monitor = JudgeMonitor(CONFIG, store, 0)
     for k in range(2):
         same = iteration(k, 20, 10)
-        committed(store, k, same, trust.numbers(k + 1, [same]))
-    assert "r001 and r002 gave the same verdict on 78 of 78 rollouts: they may measure the same" in trust.summary(store)
+        committed(store, k, same, monitor.numbers(k + 1, [same]))
+    line = "r001 and r002 gave the same verdict on 78 of 78 rollouts: they may measure the same"
+    assert line in monitor.summary(store)
     other = iteration(2, 5, 10)
-    committed(store, 2, other, trust.numbers(3, [other]))
-    assert not any("may measure the same" in line for line in trust.summary(store))
+    committed(store, 2, other, monitor.numbers(3, [other]))
+    assert not any("may measure the same" in line for line in monitor.summary(store))
     store.close()
 
 
 def test_a_run_without_a_judge_has_nothing_to_say(tmp_path: Path) -> None:
     store = RunStore.open(tmp_path)
-    trust = Trust(CONFIG, store, 0)
+    monitor = JudgeMonitor(CONFIG, store, 0)
     plain = Group(Task("t", "do"), (), 0)
-    committed(store, 0, plain, trust.numbers(1, [plain]))
-    assert trust.summary(store) == []
-    assert trust.money(1) == ""
+    committed(store, 0, plain, monitor.numbers(1, [plain]))
+    assert monitor.summary(store) == []
+    assert monitor.money(1) == ""
     store.close()
 
 
-def purse_of(dollars: float, calls: Store) -> Budget:
+def budget_of(dollars: float, calls: Store) -> Budget:
     recorded = Recorded(text="", finish="", model="m", fingerprint="", template_hash="", usage=Usage())
     calls.put("k", recorded, "judge", round(dollars * 1e9))
     return Budget(calls, BudgetConfig(max_usd=5.0, prices={"m": PriceConfig(input=0.0, output=1.0)}))
@@ -130,11 +131,11 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
     meter.take("reflection.reply", {"cached": False, "seconds": 9.0})
     console = Console(file=io.StringIO(), width=220, force_terminal=True, no_color=True)
     screen = LiveDisplay(console, CONFIG, tmp_path)
-    screen.trust = Trust(CONFIG, store, 0, purse_of(3.0, calls), meter)
+    screen.judge_monitor = JudgeMonitor(CONFIG, store, 0, budget_of(3.0, calls), meter)
     keys = ("pass_rate", "rubric_reward", "all_fail", "all_pass", "mixed", "pool", "skills_shown", "coverage")
     rest = dict.fromkeys((*keys, "grad_norm", "kept_share"), 0.0)
     for k in range(6):
-        record = committed(store, k, gamed(k), rest | screen.trust.numbers(k + 1, [gamed(k)]))
+        record = committed(store, k, gamed(k), rest | screen.judge_monitor.numbers(k + 1, [gamed(k)]))
         screen.finished(record)
     console.print(screen._screen())
     shown = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())  # type: ignore[attr-defined]
@@ -149,7 +150,7 @@ def test_the_live_screen_shows_judge_cost_and_alarm(tmp_path: Path) -> None:
 
 def test_a_forecast_takes_the_larger_of_mean_and_recent_rate() -> None:
     calls = Store()
-    budget = purse_of(1.0, calls)
+    budget = budget_of(1.0, calls)
     endpoint = EndpointConfig(model="m", base_url="https://example.org/v1")
     most, said = Usage(completion_tokens=2_000_000), Usage(completion_tokens=1_000_000)
     reply = Recorded(text="", finish="", model="m", fingerprint="", template_hash="", usage=said)
@@ -173,17 +174,17 @@ def test_missing_verdicts_are_counted(tmp_path: Path) -> None:
     assert judgment is not None
     absent = replace(judgment, verdicts={"r001": Verdict.FAIL}, absent={"r002": "unavailable: HTTP 503"})
     group = replace(group, rollouts=(*group.rollouts[:-1], replace(group.rollouts[-1], judgment=absent)))
-    trust = Trust(CONFIG, store, 0)
-    numbers = trust.numbers(1, [group])
+    monitor = JudgeMonitor(CONFIG, store, 0)
+    numbers = monitor.numbers(1, [group])
     assert (numbers["verdicts"], numbers["verdicts_absent"]) == (79, 1)
-    assert trust.judge(numbers) == "98.8 % of 80 verdicts valid"
+    assert monitor.judge(numbers) == "98.8 % of 80 verdicts valid"
     store.close()
 
 
 def test_what_an_iteration_took_and_what_calls_came_to_is_kept_with_it(tmp_path: Path) -> None:
     store, calls, meter = RunStore.open(tmp_path), Store(tmp_path / "calls.db"), Meter()
-    trust = Trust(CONFIG, store, 0, Budget(calls), meter)
-    assert trust.costs() == {"judge.replies": 0, "judge.recorded": 0}
+    monitor = JudgeMonitor(CONFIG, store, 0, Budget(calls), meter)
+    assert monitor.costs() == {"judge.replies": 0, "judge.recorded": 0}
     for number in range(20):
         meter.take("judge.reply", {"cached": number == 7, "seconds": 1.0 + number})
     usage = Usage(prompt_tokens=100, cached_tokens=60, completion_tokens=5)
@@ -193,8 +194,8 @@ def test_what_an_iteration_took_and_what_calls_came_to_is_kept_with_it(tmp_path:
     spent = {"calls": 2, "prompt_tokens": 200, "cached_tokens": 120, "usd": 0.5}
     sums = {f"spent.judge.{name}": value for name, value in spent.items()}
     took = {"judge.replies": 20, "judge.recorded": 1, "judge.seconds": 11.0, "judge.seconds_p95": 19.0}
-    assert trust.costs() == took | sums
-    assert trust.costs() == {"judge.replies": 0, "judge.recorded": 0} | sums, "replies count once, sums stand"
+    assert monitor.costs() == took | sums
+    assert monitor.costs() == {"judge.replies": 0, "judge.recorded": 0} | sums, "replies count once, sums stand"
     calls.close()
     assert [(total.model, total.calls) for total in recorded_totals(tmp_path / "calls.db")] == [("a", 1), ("b", 1)]
     assert recorded_totals(tmp_path / "nowhere.db") == []

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from arise.report.dashboard.patience import Impatient
+from arise.report.dashboard.request_deadline import RequestDeadline
 from tests.dashboard.serving import served
 
 HEAD = b"GET /runs/first HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -15,7 +15,7 @@ HEAD = b"GET /runs/first HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Impatient, "seconds", 0.6)
+    monkeypatch.setattr(RequestDeadline, "seconds", 0.6)
 
 
 def until_closed(connection: socket.socket, trickle: bytes = b"") -> float:
