@@ -146,10 +146,7 @@ class Fleet:
                 self._mend(seat)
             return None
         except ServerDown as fault:
-            if seat.version >= 0:
-                log.warning("server %d is down (%s); its turns move to the others", seat.number, fault)
-                seat.version = -1
-            self._mend(seat)
+            self._lose(seat, fault)
             return None
         finally:
             seat.load -= 1
@@ -179,6 +176,13 @@ class Fleet:
             for task in done:
                 if task.exception() is not None and not any(seat.version >= 0 for seat in self._seats):
                     raise PolicyLost(str(task.exception()))
+
+    def _lose(self, seat: _Seat, fault: ServerDown) -> None:
+        """Note that a server is down and bring it back."""
+        if seat.version >= 0:
+            log.warning("server %d is down (%s); its turns move to the others", seat.number, fault)
+            seat.version = -1
+        self._mend(seat)
 
     def _mend(self, seat: _Seat) -> None:
         """Bring a server back in the background, once."""
@@ -227,11 +231,10 @@ class Fleet:
             version = self.version
             try:
                 await self._load_into(self._server(seat), self._label(version))
-            except ServerDown:
+            except ServerDown as fault:
                 if seat.version < 0:
                     raise
-                seat.version = -1
-                self._mend(seat)
+                self._lose(seat, fault)
                 return
             seat.version = version
 
