@@ -1,7 +1,7 @@
 """Any chat model behind an OpenAI-compatible endpoint as the policy of an attempt: same prompts, same limits."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from arise.llm.client import Client, Observe, Unanswered
 from arise.llm.conversation import Conversation
 from arise.llm.first_call import first_call
 from arise.llm.needs import agent_needs
+from arise.llm.outgrown import require_outgrown
 from arise.llm.served import price_text
 from arise.llm.spend import Budget
 from arise.llm.tool_agent import ToolEndpointAgent
-from arise.ports import Agent, PolicyLost, Sandbox
+from arise.ports import Agent, Sandbox
 from arise.rollouts.commands import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
@@ -36,21 +37,19 @@ class EndpointAgent:
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
         while len(turns) < self.limits.max_turns:
-            text, finish = await self._say(messages, f"{seed}/{key}")
-            turn, ended = await act(text, finish, sandbox, self.limits)
+            reply = await self.client.ask(Conversation(tuple(messages), f"{seed}/{key}"))
+            if isinstance(reply, Unanswered):
+                require_outgrown(reply, not turns)
+                stop = StopReason.CONTEXT_LIMIT
+                break
+            turn, ended = await act(reply.text, "length" if reply.finish == "length" else "stop", sandbox, self.limits)
             turns.append(turn)
             if ended is not None:
                 stop = ended
                 break
-            messages.append({"role": "assistant", "content": text})
+            messages.append({"role": "assistant", "content": reply.text})
             messages.append({"role": "user", "content": turn.observations[0].text})
         return Trajectory(key, task.id, tuple(turns), stop, system, (), shown)
-
-    async def _say(self, messages: Sequence[dict[str, str]], asker: str) -> tuple[str, str]:
-        reply = await self.client.ask(Conversation(tuple(messages), asker))
-        if isinstance(reply, Unanswered):
-            raise PolicyLost(str(reply))
-        return reply.text, reply.finish
 
 
 @asynccontextmanager

@@ -13,7 +13,8 @@ from hashlib import sha256
 from random import uniform
 
 from arise.config.llm import CallsConfig, EndpointConfig
-from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient, size_of_request
+from arise.llm.endpoint import Connection, Request, size_of_request
+from arise.llm.failures import CallFailed, Denied, RateLimited, Transient
 from arise.llm.limits import Breaker, BreakerState, Pace
 from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.spend import Bill, Budget

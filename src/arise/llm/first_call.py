@@ -14,7 +14,8 @@ from arise.config.llm import EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.llm.control import control_question, right
 from arise.llm.discovery import ALIVE, stated_window
-from arise.llm.endpoint import CallFailed, Connection, Denied, RateLimited, Refused, Transient
+from arise.llm.endpoint import Connection
+from arise.llm.failures import CallFailed, Denied, RateLimited, Refused, Transient
 from arise.llm.needs import pairs_that_fit
 from arise.llm.opening import FIRST_CALL, PATIENCE, PAYMENT, Sender, asked_in, confined, modes, one_word
 from arise.llm.prompt import CONTRACT, to_json

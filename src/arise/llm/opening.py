@@ -12,8 +12,9 @@ from typing import Any
 
 from arise.config.llm import EndpointConfig
 from arise.llm.constraint import constraint, grammar, grammar_fields, literal
-from arise.llm.endpoint import CallFailed, Connection, RateLimited, Refused, Transient, size_of_request
+from arise.llm.endpoint import Connection, size_of_request
 from arise.llm.evaluation import Question
+from arise.llm.failures import CallFailed, RateLimited, Refused, Transient
 from arise.llm.prompt import CONTRACT, to_json
 from arise.llm.spend import Bill, Budget, own_host
 from arise.run.calls import Recorded
