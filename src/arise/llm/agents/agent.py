@@ -1,12 +1,13 @@
 """Any chat model behind an OpenAI-compatible endpoint as the policy of an attempt: same prompts, same limits."""
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from arise.config import AgentConfig, ToolAgentConfig
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig
+from arise.llm.agents.outgrown import require_outgrown
 from arise.llm.agents.tool_agent import ToolEndpointAgent
 from arise.llm.client.client import Client, Observe, Unanswered
 from arise.llm.client.conversation import Conversation
@@ -14,7 +15,7 @@ from arise.llm.client.spend import Budget
 from arise.llm.first_call.first_call import first_call
 from arise.llm.first_call.needs import agent_needs
 from arise.llm.first_call.served import price_text
-from arise.ports import Agent, PolicyLost, Sandbox
+from arise.ports import Agent, Sandbox
 from arise.rollouts.commands import act
 from arise.run.calls import Store
 from arise.types import ShownSkill, StopReason, Task, Trajectory, Turn
@@ -36,21 +37,19 @@ class EndpointAgent:
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT
         while len(turns) < self.limits.max_turns:
-            text, finish = await self._say(messages, f"{seed}/{key}")
-            turn, ended = await act(text, finish, sandbox, self.limits)
+            reply = await self.client.ask(Conversation(tuple(messages), f"{seed}/{key}"))
+            if isinstance(reply, Unanswered):
+                require_outgrown(reply, not turns)
+                stop = StopReason.CONTEXT_LIMIT
+                break
+            turn, ended = await act(reply.text, "length" if reply.finish == "length" else "stop", sandbox, self.limits)
             turns.append(turn)
             if ended is not None:
                 stop = ended
                 break
-            messages.append({"role": "assistant", "content": text})
+            messages.append({"role": "assistant", "content": reply.text})
             messages.append({"role": "user", "content": turn.observations[0].text})
         return Trajectory(key, task.id, tuple(turns), stop, system, (), shown)
-
-    async def _say(self, messages: Sequence[dict[str, str]], asker: str) -> tuple[str, str]:
-        reply = await self.client.ask(Conversation(tuple(messages), asker))
-        if isinstance(reply, Unanswered):
-            raise PolicyLost(str(reply))
-        return reply.text, reply.finish
 
 
 @asynccontextmanager

@@ -8,15 +8,19 @@ from typing import Any
 from arise.config import ToolAgentConfig
 from arise.engines.formats.syntaxes import PLAIN, MalformedCallError
 from arise.engines.formats.templates import in_plain_text, message_dict, plain_call, tool_dict
+from arise.llm.agents.outgrown import require_outgrown
 from arise.llm.client.client import Client, Unanswered
 from arise.llm.client.conversation import Conversation
-from arise.llm.client.endpoint import Refused
-from arise.ports import PolicyLost, Sandbox
+from arise.llm.client.failures import Refused
+from arise.ports import Sandbox
 from arise.rollouts.tool_agent import EXAMPLE, Said, converse
 from arise.rollouts.tools import Toolbox
 from arise.types import FunctionCall, Message, Reply, ShownSkill, StopReason, Task, ToolSpec, Trajectory
 
 log = logging.getLogger(__name__)
+
+OPENING = 2
+"""The number of messages before the first turn: system prompt and instruction."""
 
 
 class ToolEndpointAgent:
@@ -37,22 +41,32 @@ class ToolEndpointAgent:
         turns, stop = await converse(speaker, toolbox, self.limits)
         return Trajectory(key, task.id, turns, stop, system, (), shown)
 
-    async def ask(self, messages: Sequence[Message], tools: Sequence[ToolSpec], asker: str) -> tuple[Reply, str]:
-        """One reply and why it ended; a server that refuses tools is asked again without them."""
+    async def ask(self, messages: Sequence[Message], tools: Sequence[ToolSpec], asker: str) -> Said:
+        """Return one turn; a server that refuses tools is asked again without them."""
+        first = len(messages) == OPENING
         if self.native:
             offered = tuple(map(tool_dict, tools))
             reply = await self.client.ask(Conversation(tuple(map(_entry, messages)), asker, tools=offered))
             if not isinstance(reply, Unanswered):
-                return native_reply(reply.text), reply.finish
-            if reply.reason != Refused.kind or len(messages) > 2:
-                raise PolicyLost(str(reply))
+                return Said(native_reply(reply.text), _finish(reply.finish))
+            if reply.reason != Refused.kind or not first:
+                return _filled(reply, first)
             log.warning("the server refuses tools (%s): they are described in the system message", reply.detail)
             self.native = False
         plain = in_plain_text(messages, tools)
         reply = await self.client.ask(Conversation(tuple(map(_entry, plain)), asker))
         if isinstance(reply, Unanswered):
-            raise PolicyLost(str(reply))
-        return plain_reply(reply.text, tools), reply.finish
+            return _filled(reply, first)
+        return Said(plain_reply(reply.text, tools), _finish(reply.finish))
+
+
+def _filled(reply: Unanswered, first: bool) -> Said:
+    require_outgrown(reply, first)
+    return Said(Reply(), "context")
+
+
+def _finish(named: str) -> str:
+    return "length" if named == "length" else "stop"
 
 
 class _EndpointSpeaker:
@@ -62,10 +76,10 @@ class _EndpointSpeaker:
         self._agent, self._messages, self._tools, self._asker = agent, messages, tools, asker
 
     async def say(self) -> Said:
-        reply, finish = await self._agent.ask(self._messages, self._tools, self._asker)
+        said = await self._agent.ask(self._messages, self._tools, self._asker)
         # Reasoning is not sent back: servers do not agree on how.
-        self._messages.append(Message("assistant", reply.text, calls=reply.calls))
-        return Said(reply, "length" if finish == "length" else "stop")
+        self._messages.append(Message("assistant", said.reply.text, calls=said.reply.calls))
+        return said
 
     def hear(self, messages: Sequence[Message]) -> StopReason | None:
         self._messages += messages

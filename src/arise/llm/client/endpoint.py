@@ -1,11 +1,10 @@
-"""One request to an OpenAI-compatible server, without retries; every failure is one of four kinds.
+"""One request to an OpenAI-compatible server, without retries; a request without a reply raises CallFailed.
 
 Servers are untrusted: bodies are read up to a limit, redirects are not followed, and the whole exchange has one time
 limit.
 """
 
 import asyncio
-import json
 import math
 import os
 from dataclasses import dataclass
@@ -16,11 +15,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 from arise.config.llm import EndpointConfig
 from arise.llm.client.completion import NotACompletion, read_completion
 from arise.llm.client.constraint import constraint
+from arise.llm.client.failures import (
+    CallFailed,
+    Denied,
+    RateLimited,
+    Refused,
+    TooLong,
+    Transient,
+    fills_window,
+    message_of,
+)
 from arise.llm.client.spend import own_host
 from arise.llm.client.usage import Size, size_of
 from arise.llm.prompts.prompt import to_json
 from arise.llm.prompts.shapes import Shape
-from arise.run.calls import Recorded, Usage
+from arise.run.calls import Recorded
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -65,51 +74,6 @@ def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
     """Return the size of a request, tools and a schema that a provider may count as input included."""
     asked = constraint(shape_of(prompt), endpoint.structured) | extra_of(prompt)
     return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
-
-
-class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
-    """A request that gave no reply: `kind` says what to do, `alive` whether the server responded at all.
-
-    `billed` is the usage the provider may have charged, None if it cannot have charged anything.
-    """
-
-    kind = "failed"
-    alive = True
-    billed: Usage | None = None
-
-
-class Transient(CallFailed):
-    """Refused connection, 5xx, time-out, a broken body: trying again may help."""
-
-    kind = "unavailable"
-    alive = False
-
-    def __init__(self, detail: str, billed: Usage | None = None) -> None:
-        super().__init__(detail)
-        self.billed = billed
-
-
-class RateLimited(CallFailed):
-    """429, with the seconds the provider asks to wait."""
-
-    kind = "rate_limited"
-
-    def __init__(self, detail: str, retry_after: float | None) -> None:
-        super().__init__(detail)
-        self.retry_after = retry_after
-
-
-class Refused(CallFailed):
-    """The server rejects this request; a retry would get the same answer."""
-
-    kind = "refused"
-
-
-class Denied(CallFailed):
-    """The server rejects all our requests: wrong key, model or address."""
-
-    kind = "denied"
-    alive = False
 
 
 @dataclass
@@ -216,7 +180,7 @@ class Connection:
 
     def _of_status(self, response: "Response", start: str) -> CallFailed:
         status = response.status_code
-        detail = self._safe(f"HTTP {status}: {_message(start)}")
+        detail = self._safe(f"HTTP {status}: {message_of(start)}")
         if status == 429:
             return RateLimited(detail, retry_after(response.headers))
         if response.is_redirect:
@@ -226,7 +190,7 @@ class Connection:
             return Denied(detail)
         if status in (408, 409, 425) or status >= 500 or status < 400:
             return Transient(detail)
-        return Refused(detail)
+        return TooLong(detail) if fills_window(start) else Refused(detail)
 
     def _safe(self, text: str) -> str:
         return (text.replace(self._key, "***") if self._key else text)[:300]
@@ -261,17 +225,6 @@ async def _start_of(response: "Response", timeout: float, most: int = ERROR_BYTE
         except (httpx2.HTTPError, TimeoutError):
             pass
     return start[:most].decode("utf-8", "replace").strip()
-
-
-def _message(text: str) -> str:
-    """Return the message inside an error body, or the body itself."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    error = value.get("error", value) if isinstance(value, dict) else None
-    message = error.get("message") if isinstance(error, dict) else None
-    return message if isinstance(message, str) and message else text
 
 
 def retry_after(headers: Any) -> float | None:

@@ -12,7 +12,8 @@ from hashlib import sha256
 
 from arise.config.llm import EndpointConfig
 from arise.errors import AriseError, Exit
-from arise.llm.client.endpoint import CallFailed, Connection, Denied, RateLimited, Refused, Transient
+from arise.llm.client.endpoint import Connection
+from arise.llm.client.failures import CallFailed, Denied, RateLimited, Refused, Transient
 from arise.llm.client.spend import Budget, own_host
 from arise.llm.client.usage import is_reported
 from arise.llm.first_call.discovery import ALIVE, stated_window
