@@ -18,7 +18,7 @@ import tomli_w
 from arise.analyst.catalogue import Wording, wordings
 from arise.coevolution import Update
 from arise.config import Config, SeparateCredit, TrainConfig
-from arise.llm.meter import Meter
+from arise.llm.judge.meter import Meter
 from arise.method.credit import group_advantages
 from arise.method.evidence import records_of
 from arise.method.lifecycle import evolve, fates, room

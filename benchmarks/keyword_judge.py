@@ -12,7 +12,7 @@ from arise.analyze.found import Found
 from arise.analyze.judging import question_of, settle
 from arise.compose.analyze import behaviours
 from arise.config.llm import EndpointConfig
-from arise.llm.canaries import known_answer
+from arise.llm.judge.canaries import known_answer
 from arise.llm.wire.findings import parse_findings
 from arise.types import Verdict
 

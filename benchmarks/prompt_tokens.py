@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from arise.config.llm import CallsConfig, EndpointConfig, ModelJudge
-from arise.llm.client import Client
-from arise.llm.judge import LanguageModelJudge
-from arise.llm.run_cases import cases_of_run
-from arise.llm.spend import Budget
+from arise.llm.check.run_cases import cases_of_run
+from arise.llm.client.client import Client
+from arise.llm.client.spend import Budget
+from arise.llm.judge.judge import LanguageModelJudge
 from arise.run.calls import Store
 from arise.testing import FakeLLM, always
 from arise.types import Pool

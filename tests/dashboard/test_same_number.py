@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from arise.cli.app import app
 from arise.config import Config
+from arise.observe.judge_monitor import JudgeMonitor
 from arise.observe.live import LiveDisplay
 from arise.observe.summary import story_lines
-from arise.observe.trust import Trust
 from arise.report.comparison.measures import measure
 from arise.report.comparison.tables import table_final, table_seeds
 from arise.report.exports import export
@@ -97,7 +97,7 @@ def test_the_live_screen_names_the_same_weakest_behaviours(run: Path) -> None:
     out = io.StringIO()
     with RunReader.open(run) as reader:
         with LiveDisplay(Console(file=out, force_terminal=True, width=200), Config(), Path("first")) as display:
-            display.trust = Trust(Config(), reader, 0)
+            display.judge_monitor = JudgeMonitor(Config(), reader, 0)
             display.finished(replace(record(39), metrics=METRICS | {"verdicts": 4.0, "verdicts_absent": 0.0}))
         weakest = run_facts(reader).still_wrong[:3]
     assert len(weakest) == 3

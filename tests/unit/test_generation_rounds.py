@@ -27,7 +27,7 @@ from arise.types import (
 )
 from tests.builders import a_task
 from tests.unit.llm.builders import rubric
-from tests.unit.llm.test_reflector import ITEM
+from tests.unit.llm.reflection.test_reflector import ITEM
 from tests.unit.text.test_rules import PROPOSAL, SKILL
 
 REFUSED = Reflection((), (Rejection("A criterion.", "lacks a fail condition"),), refused=1)

@@ -12,12 +12,12 @@ from arise.analyze.behaviours import Behaviour, Sighting
 from arise.analyze.found import Found
 from arise.analyze.quotes import stands
 from arise.config.llm import EndpointConfig
-from arise.llm.canaries import EVERY_TASK, canaries
-from arise.llm.client import Client, Unanswered
-from arise.llm.shapes import Shape, finding_lines
-from arise.llm.stops import BudgetExhausted
-from arise.llm.trace import render_trace
-from arise.llm.usage import size_of
+from arise.llm.client.client import Client, Unanswered
+from arise.llm.client.stops import BudgetExhausted
+from arise.llm.client.usage import size_of
+from arise.llm.judge.canaries import EVERY_TASK, canaries
+from arise.llm.judge.trace import render_trace
+from arise.llm.prompts.shapes import Shape, finding_lines
 from arise.llm.wire.findings import FindingReply, parse_findings
 from arise.rollouts.discretion import redacted_turn
 from arise.run.calls import Usage

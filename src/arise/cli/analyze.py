@@ -174,7 +174,7 @@ def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | 
     from arise.compose.analyze import behaviours
     from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate
     from arise.config.llm import CallsConfig
-    from arise.llm.needs import judge_needs
+    from arise.llm.first_call.needs import judge_needs
 
     plan = asked.plan()
     expected = estimate(paths, inputs, plan)

@@ -43,7 +43,7 @@ def install(
         try:
             made = make(name, place.expanduser().absolute(), device, lambda text: None if as_json else say(text))
         except ValueError as error:
-            remedy = "mend what the message names and run the command again: it goes on where it stopped"
+            remedy = "fix what the message names and run the command again: it continues where it stopped"
             raise AriseError("engines", Exit.ENGINE, str(error), "the environment is not usable", remedy) from None
     say_json({"name": name, "folder": str(made)}) if as_json else say(f"{name} is ready: {made}")
 

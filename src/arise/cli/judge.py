@@ -14,7 +14,7 @@ from arise.errors import Exit
 
 if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
-    from arise.llm.cases import Cases
+    from arise.llm.check.cases import Cases
 
 app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
 
@@ -57,7 +57,7 @@ def check(
     """Measure a judge and advise: valid verdicts, agreement with itself, the offline analyst and labels, cost."""
     import asyncio
 
-    from arise.llm.cases import CasesError
+    from arise.llm.check.cases import CasesError
 
     with one_message():
         try:
@@ -102,11 +102,11 @@ def _endpoint(
 def _cases(path: Path | None, limit: int) -> "Cases":
     from dataclasses import replace
 
-    from arise.llm.cases import read_cases
+    from arise.llm.check.cases import read_cases
 
     if path is not None and path.is_dir():
         from arise.compose.analysis_cases import cases_of_analysis, is_analysis
-        from arise.llm.run_cases import cases_of_run
+        from arise.llm.check.run_cases import cases_of_run
 
         if is_analysis(path):
             return cases_of_analysis(path, limit)
@@ -120,9 +120,9 @@ async def _check(
 ) -> "judge_report.Checked":
     from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
-    from arise.llm.check import check_judge
-    from arise.llm.judge import LanguageModelJudge
-    from arise.llm.needs import cases_needs, expected
+    from arise.llm.check.check import check_judge
+    from arise.llm.first_call.needs import cases_needs, expected
+    from arise.llm.judge.judge import LanguageModelJudge
 
     calls = CallsConfig(when_down="task_only", breaker_after=20)
     needs, trace = cases_needs(found, endpoint)

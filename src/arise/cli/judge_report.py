@@ -10,8 +10,8 @@ from arise.text import numbers
 from arise.text.numbers import duration, percent
 
 if TYPE_CHECKING:
-    from arise.llm.check import JudgeCheck
-    from arise.llm.confusion import Confusion
+    from arise.llm.check.check import JudgeCheck
+    from arise.llm.check.confusion import Confusion
 
 EVERY = 5.0
 """Seconds between two lines of progress."""

@@ -12,9 +12,9 @@ from arise.text.numbers import dollars
 
 if TYPE_CHECKING:
     from arise.config.llm import CallsConfig, EndpointConfig, PriceConfig
-    from arise.llm.client import Client
-    from arise.llm.served import Needs, Served
-    from arise.llm.spend import Budget
+    from arise.llm.client.client import Client
+    from arise.llm.client.spend import Budget
+    from arise.llm.first_call.served import Needs, Served
     from arise.run.calls import Store
 
 Model = Annotated[str, typer.Option("--model", help="The model's name at the endpoint.")]
@@ -93,10 +93,10 @@ async def session(
 ) -> AsyncIterator[Session]:
     """Open a client after a successful first call and report what it found; close it and its record at exit."""
     from arise.config.llm import BudgetConfig
-    from arise.llm.client import Client
-    from arise.llm.first_call import first_call
-    from arise.llm.served import price_text
-    from arise.llm.spend import Budget
+    from arise.llm.client.client import Client
+    from arise.llm.client.spend import Budget
+    from arise.llm.first_call.first_call import first_call
+    from arise.llm.first_call.served import price_text
     from arise.run.calls import Store
 
     store = Store(record)

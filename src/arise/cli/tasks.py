@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from arise.config.llm import EndpointConfig
-    from arise.llm.annotation_report import Agreement, AnnotationReport
-    from arise.llm.annotator import Annotated as AnnotatedTasks
-    from arise.llm.annotator import TaskCard
+    from arise.llm.annotation.annotation_report import Agreement, AnnotationReport
+    from arise.llm.annotation.annotator import Annotated as AnnotatedTasks
+    from arise.llm.annotation.annotator import TaskCard
     from arise.rollouts.oracle import Trials
     from arise.sandbox.choose import Kind
     from arise.tasks import TaskProblem
@@ -160,7 +160,7 @@ def tag(
     import asyncio
 
     from arise.config.llm import EndpointConfig
-    from arise.llm.annotation_report import report_of
+    from arise.llm.annotation.annotation_report import report_of
     from arise.tasks import read_corpus
 
     corpus = read_corpus(folder)
@@ -180,7 +180,7 @@ def tag(
 
 def card_of(found: "TaskSpec") -> "TaskCard":
     """Return the annotator's view of a task: instruction, skill names and environment paths; no tests, no solution."""
-    from arise.llm.annotator import TaskCard
+    from arise.llm.annotation.annotator import TaskCard
     from arise.tasks import BUILD_FILES
 
     root = found.environment.files
@@ -193,9 +193,9 @@ async def _tag(
     cards: "list[TaskCard]", endpoint: "EndpointConfig", repeat: int, record: Path, max_usd: float
 ) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
     from arise.config.llm import AnnotationConfig, CallsConfig
-    from arise.llm.annotation_report import agreement_of
-    from arise.llm.annotator import Annotator
-    from arise.llm.needs import annotation_needs
+    from arise.llm.annotation.annotation_report import agreement_of
+    from arise.llm.annotation.annotator import Annotator
+    from arise.llm.first_call.needs import annotation_needs
     from arise.tasks import task_types
 
     # The command is interactive: stop if the endpoint is down; running it again continues from the recorded replies.

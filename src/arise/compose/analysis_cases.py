@@ -5,7 +5,7 @@ from pathlib import Path
 from arise.analyze.found import Options
 from arise.analyze.scan import Scan
 from arise.errors import AriseError
-from arise.llm.cases import Cases, CasesError
+from arise.llm.check.cases import Cases, CasesError
 from arise.report.analysis.outputs import POOL
 from arise.report.analysis.serving import is_analysis, read_facts
 from arise.rollouts.discretion import redacted_turn

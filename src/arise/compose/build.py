@@ -34,9 +34,9 @@ from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator
 from arise.evaluation.rubrics import every_pair
 from arise.method.set_aside import SetAside
+from arise.observe.judge_monitor import JudgeMonitor
+from arise.observe.observers import Observers
 from arise.observe.terminal import Display
-from arise.observe.trust import Trust
-from arise.observe.watches import Observers
 from arise.ports import Agent, Assessor, Engine
 from arise.rollouts.assessment import EachRollout, WhileUsable, WithWatch
 from arise.rollouts.collect import Collector
@@ -137,7 +137,7 @@ async def open_run(config: Config, folder: Path, opened: OpenStore, display: Dis
                     store,
                     Observers(display, store, mirrored),
                 )
-                display.trust = Trust(config, store, state.iteration, judges.budget, judges.meter)
+                display.judge_monitor = JudgeMonitor(config, store, state.iteration, judges.budget, judges.meter)
                 examined = replace(collector, agent=redacting(config, evaluation_agent(config, engine, harness)))
                 attempts = config.evaluation.attempts
                 evaluator = Evaluator(examined, list(held_out.values()), attempts, store, judges.judge, Pool())

@@ -12,8 +12,8 @@ from arise.analyze.found import Found
 from arise.analyze.judging import Answered, Question, ask, likely_tokens, most_tokens, question_of, with_miss
 from arise.compose.analyze import Inputs, behaviours, detect
 from arise.config.llm import EndpointConfig
-from arise.llm.client import Client
-from arise.llm.spend import cost
+from arise.llm.client.client import Client
+from arise.llm.client.spend import cost
 from arise.run.calls import Usage
 from arise.text.numbers import percent
 

@@ -274,10 +274,10 @@ def _endpoints(config: Config) -> Iterator[Finding]:
 
 
 def _answers(name: str, endpoint: EndpointConfig, config: Config) -> Finding:
-    from arise.llm.first_call import first_call
-    from arise.llm.needs import agent_needs, expected_of_run, run_needs
-    from arise.llm.served import price_text
-    from arise.llm.spend import Budget
+    from arise.llm.client.spend import Budget
+    from arise.llm.first_call.first_call import first_call
+    from arise.llm.first_call.needs import agent_needs, expected_of_run, run_needs
+    from arise.llm.first_call.served import price_text
     from arise.run.calls import Store
 
     needs = agent_needs(config.agent) if name == "references" else run_needs(config)

@@ -26,7 +26,7 @@ from arise.evaluation.attempts import Evaluator, require_own_label
 from arise.evaluation.guidance import measure, report
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
 from arise.evaluation.rubrics import every_pair
-from arise.llm.agent import endpoint_agent
+from arise.llm.agents.agent import endpoint_agent
 from arise.observe.waits import bars
 from arise.ports import Agent, SandboxPool
 from arise.rollouts.collect import Collector

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass, field
 
-from arise.llm.stops import AnswersUnusable
+from arise.llm.client.stops import AnswersUnusable
 from arise.run.facts.judging import unusable_text
 from arise.run.queries import RunQueries
 

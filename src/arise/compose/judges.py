@@ -20,15 +20,15 @@ from arise.compose.imports import imported
 from arise.config import Config, Imported, OfflineJudging
 from arise.config.llm import EndpointConfig, FakeJudging, ModelJudge, ModelReflector, PriceConfig
 from arise.errors import AriseError, Exit
-from arise.llm.client import Client, Observe
-from arise.llm.first_call import first_call
-from arise.llm.judge import LanguageModelJudge
-from arise.llm.majority import Majority
-from arise.llm.meter import Meter
-from arise.llm.needs import expected_of_run, run_needs
-from arise.llm.reflector import LanguageModelReflector
-from arise.llm.served import price_text
-from arise.llm.spend import Budget
+from arise.llm.client.client import Client, Observe
+from arise.llm.client.spend import Budget
+from arise.llm.first_call.first_call import first_call
+from arise.llm.first_call.needs import expected_of_run, run_needs
+from arise.llm.first_call.served import price_text
+from arise.llm.judge.judge import LanguageModelJudge
+from arise.llm.judge.majority import Majority
+from arise.llm.judge.meter import Meter
+from arise.llm.reflection.reflector import LanguageModelReflector
 from arise.ports import Judge, Reflector
 from arise.run.calls import Store
 from arise.testing import Expert, FakeLLM

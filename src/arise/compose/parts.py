@@ -14,8 +14,8 @@ from arise.compose.policies import open_engine
 from arise.compose.references import ScriptedWorker
 from arise.config import Config, WorldTasks
 from arise.config.baselines import ElicitedCriteria
-from arise.llm.agent import endpoint_agent
-from arise.llm.spend import Budget
+from arise.llm.agents.agent import endpoint_agent
+from arise.llm.client.spend import Budget
 from arise.ports import Agent, Engine, SandboxPool
 
 

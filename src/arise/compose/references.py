@@ -14,8 +14,7 @@ from arise.rollouts.time_limit import UP
 from arise.types import Rollout, ShownSkill, StopReason, Task, ToolCall, Trajectory, Turn
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances
-from arise.world.habit import Habit
-from arise.world.habits import habits_shown
+from arise.world.habits import Habit, habits_shown
 from arise.world.instance import Seen
 
 

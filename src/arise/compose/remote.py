@@ -22,7 +22,7 @@ from arise.engines.remote.engine import RemoteEngine
 from arise.engines.remote.policy import Policy
 from arise.engines.remote.trainer import TrainerSpec
 from arise.engines.vllm.fleet import Fleet
-from arise.engines.vllm.launch import VllmSpec, room_for
+from arise.engines.vllm.launch import VllmSpec, max_lora_rank
 from arise.engines.vllm.spec import FleetSpec
 from arise.engines.vllm.untied import untied_copy
 from arise.errors import AriseError, Exit
@@ -68,7 +68,7 @@ def _as_a_message() -> Iterator[None]:
         yield
     except ValueError as error:
         what, _, remedy = str(error).rpartition(": ")
-        what, remedy = (what, remedy) if what else (remedy, "mend [policy] or [model] in the configuration")
+        what, remedy = (what, remedy) if what else (remedy, "change [policy] or [model] in the configuration")
         raise AriseError("engine", Exit.ENGINE, what, "nothing was started", remedy) from None
 
 
@@ -84,7 +84,7 @@ async def check_machine(chosen: Chosen, config: Config) -> str:
     """Check what does not depend on the model's files; return which environments will be used, raise ValueError."""
     found = check_environments(chosen)
     if rank := lora_rank(config):
-        room_for(rank)
+        max_lora_rank(rank)
     if chosen.device == "cpu":
         _require_memory(chosen, 0, rank > 0)
         if isinstance(config.model, SmallModel):

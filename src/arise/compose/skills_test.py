@@ -23,7 +23,7 @@ from arise.config.agent import ImportedAgent, ShellAgentConfig
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, raw_file, read_raw
-from arise.llm.agent import endpoint_agent
+from arise.llm.agents.agent import endpoint_agent
 from arise.observe.waits import bars
 from arise.ports import Agent
 from arise.rollouts.collect import Collector

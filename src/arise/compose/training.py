@@ -238,7 +238,7 @@ def _summary(place: RunContext, before: Evaluation, after: Evaluation, display: 
         len(place.state.pool),
         {task: aside.faulty[task].in_a_row for task in aside.away(place.state.iteration)},
         [_mean(all_fail[:tenth]), _mean(all_fail[-tenth:])],
-        display.trust.summary(store) if display.trust else [],
+        display.judge_monitor.summary(store) if display.judge_monitor else [],
         seconds,
         dict(sorted(display.seconds.items(), key=lambda item: -item[1])),
     )

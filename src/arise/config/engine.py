@@ -41,7 +41,7 @@ class VllmSampler(Section):
     rows: Count = 64
     """Conversations that one server decodes together."""
     cache_gib: Positive = 4.0
-    """Memory for keys and values on a CPU; on a GPU vLLM takes what is left of it."""
+    """Memory for keys and values on a CPU; on a GPU vLLM takes what the weights leave."""
     threads: Count = 1
     """CPU threads of a server."""
     environment: str = ""

@@ -29,11 +29,15 @@ class Dialect:
     events: Callable[[Answer, Ask], Iterable[Event]]
     error: Callable[[Refused], dict[str, Any]]
     keep_alive: str
+    full_window: Callable[[Refused], Iterable[Event]] | None = None
+    """The events of a prompt that does not fit, if clients of a stream do not recognise the error by its status."""
 
 
 CHAT = Dialect(chat.read, chat.write, chat.events, chat.error, chat.KEEP_ALIVE)
 MESSAGES = Dialect(messages.read, messages.write, messages.events, messages.error, messages.KEEP_ALIVE)
-RESPONSES = Dialect(responses.read, responses.write, responses.events, responses.error, responses.KEEP_ALIVE)
+RESPONSES = Dialect(
+    responses.read, responses.write, responses.events, responses.error, responses.KEEP_ALIVE, responses.full_window
+)
 
 
 PREFIXES = ("/v1", "/r/{token}/v1", "/r/{token}")
@@ -94,7 +98,8 @@ async def _complete(sessions: Sessions, request: Request, dialect: Dialect, ever
     try:
         # A refusal within this time is sent with its own status code; later, the stream has already begun.
         await asyncio.wait({waiting}, timeout=every)
-        if waiting.done() and isinstance(error := waiting.exception(), Refused):
+        error = waiting.exception() if waiting.done() else None
+        if isinstance(error, Refused) and not (error.kind == "context" and dialect.full_window):
             return _refusal(dialect, error)
     except BaseException:
         waiting.cancel()
@@ -107,6 +112,8 @@ def _as_event(dialect: Dialect) -> Callable[[BaseException], Iterable[Event]]:
     def failed(error: BaseException) -> Iterable[Event]:
         if not isinstance(error, Refused):
             raise error
+        if error.kind == "context" and dialect.full_window:
+            return dialect.full_window(error)
         return [named("error", dialect.error(error))]
 
     return failed

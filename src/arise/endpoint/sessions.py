@@ -19,6 +19,8 @@ from arise.types import Segment, StopReason
 from arise.types.chat import Message
 
 PREFIX = "arise-"
+OVERFLOWS = 8
+"""A rollout ends after this many prompts in a row that do not fit into the window: its client does not compact."""
 PROMPT_END = 32
 """The number of final prompt tokens that a format needs to parse the reply."""
 
@@ -67,8 +69,8 @@ class Session:
     history: History = field(init=False)
     stop: StopReason | None = None
     """The limit that ended the session, or None."""
-    overflowed: bool = False
-    """Whether the last call exceeded the context window."""
+    overflows: int = 0
+    """How many calls in a row did not fit into the context window; 1 if the last answer was cut by it."""
     fault: str = ""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once no further call will be answered."""
@@ -118,14 +120,13 @@ class Session:
         history, plan = self.history, self._plan(ask)
         segment = await self._sample(plan, self._budget(ask))
         if segment.finish == "context" and not segment.ids:
-            self.overflowed = True
-            raise self.policy.too_long(len(plan.ids))
+            raise self._overflow(self.policy.too_long(len(plan.ids)))
         read = self.policy.format.read(segment.ids, ask.tools, plan.ids[-PROMPT_END:])
         number = len(history.calls)
         calls = tuple(replace(call, id=f"call_{number:05d}_{n}") for n, call in enumerate(read.calls))
         reply = Message("assistant", read.text, read.reasoning, calls)
         history.commit(plan, segment, reply)
-        self.overflowed = segment.finish == "context"
+        self.overflows = int(segment.finish == "context")
         return Answer(
             number,
             int(time.time()),
@@ -154,13 +155,19 @@ class Session:
             plan = self.history.plan(messages, ask.tools)
         except FormatError as error:
             raise Refused("invalid", str(error), "messages") from None
-        except Refused:
-            self.overflowed = True
-            raise
+        except Refused as refused:
+            raise self._overflow(refused) from None
         if len(plan.ids) >= self.policy.window:
-            self.overflowed = True
-            raise self.policy.too_long(len(plan.ids))
+            raise self._overflow(self.policy.too_long(len(plan.ids)))
         return plan
+
+    def _overflow(self, refused: Refused) -> Refused:
+        """Count a prompt that does not fit; end the rollout of a client that sends one after the other."""
+        self.overflows += 1
+        if self.overflows >= OVERFLOWS and not self.keep_calls:
+            self.stop = StopReason.CONTEXT_LIMIT
+            self.over.set()
+        return refused
 
     def _guided(self, ask: Ask) -> tuple[Message, ...]:
         """Append the guidance to the system message; skip side calls, which lack the tools that the agent has."""

@@ -34,13 +34,22 @@ class HarnessAgent:
         )
         if session.fault:
             raise PolicyLost(session.fault)
-        if not session.history.calls and not session.overflowed:
-            raise SandboxLost(silence(self.launcher.harness, ended))
+        if not session.history.calls:
+            raise self._unheard(session, ended)
         try:
             record = export(session.history)
         except BrokenRecord as error:
             raise PolicyLost(f"the token record contradicts itself: {error}") from error
         return _trajectory(task, key, record, stop_of(session, ended), shown)
+
+    def _unheard(self, session: Session, ended: Ended) -> Exception:
+        """Return the fault of an attempt in which the policy said nothing: it has not caused this."""
+        if not session.overflows:
+            return SandboxLost(silence(self.launcher.harness, ended))
+        return PolicyLost(
+            f"the first prompt of {self.launcher.harness.name} does not fit into the model's window of "
+            f"{self.policy.window} tokens: raise sampling.context_length, or shorten the instruction or the prompt"
+        )
 
 
 def _trajectory(task: Task, key: str, record: Export, stop: StopReason, shown: tuple[ShownSkill, ...]) -> Trajectory:
@@ -54,4 +63,4 @@ def stop_of(session: Session, ended: Ended) -> StopReason:
         return session.stop
     if ended.how in ("timeout", UP):
         return StopReason.TIME_LIMIT
-    return StopReason.CONTEXT_LIMIT if session.overflowed else StopReason.FINISHED
+    return StopReason.CONTEXT_LIMIT if session.overflows else StopReason.FINISHED

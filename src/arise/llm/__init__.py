@@ -1,1 +1,5 @@
-"""Talking to language models: prompts, the client, the only parser of their output, judge, reflector and annotator."""
+"""Language models behind an endpoint; imports point down.
+
+From the bottom: `prompts` and `wire` (the only parser), `client`, `judge`, `check`, `first_call`, and beside each
+other `reflection`, `annotation` and `agents`.
+"""

@@ -1,6 +1,7 @@
 """How long a whole run still takes, from the stages that lie ahead and the pace of those that are done."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from arise.text.progress import Reached
 DEMONSTRATION, CLONED_DEMONSTRATION, ATTEMPT = 0.017, 0.011, 0.03
 MIN_SECONDS, MIN_SHARE = 2.0, 0.005
 """Before that nothing is said."""
+RECENT = 0.1
+"""The pace is that of the last tenth of the run: a machine gets busy, and attempts get longer as a policy learns."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Forecast:
         for stage in stages:
             self._begins[stage.name] = self._total, stage.weight
             self._total += stage.weight
-        self._first: tuple[float, float] | None = None
+        self._seen = deque[tuple[float, float]]()
         self._done = 0.0
 
     def take(self, reached: Reached) -> None:
@@ -59,15 +62,16 @@ class Forecast:
         begin, weight = self._begins[reached.what]
         share = 1.0 if reached.over else reached.done / max(1, reached.total)
         self._done = max(self._done, begin + weight * share)
-        if self._first is None:
-            self._first = self._clock(), self._done
+        self._seen.append((self._clock(), self._done))
+        while len(self._seen) > 2 and self._seen[1][1] <= self._done - RECENT * self._total:
+            self._seen.popleft()
 
     @property
     def left(self) -> float | None:
         """Return the seconds that are left, None while the pace is not known."""
-        if self._first is None:
+        if not self._seen:
             return None
-        begun, before = self._first
+        begun, before = self._seen[0]
         elapsed, done = self._clock() - begun, self._done - before
         if elapsed < MIN_SECONDS or done < MIN_SHARE * self._total:
             return None

@@ -88,7 +88,7 @@ class LiveDisplay(Display):
         self._saved = f"   checkpoint {self._done} saved" if record.checkpoint else ""
         if record.update:
             self._events += record.update.evolution.events
-            self._wrong = self.trust.still_wrong(KEPT_WRONG) if self.trust else []
+            self._wrong = self.judge_monitor.still_wrong(KEPT_WRONG) if self.judge_monitor else []
         self._rows = [
             ("tasks", self._tasks()),
             ("rubrics", self._rubrics()),
@@ -154,9 +154,9 @@ class LiveDisplay(Display):
         return ", ".join(parts)
 
     def _judge(self) -> str:
-        parts = [self.trust.judge(self._history[-1])] if self.trust else []
+        parts = [self.judge_monitor.judge(self._history[-1])] if self.judge_monitor else []
         parts += [note.strip()] if (note := judge_note(self._history[-1])) else []
-        parts += [money] if self.trust and (money := self.trust.money(self._done)) else []
+        parts += [money] if self.judge_monitor and (money := self.judge_monitor.money(self._done)) else []
         return "   ".join(parts)
 
     def _update(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from arise.observe.forecast import Forecast
-from arise.observe.trust import Trust
+from arise.observe.judge_monitor import JudgeMonitor
 from arise.observe.waits import Wait, Waits
 from arise.rollouts.guidance import left_out_ids, left_out_text
 from arise.run.facts.alarms import alarm_text
@@ -31,7 +31,7 @@ class Display:
         self.seconds: dict[str, float] = defaultdict(float)
         self._iteration_seconds: dict[str, float] = defaultdict(float)
         self.last_seconds: dict[str, float] = {}
-        self.trust: Trust | None = None
+        self.judge_monitor: JudgeMonitor | None = None
         self.forecast: Forecast | None = None
         self._foretold = False
         self._left_out: list[str] = []
@@ -75,7 +75,7 @@ class Display:
 
     def metrics(self, groups: Sequence[Group], update: StepStats, state: State, version: int) -> dict[str, float]:
         """Return the metrics to record for an iteration; `version` is the policy version that was updated."""
-        judged = self.trust.numbers(state.iteration, groups) if self.trust else {}
+        judged = self.judge_monitor.numbers(state.iteration, groups) if self.judge_monitor else {}
         found = iteration_metrics(groups, update, state, version) | judged
         return {name: value for name, value in found.items() if isfinite(value)}
 
@@ -104,7 +104,7 @@ class Display:
         """Write one line for an iteration."""
         m = record.metrics
         change = f" ({pool_change(record.update.evolution.events)})" if record.update else ""
-        money = self.trust.money(record.iteration) if self.trust else ""
+        money = self.judge_monitor.money(record.iteration) if self.judge_monitor else ""
         left = self.seconds_left if record.iteration < self._iterations else None
         self._write(
             f"{record.iteration:4d}/{self._iterations}  pass {numbers.percent(m.get('pass_rate')):>6}  "

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from arise.config import Config
 from arise.config.llm import ModelJudge
-from arise.llm.spend import cost
+from arise.llm.client.spend import cost
 from arise.plan.workload import Assumptions, Workload
 from arise.run.calls import Usage
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from arise.llm.stops import StoreUnusable
+from arise.llm.client.stops import StoreUnusable
 from arise.run.digests import EMPTY, changed_seal
 from arise.run.read_only import read_only
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from arise.llm.canaries import known_answer
-from arise.llm.evidence_view import item_view
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.first_call.first_call import FIRST_CALL
+from arise.llm.judge.canaries import known_answer
+from arise.llm.reflection.evidence_view import item_view
 from arise.ports import Judge, Reflector
 from arise.testing.annotating import annotate
 from arise.testing.fake_llm import Action, Ask, Say

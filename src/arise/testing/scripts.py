@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arise.llm.canaries import known_answer
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.first_call.first_call import FIRST_CALL
+from arise.llm.judge.canaries import known_answer
 from arise.testing.expert import verdict_line
 from arise.testing.fake_llm import Action, Ask, Say, Script
 from arise.types import Verdict

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import numpy as np
 
 from arise.world.depth import DeepInstance, deep_demonstration
-from arise.world.habit import Habit
+from arise.world.habits import Habit
 from arise.world.instance import Instance, Script, Seen
 from arise.world.kinds import PROFILES, SEPARATORS
 

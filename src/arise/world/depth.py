@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arise.world.habit import Habit
+from arise.world.habits import Habit
 from arise.world.instance import CHECK, REPORT, Instance, Script, Seen, rows
 from arise.world.kinds import KINDS, Kind
 

@@ -5,11 +5,24 @@ demonstrations can follow guidance and has a starting point without it.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 import numpy as np
 
-from arise.world.habit import Habit
-from arise.world.wording import advice
+
+class Habit(StrEnum):
+    """A behaviour of a careful worker; none is sufficient for any task alone."""
+
+    LIST = "list"
+    GUIDE = "guide"
+    SOURCES = "sources"
+    PROBE = "probe"
+    BACKUP = "backup"
+    CHECK = "check"
+    REPAIR = "repair"
+    DELIVER = "deliver"
+    ECONOMY = "economy"
+
 
 UNASKED = {
     Habit.LIST: 0.18,
@@ -69,9 +82,3 @@ def asked_given_shown(
         if random.random() < ASK_RATE * if_asked / either:
             asked.add(habit)
     return frozenset() if random.random() < unguided / (unguided + guided) else frozenset(asked)
-
-
-def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str, ...]:
-    """Return one piece of advice for each habit, in random order."""
-    habits = sorted(asked)
-    return tuple(advice(habits[i], random) for i in random.permutation(len(habits)))

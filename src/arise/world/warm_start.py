@@ -17,9 +17,9 @@ from arise.text.progress import Progress
 from arise.types import CommandResult, Observation, Place
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_environment
-from arise.world.habit import Habit
-from arise.world.habits import UNASKED, asked_given_shown, guidance, habits_asked, habits_shown, unasked_rates
+from arise.world.habits import UNASKED, Habit, asked_given_shown, habits_asked, habits_shown, unasked_rates
 from arise.world.instance import Instance, Script, Seen
+from arise.world.wording import guidance
 
 log = logging.getLogger(__name__)
 

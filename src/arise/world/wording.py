@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from arise.world.habit import Habit
+from arise.world.habits import Habit
 
 TWO_SENTENCES = 0.3
 
@@ -193,3 +193,9 @@ def advice(habit: Habit, random: np.random.Generator) -> str:
 def vocabulary() -> list[str]:
     """Return every phrase part, for a tokenizer that should know these words."""
     return [text for parts in _PHRASES.values() for part in parts for text in part]
+
+
+def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str, ...]:
+    """Return one piece of advice for each habit, in random order."""
+    habits = sorted(asked)
+    return tuple(advice(habits[i], random) for i in random.permutation(len(habits)))

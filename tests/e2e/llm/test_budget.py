@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, PriceConfig
-from arise.llm.client import Client, ModelReply
-from arise.llm.prompt import Prompt, Template
-from arise.llm.spend import Budget
-from arise.llm.stops import BudgetExhausted, PriceUnknown
-from arise.llm.usage import Size, counted
+from arise.llm.client.client import Client, ModelReply
+from arise.llm.client.spend import Budget
+from arise.llm.client.stops import BudgetExhausted, PriceUnknown
+from arise.llm.client.usage import Size, counted
+from arise.llm.prompts.prompt import Prompt, Template
 from arise.run.calls import Store, Usage, damage
 from arise.testing import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Status, in_thread
 from tests.unit.llm.builders import QUICK, client
@@ -156,9 +156,9 @@ def test_a_connection_that_never_came_about_costs_nothing() -> None:
 DYING = """
 import asyncio, sys
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, PriceConfig
-from arise.llm.client import Client
-from arise.llm.prompt import Prompt, Template
-from arise.llm.spend import Budget
+from arise.llm.client.client import Client
+from arise.llm.prompts.prompt import Prompt, Template
+from arise.llm.client.spend import Budget
 from arise.run.calls import Store
 
 async def main():

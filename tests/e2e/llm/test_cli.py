@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from arise.cli import judge, tasks
 from arise.cli.app import app
-from arise.llm.cases import CasesError, read_cases
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.check.cases import CasesError, read_cases
+from arise.llm.first_call.first_call import FIRST_CALL
 from arise.run.record import IterationRecord
 from arise.run.store import RunStore
 from arise.tasks import read_corpus

@@ -12,7 +12,7 @@ import pytest
 
 from arise.analyst import OfflineJudge, OfflineReflector
 from arise.compose.judges import analyst_rubrics
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.first_call.first_call import FIRST_CALL
 from arise.method.advantage import normalized
 from arise.testing import Action, Ask, Expert, FakeLLM, Say, Status, honest, in_thread
 from arise.types import Verdict

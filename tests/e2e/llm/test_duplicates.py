@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from arise.compose.judges import analyst_rubrics
-from arise.llm.client import Client
-from arise.llm.reflector import LanguageModelReflector
-from arise.llm.spend import Budget
+from arise.llm.client.client import Client
+from arise.llm.client.spend import Budget
+from arise.llm.reflection.reflector import LanguageModelReflector
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say
 from arise.types import GenerationRecord, Pair, Reflection, Rubric, Selection, Skill
 from tests.unit.llm.builders import QUICK, reflector_settings
-from tests.unit.llm.test_wire_objects import PAIR
+from tests.unit.llm.wire.test_objects import PAIR
 
 PARAPHRASES = json.loads((Path(__file__).parents[2] / "golden/llm/paraphrases.json").read_text("utf-8"))
 RUBRICS = {rubric.id: rubric for rubric in analyst_rubrics()}

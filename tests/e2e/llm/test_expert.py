@@ -6,10 +6,10 @@ from dataclasses import replace
 from arise.analyst.catalogue import wordings
 from arise.analyst.judge import OfflineJudge
 from arise.analyst.reflector import OfflineReflector, first_skill
-from arise.llm.cases import read_cases
-from arise.llm.client import Client
-from arise.llm.reflector import LanguageModelReflector
-from arise.llm.spend import Budget
+from arise.llm.check.cases import read_cases
+from arise.llm.client.client import Client
+from arise.llm.client.spend import Budget
+from arise.llm.reflection.reflector import LanguageModelReflector
 from arise.method.evidence import for_generation, records_of
 from arise.method.lifecycle import refined
 from arise.ports import Judge

@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 
 from arise.config.llm import CallsConfig
-from arise.llm.client import ModelReply, Unanswered
+from arise.llm.client.client import ModelReply, Unanswered
 from arise.testing import FakeLLM, Hang, Say, sometimes
 from tests.e2e.llm.test_transport import prompt
 from tests.unit.llm.builders import QUICK, client

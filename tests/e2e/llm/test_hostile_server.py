@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from arise.config.llm import CallsConfig
-from arise.llm.client import Client, ModelReply, Unanswered
-from arise.llm.endpoint import retry_after
-from arise.llm.prompt import Prompt, Template
-from arise.llm.stops import ModelUnusable
+from arise.llm.client.client import Client, ModelReply, Unanswered
+from arise.llm.client.endpoint import retry_after
+from arise.llm.client.stops import ModelUnusable
+from arise.llm.prompts.prompt import Prompt, Template
 from arise.llm.wire import parse_annotations, parse_diagnostics, parse_duplicates, parse_pairs, parse_verdicts
 from arise.run.calls import Store
 from arise.testing import FakeLLM, RawBody, Say, Status, Wire, in_order, in_thread

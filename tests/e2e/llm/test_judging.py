@@ -12,7 +12,7 @@ from arise.compose.judges import Judging, analyst_rubrics, judging
 from arise.config import Config
 from arise.config.file import load_config
 from arise.errors import AriseError
-from arise.llm.cases import read_cases
+from arise.llm.check.cases import read_cases
 from arise.testing import FakeLLM, Say, Status, honest, in_order
 from arise.types import Judgment, Pair, Pool, Skill, Verdict
 

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from arise.cli.app import app
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.first_call.first_call import FIRST_CALL
 from arise.testing import in_thread
-from tests.unit.llm.test_first_call import DEAD, REMEDIES, server
+from tests.unit.llm.first_call.test_first_call import DEAD, REMEDIES, server
 
 COMMANDS = ("judge check", "tasks tag", "doctor", "train", "eval", "analyze", "skills test", "judge rejudge")
 MISTAKES = (*REMEDIES, "no key")

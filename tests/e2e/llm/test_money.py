@@ -9,10 +9,10 @@ import pytest
 
 from arise.config.llm import BudgetConfig, CallsConfig, PriceConfig
 from arise.errors import AriseError
-from arise.llm.client import ModelReply
-from arise.llm.prompt import Prompt, Template
-from arise.llm.spend import Budget, cost
-from arise.llm.stops import BudgetExhausted, StoreUnusable
+from arise.llm.client.client import ModelReply
+from arise.llm.client.spend import Budget, cost
+from arise.llm.client.stops import BudgetExhausted, StoreUnusable
+from arise.llm.prompts.prompt import Prompt, Template
 from arise.run.calls import Recorded, Store, Usage, damage
 from arise.testing import FakeLLM, Say, always
 from tests.unit.llm.builders import client

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from arise.config.llm import CallsConfig, EndpointConfig, ModelJudge
-from arise.llm.cases import read_cases
-from arise.llm.client import Client
-from arise.llm.judge import LanguageModelJudge
-from arise.llm.spend import Budget
+from arise.llm.check.cases import read_cases
+from arise.llm.client.client import Client
+from arise.llm.client.spend import Budget
+from arise.llm.judge.judge import LanguageModelJudge
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say
 from arise.types import Judgment, Pool

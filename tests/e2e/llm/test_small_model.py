@@ -19,11 +19,11 @@ import pytest
 from arise.compose.judges import reference_judge
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, ModelJudge, PriceConfig
 from arise.engines.local.pretrained import cache_root
-from arise.llm.client import Client
-from arise.llm.first_call import first_call
-from arise.llm.judge import LanguageModelJudge
-from arise.llm.needs import judge_needs
-from arise.llm.spend import Budget
+from arise.llm.client.client import Client
+from arise.llm.client.spend import Budget
+from arise.llm.first_call.first_call import first_call
+from arise.llm.first_call.needs import judge_needs
+from arise.llm.judge.judge import LanguageModelJudge
 from arise.run.calls import Store
 from arise.types import Judgment
 from tests.unit.llm.builders import TASK, pool, rollout

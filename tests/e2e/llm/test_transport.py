@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from arise.config.llm import CallsConfig
-from arise.llm.client import ModelReply, Unanswered
-from arise.llm.limits import Pace
-from arise.llm.prompt import Prompt, Template
-from arise.llm.stops import ModelUnusable
+from arise.llm.client.client import ModelReply, Unanswered
+from arise.llm.client.limits import Pace
+from arise.llm.client.stops import ModelUnusable
+from arise.llm.prompts.prompt import Prompt, Template
 from arise.method.advantage import combined_advantages, normalized
 from arise.testing import (
     Action,

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from arise.llm.check import check_judge
-from arise.llm.stops import JudgeChanged
+from arise.llm.check.check import check_judge
+from arise.llm.client.stops import JudgeChanged
 from arise.run.calls import Store
 from arise.testing import Action, Ask, FakeLLM, Say, Script, honest, obeying
 from arise.types import Judgment, Verdict

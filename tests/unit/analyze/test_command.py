@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from arise.cli.app import app
-from arise.llm.canaries import known_answer
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.first_call.first_call import FIRST_CALL
+from arise.llm.judge.canaries import known_answer
 from arise.run.lifecycle_file import starting_pool
 from arise.testing import Ask, FakeLLM, Say, always, in_thread
 from arise.types import Verdict

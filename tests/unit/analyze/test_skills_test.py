@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from arise.cli.app import app
-from arise.llm.first_call import FIRST_CALL
+from arise.llm.first_call.first_call import FIRST_CALL
 from arise.testing import Ask, FakeLLM, Say, in_thread
 from tests.task_folders import write_task
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from arise.compose.judge_policy import JudgePolicy
-from arise.llm.stops import AnswersUnusable
+from arise.llm.client.stops import AnswersUnusable
 from arise.run.facts.judging import judge_note, unusable_text
 
 GOOD = {"answers": 64.0, "answers_asked": 64.0}

@@ -1,11 +1,16 @@
 """The endpoint over HTTP: keys, limits, retries, faults, and that every turn is committed before it is seen."""
 
 import json
+from typing import Any
 
+import httpx2 as httpx
 import pytest
 
 from arise.endpoint.rows import export
-from arise.endpoint.sessions import CallLimits
+from arise.endpoint.sessions import OVERFLOWS, CallLimits
+from arise.harnesses.agent import stop_of
+from arise.harnesses.launch import Ended
+from arise.types import StopReason
 from tests.unit.endpoint.served import DONE, LS, SYSTEM, TOOL, USER, Served, use
 
 
@@ -127,19 +132,62 @@ def test_a_body_that_is_no_json_is_refused() -> None:
     use(work)
 
 
+EXITED = Ended("exit", 0, "")
+MESSAGES_TOOL = {"name": "bash", "description": "Run.", "input_schema": {"type": "object"}}
+RESPONSES_TOOL = {"type": "function", "name": "bash", "description": "Run.", "parameters": {"type": "object"}}
+DIALECTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chat": ("/v1/chat/completions", {"model": "m", "tools": [TOOL]}),
+    "messages": ("/v1/messages", {"model": "m", "max_tokens": 50, "tools": [MESSAGES_TOOL]}),
+    "responses": ("/v1/responses", {"model": "m", "tools": [RESPONSES_TOOL]}),
+}
+
+
+def overflow_of(dialect: str, stream: bool, answer: httpx.Response) -> bool:
+    """Tell whether a client of this dialect recognises that its prompt does not fit."""
+    if dialect == "responses" and stream:
+        assert answer.status_code == 200
+        event = json.loads(answer.text.partition("data: ")[2])
+        assert answer.text.startswith("event: response.failed\n")
+        return bool(event["response"]["error"]["code"] == "context_length_exceeded")
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    if dialect == "messages":
+        return bool(error["message"].startswith("prompt is too long: "))
+    return bool(error["code"] == "context_length_exceeded")
+
+
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_full_window_is_the_dialects_own_error(stream: bool) -> None:
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_attempt_that_fills_its_window_is_told_so_in_its_dialect_and_ends_as_one(dialect: str, stream: bool) -> None:
     async def work(found: Served) -> None:
-        long = {"role": "user", "content": "x" * 300}
-        answer = await found.chat([long], stream=stream)
-        assert answer.status_code == 400
-        assert answer.json()["error"]["code"] == "context_length_exceeded"
-        assert found.session.overflowed
-        body = {"model": "m", "max_tokens": 10, "messages": [long], "stream": stream}
-        answer = await found.post("/v1/messages", body)
-        assert answer.json()["error"]["message"].startswith("prompt is too long")
-        await found.chat([USER])  # a harness that compacts goes on
-        assert not found.session.overflowed
+        path, fixed = DIALECTS[dialect]
+        field = "input" if dialect == "responses" else "messages"
+        said = [{"role": "user", "content": "Fix it."}]
+        answer = await found.post(path, {**fixed, field: said, "stream": stream})
+        assert answer.status_code == 200
+        assert stop_of(found.session, EXITED) is StopReason.FINISHED
+        said += [{"role": "assistant", "content": "done"}, {"role": "user", "content": "x" * 600}]
+        answer = await found.post(path, {**fixed, field: said, "stream": stream})
+        assert overflow_of(dialect, stream, answer)
+        assert stop_of(found.session, EXITED) is StopReason.CONTEXT_LIMIT
+        assert len(export(found.session.history).rows) == 1
+        said[-1]["content"] = "compacted"
+        answer = await found.post(path, {**fixed, field: said, "stream": stream})
+        assert answer.status_code == 200
+        assert stop_of(found.session, EXITED) is StopReason.FINISHED
+
+    use(work, window=600)
+
+
+def test_a_client_that_never_compacts_is_ended() -> None:
+    async def work(found: Served) -> None:
+        await found.chat([USER])
+        for _ in range(OVERFLOWS):
+            assert not found.session.over.is_set()
+            answer = await found.chat([{"role": "user", "content": "x" * 300}])
+            assert answer.json()["error"]["code"] == "context_length_exceeded"
+        assert found.session.over.is_set()
+        assert stop_of(found.session, Ended("session", 0, "")) is StopReason.CONTEXT_LIMIT
 
     use(work, window=200)
 

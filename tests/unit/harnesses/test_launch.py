@@ -65,7 +65,8 @@ class Attempt:
     """One attempt of the miniature harness with a scripted policy."""
 
     def __init__(self, *turns: Message, **options: Any) -> None:
-        self.engine = ScriptedEngine(ByteFormat(), saying(*(turns or (DONE,))), seconds=options.pop("sampling", 0.0))
+        window, seconds = options.pop("window", 100_000), options.pop("sampling", 0.0)
+        self.engine = ScriptedEngine(ByteFormat(), saying(*(turns or (DONE,))), window, seconds)
         self.harness: Harness = options.pop("harness", MINIATURE)
         self.limits = CallLimits(options.pop("calls", 10))
         self.seconds: float = options.pop("seconds", 60.0)
@@ -140,6 +141,20 @@ def test_limits_end_the_attempt_with_their_reason() -> None:
     assert run(Attempt(bash("ls"), calls=2)).stop is StopReason.TURN_LIMIT
     assert run(Attempt(bash("sleep 60"), DONE, seconds=3.0)).stop is StopReason.TIME_LIMIT
     assert run(Attempt(bash("sleep 60"), DONE, agent_seconds=4.0)).stop is StopReason.TIME_LIMIT
+
+
+def test_an_attempt_that_fills_its_window_is_verified_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text("cat answer.txt; echo 1 > /logs/verifier/reward.txt\n")
+    attempt = Attempt(bash("echo 42 > answer.txt; seq 1000"), window=2000)
+    trajectory = run(attempt, tmp_path)
+    assert trajectory.stop is StopReason.CONTEXT_LIMIT
+    assert (len(trajectory.turns), len(trajectory.rows)) == (1, 1)
+    assert "42" in attempt.files["verifier"]
+
+
+def test_a_first_prompt_that_does_not_fit_is_a_fault_with_its_remedy() -> None:
+    with pytest.raises(PolicyLost, match=r"first prompt of miniature does not fit .* 60 tokens: raise sampling"):
+        run(Attempt(window=60))
 
 
 def test_a_policy_that_dies_is_a_fault() -> None:

@@ -24,7 +24,7 @@ from arise.harnesses.spec import Shell, harness, names
 from arise.sandbox import BubblewrapPool
 from arise.types import Capabilities, SamplingParams, Segment
 from arise.types.chat import FunctionCall, Message, ToolSpec
-from arise.world.habit import Habit
+from arise.world.habits import Habit
 from arise.world.warm_start import Demonstration
 from tests.task_folders import write_task
 from tests.unit.engines.formats.families import tokenizer_of

@@ -1,9 +1,9 @@
 """Small values for the language-model tests."""
 
 from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, ModelJudge, ModelReflector
-from arise.llm.client import Client, Observe
-from arise.llm.judge import LanguageModelJudge
-from arise.llm.spend import Budget
+from arise.llm.client.client import Client, Observe
+from arise.llm.client.spend import Budget
+from arise.llm.judge.judge import LanguageModelJudge
 from arise.run.calls import Store
 from arise.testing import FakeLLM
 from arise.types import (

@@ -155,6 +155,16 @@ def test_the_whole_run_is_forecast_from_the_pace_so_far() -> None:
     assert 1.0 < resumed.left < 20.0
 
 
+def test_the_forecast_follows_a_machine_that_gets_busy() -> None:
+    clock = Clock()
+    forecast = Forecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 101)), clock)
+    for k in range(1, 81):
+        forecast.take(Reached(f"iteration {k}: rollouts", 0, 8))
+        clock.now += 2.0 if k <= 60 else 10.0
+        forecast.take(Reached(f"iteration {k}: rollouts", 8, 8, over=True))
+    assert forecast.left == pytest.approx(20 * 10.0)
+
+
 def test_the_forecast_is_told_once_and_then_stands_in_every_line() -> None:
     lines: list[str] = []
     clock = Clock()

@@ -13,8 +13,7 @@ from arise.types import Task
 from arise.world.demonstrations import demonstration
 from arise.world.depth import LEVELS, PROFILES, REQUIRED, SEPARATORS, DeepInstance, required_by
 from arise.world.generator import instances, write_task
-from arise.world.habit import Habit
-from arise.world.habits import EVEN, habits_shown
+from arise.world.habits import EVEN, Habit, habits_shown
 from arise.world.instance import Seen
 from arise.world.kinds import KINDS
 

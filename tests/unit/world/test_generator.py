@@ -15,7 +15,7 @@ from arise.tasks import load_corpus, task_types
 from arise.types import Task
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_task
-from arise.world.habit import Habit
+from arise.world.habits import Habit
 from arise.world.instance import Instance, Seen
 from arise.world.kinds import KINDS
 

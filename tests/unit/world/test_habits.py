@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from arise.world.habit import Habit
-from arise.world.habits import ASKED, UNASKED, habits_shown
+from arise.world.habits import ASKED, UNASKED, Habit, habits_shown
 from arise.world.wording import phrase
 
 

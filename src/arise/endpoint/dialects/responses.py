@@ -128,6 +128,14 @@ def events(answer: Answer, ask: Ask) -> Iterator[Event]:
         yield named(part["type"], {**part, "sequence_number": number})
 
 
+def full_window(refused: Refused) -> Iterator[Event]:
+    """Write the refusal of a prompt that does not fit as a stream; Codex recognises it in no other form."""
+    said = error(refused)["error"]
+    reason = {"code": said["code"], "message": said["message"]}
+    response = {"id": "resp_refused", "object": "response", "status": "failed", "output": [], "error": reason}
+    yield named("response.failed", {"type": "response.failed", "response": response, "sequence_number": 0})
+
+
 def _item_events(item: dict[str, Any], n: int) -> list[dict[str, Any]]:
     place = {"item_id": item["id"], "output_index": n}
     blank: dict[str, Any] = {"arguments": ""} if item["type"] == "function_call" else {"content": []}

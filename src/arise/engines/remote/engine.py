@@ -1,7 +1,7 @@
 """The engine of a run on other processes: a trainer group updates the policy, a fleet of servers samples it.
 
 Weights go from one to the other as a Hugging Face folder. The driver keeps the counts, the versions and the rows since
-the last recovery point, so that a trainer that died is started again where it was.
+the last recovery point, so that a trainer that died can be restarted where it was.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class RemoteEngine:
         self._since: list[_Job] = []
         self._recovery: Path | None = None
         self.recoveries = 0
-        self._troubled = False
+        self._failed = False
         self._calls = ThreadPoolExecutor(1, thread_name_prefix="trainer-calls")
         self._group: TrainerGroup | None = None
 
@@ -85,12 +85,12 @@ class RemoteEngine:
                 if not self._handover.adapters:
                     self._weights = await self._run(lambda: self._handover.write(group, 0))
                 await self._fleet.open(self._weights, 0)
-                await self._prove()
+                await self._check_weights()
             else:
                 self._weights = await asyncio.to_thread(self._handover.first)
                 await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._weights, 0))
         except BaseException:
-            self._troubled = True
+            self._failed = True
             self.close()
             raise
         return self
@@ -142,7 +142,7 @@ class RemoteEngine:
         return [self._segment(turn, params.stop) for turn in turns]
 
     def _segment(self, turn: SampledTurn, stop: tuple[str, ...]) -> Segment:
-        """Cut a turn where it met a stop string; vLLM goes on where that token does not complete a character."""
+        """Cut a turn at its first stop string; vLLM continues if that token does not complete a character."""
         end = self._stops.end_of(turn.ids, stop)
         ids, finish = turn.ids[:end], "stop" if end < len(turn.ids) else turn.finish
         return Segment(ids, turn.logprobs[:end], turn.versions[:end], self._stops.text(ids), finish)
@@ -183,13 +183,13 @@ class RemoteEngine:
             self._weights = await self._guarded(lambda group: self._handover.write(group, version))
             self._published = self._count.updates
         await self._fleet.load(self._weights, version)
-        await self._prove()
+        await self._check_weights()
         if old not in (self._weights, self._policy.folder):
             shutil.rmtree(old, ignore_errors=True)
         if len(self._since) >= self._recover_every:
-            await self._keep_recovery(version)
+            await self._save_recovery_point(version)
 
-    async def _prove(self) -> None:
+    async def _check_weights(self) -> None:
         """Raise EngineFault unless a server samples the weights that the trainer holds."""
         prompt = [i % self._policy.vocabulary for i in range(7, 23)]
         turn = await self._fleet.turn(prompt, SamplingParams(8, seed=self.version, conversation="probe"), 0)
@@ -200,7 +200,7 @@ class RemoteEngine:
         if worst > MAX_PROBE:
             raise EngineFault(f"a server does not sample the weights of version {self.version}: off by {worst:.2f}")
 
-    async def _keep_recovery(self, version: int) -> None:
+    async def _save_recovery_point(self, version: int) -> None:
         """Save the trainer's state; a trainer that dies later is started from here."""
         folder, old = self._work / f"recovery-{version}", self._recovery
         await self._guarded(lambda group: group.call("save", folder=str(folder)))
@@ -237,7 +237,7 @@ class RemoteEngine:
         self._count = UpdateCount(int(facts["updates"]), int(facts["failures"]))
         self._published = -1  # the servers hold other weights, whatever the count
         await self._publish(int(facts["version"]))
-        await self._keep_recovery(self.version)  # the folder that was loaded may be removed by its owner
+        await self._save_recovery_point(self.version)  # the folder that was loaded may be removed by its owner
         return self.version
 
     async def export_hf(self, path: Path) -> Path:
@@ -270,7 +270,7 @@ class RemoteEngine:
         return await self._run(attempt)
 
     def _recover(self) -> None:
-        """Start a new trainer at the last recovery point and take again the updates since."""
+        """Start a new trainer from the last recovery point and repeat the updates since."""
         assert self._group is not None, "open() starts the trainer"
         self._group.close()
         self.recoveries += 1
@@ -291,7 +291,7 @@ class RemoteEngine:
         self._calls.shutdown()
         for folder in (*self._work.glob("weights-*"), *self._work.glob("recovery-*")):
             shutil.rmtree(folder, ignore_errors=True)
-        if not self._troubled and not self.recoveries and not self._fleet.restarts:
+        if not self._failed and not self.recoveries and not self._fleet.restarts:
             shutil.rmtree(self._work, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""The trainer: a group of processes in the environment of AReaL or verl, started, called, and started again if lost."""
+"""The trainer: a group of processes in the environment of AReaL or verl."""
 
 import secrets
 import socket
@@ -20,7 +20,7 @@ from arise.engines.remote.workers.loop import Row, packed
 
 BOOT = Path(__file__).parent / "workers" / "boot.py"
 NO_ROW = Row(np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2), 0.0)
-"""Fills the batch of a process that has fewer rows than the others: it counts for nothing."""
+"""Pads the batch of a process that has fewer rows than the others; it has no generated token."""
 
 
 class TrainerLost(EngineFault):
@@ -129,12 +129,12 @@ class TrainerGroup:
         return dict(self._exchange([Packet({"do": request, **facts})] * self._spec.processes)[0].facts)
 
     def call_with_rows(self, request: str, rows: Sequence[Row], **facts: Any) -> list[tuple[list[int], Packet]]:
-        """Deal rows over the processes; return each process's row numbers, fillers left out, and its answer."""
-        dealt = deal([len(row.ids_U) for row in rows], self._spec.processes)
-        width = max(1, *(len(numbers) for numbers in dealt))
-        parts = [[rows[n] for n in numbers] + [NO_ROW] * (width - len(numbers)) for numbers in dealt]
+        """Distribute rows over the processes; return the row numbers of each, without padding rows, and its answer."""
+        shares = distribute([len(row.ids_U) for row in rows], self._spec.processes)
+        width = max(1, *(len(numbers) for numbers in shares))
+        parts = [[rows[n] for n in numbers] + [NO_ROW] * (width - len(numbers)) for numbers in shares]
         answers = self._exchange([Packet({"do": request, **facts}, packed(part)) for part in parts])
-        return list(zip(dealt, answers, strict=True))
+        return list(zip(shares, answers, strict=True))
 
     def _exchange(self, packets: Sequence[Packet]) -> list[Packet]:
         def one(connection: socket.socket, packet: Packet) -> Packet:
@@ -176,14 +176,14 @@ class TrainerGroup:
         self._pool.shutdown()
 
 
-def deal(lengths: Sequence[int], hands: int) -> list[list[int]]:
-    """Deal rows to processes, longest first, each to the one with the fewest tokens so far."""
-    dealt, load = [list[int]() for _ in range(hands)], [0] * hands
+def distribute(lengths: Sequence[int], processes: int) -> list[list[int]]:
+    """Return the rows of each process: longest first, each row to the process with the fewest tokens so far."""
+    shares, load = [list[int]() for _ in range(processes)], [0] * processes
     for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
-        hand = min(range(hands), key=lambda h: (load[h], h))
-        dealt[hand].append(number)
-        load[hand] += lengths[number]
-    return dealt
+        lightest = min(range(processes), key=lambda p: (load[p], p))
+        shares[lightest].append(number)
+        load[lightest] += lengths[number]
+    return shares
 
 
 def as_row(row: TrainingRow) -> Row:

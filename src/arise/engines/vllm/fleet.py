@@ -22,7 +22,7 @@ from arise.ports import PolicyLost
 from arise.types import SamplingParams
 
 MAX_RESTARTS = 5
-"""Restarts of one server without a finished turn in between; after that it is not the server's bad luck."""
+"""Restarts of one server without a finished turn in between; one more ends the run."""
 REMEMBERED = 100_000
 """Conversations whose server is remembered."""
 
@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Seat:
-    """A place in the fleet: its server now, and the work it has."""
+class _Slot:
+    """One position in the fleet: the server that fills it now and its load."""
 
     number: int
     address: str = ""
@@ -47,11 +47,11 @@ class Fleet:
 
     def __init__(self, spec: FleetSpec) -> None:
         self._spec = spec
-        self._seats = [_Seat(number) for number in range(spec.count if spec.start else len(spec.addresses))]
+        self._slots = [_Slot(number) for number in range(spec.count if spec.start else len(spec.addresses))]
         self._homes: OrderedDict[str, int] = OrderedDict()
         self._folder, self.version = "", -1
         self._session: _Session | None = None
-        # Servers may outlive a run and serve the next: its versions must not be mistaken for ours.
+        # Servers may outlive a run: the versions of the next run must not be mistaken for ours.
         self._name = secrets.token_hex(4)
         self.restarts = 0
         self.release = ""
@@ -64,14 +64,14 @@ class Fleet:
     @property
     def processes(self) -> list[Process]:
         """The server processes that were started here."""
-        return [seat.process for seat in self._seats if seat.process is not None]
+        return [slot.process for slot in self._slots if slot.process is not None]
 
     async def reach(self) -> None:
         """Raise EngineFault unless every server that was given answers."""
         try:
-            for seat, address in zip(self._seats, self._spec.addresses, strict=True):
-                seat.address = address
-                await self._await_health(seat, self._spec.first_seconds)
+            for slot, address in zip(self._slots, self._spec.addresses, strict=True):
+                slot.address = address
+                await self._await_health(slot, self._spec.first_seconds)
         except ServerDown as error:
             raise EngineFault(str(error)) from None
 
@@ -79,8 +79,8 @@ class Fleet:
         """Start or reach every server with the weights of `folder`; raises EngineFault if one does not come up."""
         self._folder, self.version = folder, version
         try:
-            await asyncio.gather(*(self._come_up(seat) for seat in self._seats))
-            self.release = await self._server(self._seats[0]).version()
+            await asyncio.gather(*(self._bring_up(slot) for slot in self._slots))
+            self.release = await self._server(self._slots[0]).version()
         except (ServerDown, ValueError) as error:
             self.close()
             raise EngineFault(str(error)) from None
@@ -92,15 +92,15 @@ class Fleet:
             session.open.clear()
             try:
                 self._folder, self.version = folder, version
-                await asyncio.gather(*(self._move(seat) for seat in self._seats if seat.version >= 0))
-                for seat in self._seats:
-                    if seat.version < 0:
-                        self._mend(seat)  # it takes the current weights when it is back
+                await asyncio.gather(*(self._update(slot) for slot in self._slots if slot.version >= 0))
+                for slot in self._slots:
+                    if slot.version < 0:
+                        self._restore(slot)  # it takes the current weights when it is back
             finally:
                 session.open.set()
 
     async def turn(self, prompt: Sequence[int], params: SamplingParams, number: int) -> SampledTurn:
-        """Sample one turn to its end, over weight updates and lost servers."""
+        """Sample one turn to its end, across weight updates and lost servers."""
         ids, logprobs, versions = list[int](), list[float](), list[int]()
         room = min(params.max_tokens, self._spec.window - len(prompt))
         while len(ids) < room:
@@ -130,110 +130,113 @@ class Fleet:
 
     async def _ask(self, request: Request, conversation: str, version: int) -> Generation | None:
         """Send one request to its conversation's server; None where it must be asked again."""
-        seat = self._seat_of(conversation)
-        if seat is None:
+        slot = self._slot_of(conversation)
+        if slot is None:
             await self._wait_for_any()
             return None
-        seat.load += 1
+        slot.load += 1
         try:
-            found = await self._server(seat).generate(request)
-            seat.restarts = 0
+            found = await self._server(slot).generate(request)
+            slot.restarts = 0
             return found
         except WrongWeights as fault:
             if version == self.version:
-                log.warning("server %d answered with %s; its weights are loaded again", seat.number, fault)
-                seat.version = -1
-                self._mend(seat)
+                log.warning("server %d answered with %s; its weights are loaded again", slot.number, fault)
+                slot.version = -1
+                self._restore(slot)
             return None
         except ServerDown as fault:
-            if seat.version >= 0:
-                log.warning("server %d is down (%s); its turns move to the others", seat.number, fault)
-                seat.version = -1
-            self._mend(seat)
+            self._mark_down(slot, fault)
             return None
         finally:
-            seat.load -= 1
+            slot.load -= 1
 
-    def _seat_of(self, conversation: str) -> _Seat | None:
-        """Return the server that holds this conversation's cache if it is up, else the one with the least work."""
-        ready = [seat for seat in self._seats if seat.version == self.version]
+    def _slot_of(self, conversation: str) -> _Slot | None:
+        """Return the server that holds this conversation's cache if it is up, else the one with the least load."""
+        ready = [slot for slot in self._slots if slot.version == self.version]
         if not ready:
             return None
         home = self._homes.get(conversation, -1)
-        if home < 0 or self._seats[home].version != self.version:
-            home = min(ready, key=lambda seat: (seat.load, seat.number)).number
+        if home < 0 or self._slots[home].version != self.version:
+            home = min(ready, key=lambda slot: (slot.load, slot.number)).number
         self._homes[conversation] = home
         self._homes.move_to_end(conversation)
         while len(self._homes) > REMEMBERED:
             self._homes.popitem(last=False)
-        return self._seats[home]
+        return self._slots[home]
 
     async def _wait_for_any(self) -> None:
         session = self._here()
-        for seat in self._seats:
-            if seat.version != self.version:
-                self._mend(seat)
-        waiting = list(session.mending.values())
+        for slot in self._slots:
+            if slot.version != self.version:
+                self._restore(slot)
+        waiting = list(session.restoring.values())
         if waiting:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                if task.exception() is not None and not any(seat.version >= 0 for seat in self._seats):
+                if task.exception() is not None and not any(slot.version >= 0 for slot in self._slots):
                     raise PolicyLost(str(task.exception()))
 
-    def _mend(self, seat: _Seat) -> None:
+    def _mark_down(self, slot: _Slot, fault: ServerDown) -> None:
+        """Note that a server is down and bring it back."""
+        if slot.version >= 0:
+            log.warning("server %d is down (%s); its turns move to the others", slot.number, fault)
+            slot.version = -1
+        self._restore(slot)
+
+    def _restore(self, slot: _Slot) -> None:
         """Bring a server back in the background, once."""
         session = self._here()
-        if seat.number not in session.mending:
-            task = asyncio.create_task(self._come_up(seat))
-            session.mending[seat.number] = task
-            task.add_done_callback(lambda _: session.mending.pop(seat.number, None))
+        if slot.number not in session.restoring:
+            task = asyncio.create_task(self._bring_up(slot))
+            session.restoring[slot.number] = task
+            task.add_done_callback(lambda _: session.restoring.pop(slot.number, None))
             task.add_done_callback(_note_failure)
 
-    async def _come_up(self, seat: _Seat) -> None:
+    async def _bring_up(self, slot: _Slot) -> None:
         """Start a server of ours, or wait for one that was given, until it holds the current weights."""
         if self._spec.start is None:
-            seat.address = self._spec.addresses[seat.number]
-            await self._await_health(seat, self._spec.lost_seconds if self.release else self._spec.first_seconds)
-        elif seat.process is None or not seat.process.running or not await self._server(seat).healthy():
-            await self._start(seat)
-        await self._move(seat)
+            slot.address = self._spec.addresses[slot.number]
+            await self._await_health(slot, self._spec.lost_seconds if self.release else self._spec.first_seconds)
+        elif slot.process is None or not slot.process.running or not await self._server(slot).healthy():
+            await self._start(slot)
+        await self._update(slot)
 
-    async def _start(self, seat: _Seat) -> None:
+    async def _start(self, slot: _Slot) -> None:
         assert self._spec.start is not None
-        if seat.process is not None:
-            seat.restarts += 1
+        if slot.process is not None:
+            slot.restarts += 1
             self.restarts += 1
-            if seat.restarts > MAX_RESTARTS:
-                raise PolicyLost(f"server {seat.number} died {MAX_RESTARTS} times in a row: see {seat.process.log}")
-            await asyncio.to_thread(seat.process.end)
+            if slot.restarts > MAX_RESTARTS:
+                raise PolicyLost(f"server {slot.number} died {MAX_RESTARTS} times in a row: see {slot.process.log}")
+            await asyncio.to_thread(slot.process.end)
         model = self._spec.base or self._folder
-        seat.process, seat.address = await asyncio.to_thread(self._spec.start, seat.number, model)
-        await self._await_health(seat, self._spec.start_seconds)
+        slot.process, slot.address = await asyncio.to_thread(self._spec.start, slot.number, model)
+        await self._await_health(slot, self._spec.start_seconds)
 
-    async def _await_health(self, seat: _Seat, seconds: float) -> None:
+    async def _await_health(self, slot: _Slot, seconds: float) -> None:
         end = asyncio.get_running_loop().time() + seconds
-        while not await self._server(seat).healthy():
-            if seat.process is not None and not seat.process.running:
+        while not await self._server(slot).healthy():
+            if slot.process is not None and not slot.process.running:
                 raise ServerDown(
-                    f"the vLLM server ended while it started; log: {seat.process.log}\n{seat.process.said()}"
+                    f"the vLLM server ended while it started; log: {slot.process.log}\n{slot.process.said()}"
                 )
             if asyncio.get_running_loop().time() > end:
-                raise ServerDown(f"no vLLM server answers at {seat.address} after {seconds:.0f} s")
+                raise ServerDown(f"no vLLM server answers at {slot.address} after {seconds:.0f} s")
             await asyncio.sleep(0.5)
 
-    async def _move(self, seat: _Seat) -> None:
-        """Load the current weights; a server that does not manage is down until it is mended."""
-        while seat.version != self.version:
+    async def _update(self, slot: _Slot) -> None:
+        """Load the current weights; a server that fails is down until it is restored."""
+        while slot.version != self.version:
             version = self.version
             try:
-                await self._load_into(self._server(seat), self._label(version))
-            except ServerDown:
-                if seat.version < 0:
+                await self._load_into(self._server(slot), self._label(version))
+            except ServerDown as fault:
+                if slot.version < 0:
                     raise
-                seat.version = -1
-                self._mend(seat)
+                self._mark_down(slot, fault)
                 return
-            seat.version = version
+            slot.version = version
 
     async def _load_into(self, server: Server, label: str) -> None:
         if self._adapter:
@@ -251,11 +254,11 @@ class Fleet:
     def _label(self, version: int) -> str:
         return f"{self._name}-{version}"
 
-    def _server(self, seat: _Seat) -> Server:
-        return Server(seat.address, self._here().client, self._spec.key)
+    def _server(self, slot: _Slot) -> Server:
+        return Server(slot.address, self._here().client, self._spec.key)
 
     def _here(self) -> "_Session":
-        """Return the client and the gate of the running event loop."""
+        """Return the client and the locks of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.loop is not loop:
             self._session = _Session(loop, self._spec.request_seconds)
@@ -268,7 +271,7 @@ class Fleet:
 
 
 class _Session:
-    """What belongs to one event loop."""
+    """The client and the locks of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self.loop = loop
@@ -276,7 +279,7 @@ class _Session:
         self.client = httpx.AsyncClient(timeout=httpx.Timeout(seconds, connect=10.0), limits=limits)
         self.open, self.changing = asyncio.Event(), asyncio.Lock()
         self.open.set()
-        self.mending: dict[int, asyncio.Task[None]] = {}
+        self.restoring: dict[int, asyncio.Task[None]] = {}
 
 
 def _note_failure(task: "asyncio.Task[None]") -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from arise.engines.remote.processes import QUICK_START, Process
 
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""Ranks that vLLM makes room for."""
+"""Values of vLLM's `--max-lora-rank`."""
 
 
-def room_for(rank: int) -> int:
-    """Return the smallest room that holds adapters of this rank; raises ValueError with the remedy."""
-    fitting = [room for room in LORA_RANKS if room >= rank]
+def max_lora_rank(rank: int) -> int:
+    """Return the smallest `--max-lora-rank` for adapters of this rank; raises ValueError with the remedy."""
+    fitting = [most for most in LORA_RANKS if most >= rank]
     if not fitting:
         raise ValueError(f"vLLM serves adapters up to rank {LORA_RANKS[-1]}, not {rank}: lower model.lora_rank")
     return fitting[0]
@@ -32,7 +32,7 @@ class VllmSpec:
     gpus: int = 1
     """GPUs of one server, which splits the model over them."""
     cache_gib: float = 4.0
-    """Memory of keys and values on a CPU; a GPU uses what is left of it."""
+    """Memory of keys and values on a CPU; on a GPU vLLM takes what the weights leave."""
     rows: int = 64
     threads: int = 1
     arguments: Sequence[str] = ()
@@ -43,7 +43,7 @@ class VllmSpec:
         """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
         own = self._for_cpu() if self.device == "cpu" else []
         if self.lora_rank:
-            own += ["--enable-lora", "--max-loras", "1", "--max-lora-rank", str(room_for(self.lora_rank))]
+            own += ["--enable-lora", "--max-loras", "1", "--max-lora-rank", str(max_lora_rank(self.lora_rank))]
         return [
             *(str(self.python), "-m", "vllm.entrypoints.openai.api_server"),
             *("--model", model, "--host", host, "--port", str(port)),
@@ -57,8 +57,8 @@ class VllmSpec:
     def _for_cpu(self) -> list[str]:
         """Return what a CPU needs.
 
-        Prompts are read whole. vLLM 0.32 sets back the random generator of a seeded request whose prompt is read in
-        parts, which a CPU cannot do, and the server ends.
+        Prompts are read whole. vLLM 0.32 rewinds the random generator of a seeded request whose prompt is read in
+        chunks; the generator of a CPU cannot be rewound, and the server crashes.
         """
         whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(self.window, self.rows, 2048))]
         return ["--enforce-eager", "--distributed-executor-backend", "uni", *whole]

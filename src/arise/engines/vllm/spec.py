@@ -19,9 +19,9 @@ class FleetSpec:
     start_seconds: float = 900.0
     request_seconds: float = 3600.0
     lost_seconds: float = 300.0
-    """How long a server that is not ours may be away before its requests are lost."""
+    """Seconds without an answer after which a server given by address is lost."""
     first_seconds: float = 10.0
-    """The same for the first time that it is asked."""
+    """The same at the start of a run."""
     key: str = ""
     base: str = ""
     """The model that every server holds where only adapters are trained; empty: servers load all weights."""

@@ -9,11 +9,11 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from arise.errors import AriseError
-from arise.report.dashboard.answers import add_errors, catalogue_of
 from arise.report.dashboard.catalogue import Catalogue
 from arise.report.dashboard.guard import Guard
 from arise.report.dashboard.pages.page import NotFound
 from arise.report.dashboard.rendering import compile_templates
+from arise.report.dashboard.responses import add_errors, catalogue_of
 from arise.report.dashboard.routes import Name, router
 
 STATIC = {

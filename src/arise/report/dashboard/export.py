@@ -8,13 +8,13 @@ from functools import partial
 from html import escape, unescape
 from typing import Any
 
-from arise.report.dashboard.answers import standing
 from arise.report.dashboard.app import static_text
 from arise.report.dashboard.catalogue import Catalogue
 from arise.report.dashboard.pages import compare, evaluation, health, judge, overview, pool, rubric, sampler, tasks
 from arise.report.dashboard.pages import trajectory as one_rollout
 from arise.report.dashboard.pages.page import Asked, Page
 from arise.report.dashboard.rendering import render
+from arise.report.dashboard.responses import standing
 from arise.text.progress import Progress
 
 log = logging.getLogger(__name__)

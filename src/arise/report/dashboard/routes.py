@@ -10,10 +10,9 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from pydantic import BeforeValidator, Field
 
-from arise.report.dashboard.answers import catalogue_of, given, run_page, shell
+from arise.report.dashboard.attempt_view import StoredAttempt, open_rollout
 from arise.report.dashboard.catalogue import summaries
 from arise.report.dashboard.links import Links
-from arise.report.dashboard.opened import StoredAttempt, open_rollout
 from arise.report.dashboard.pages import (
     compare,
     health,
@@ -28,6 +27,7 @@ from arise.report.dashboard.pages import (
 from arise.report.dashboard.pages import evaluation as evaluations
 from arise.report.dashboard.pages import trajectory as one_rollout
 from arise.report.dashboard.pages.page import Fact, Page
+from arise.report.dashboard.responses import catalogue_of, given, run_page, shell
 from arise.run.chunks import StoredRollout
 from arise.run.listing import EXPLAINED, RunLine
 from arise.types.codec import to_json

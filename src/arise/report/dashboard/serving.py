@@ -12,7 +12,7 @@ from arise.report.dashboard.app import create_app
 from arise.report.dashboard.catalogue import Catalogue
 from arise.report.dashboard.export import export
 from arise.report.dashboard.guard import is_loopback
-from arise.report.dashboard.patience import Impatient
+from arise.report.dashboard.request_deadline import RequestDeadline
 
 SHORTEST_TOKEN = 16
 
@@ -49,7 +49,7 @@ def server_of(app: FastAPI) -> uvicorn.Server:
     """Create the server: no access log, no web sockets, a deadline for incomplete requests."""
     settings = uvicorn.Config(
         app,
-        http=Impatient,
+        http=RequestDeadline,
         ws="none",
         log_level="warning",
         access_log=False,

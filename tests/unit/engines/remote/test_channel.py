@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arise.engines.remote.channel import ChannelClosed, Packet, receive, send
-from arise.engines.remote.trainer import deal
+from arise.engines.remote.trainer import distribute
 from arise.engines.remote.workers.loop import Row, packed, unpacked
 
 
@@ -48,8 +48,8 @@ def test_rows_survive_packing_and_are_distributed_evenly() -> None:
         for name in ("ids_U", "generated_U", "logprob_U"):
             np.testing.assert_array_equal(getattr(given, name), getattr(found, name))
         assert given.advantage == found.advantage
-    dealt = deal(lengths, 3)
-    assert sorted(n for hand in dealt for n in hand) == list(range(7))
-    loads = [sum(lengths[n] for n in hand) for hand in dealt]
+    shares = distribute(lengths, 3)
+    assert sorted(n for hand in shares for n in hand) == list(range(7))
+    loads = [sum(lengths[n] for n in hand) for hand in shares]
     assert max(loads) - min(loads) <= 30
-    assert deal([5], 2) == [[0], []]
+    assert distribute([5], 2) == [[0], []]

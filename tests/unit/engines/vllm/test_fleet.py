@@ -169,6 +169,20 @@ def test_weights_are_published_while_a_server_is_down_and_it_takes_them_when_it_
     asyncio.run(run())
 
 
+def test_a_server_that_dies_between_turns_is_named_when_weights_are_loaded(
+    servers: list[FakeVllm], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        fleet = fleet_of(servers, lost_seconds=0.5)
+        await fleet.open("start", 0)
+        servers[0].__exit__(None, None, None)
+        await fleet.load("next", 1)
+        assert (await fleet.turn([3], SamplingParams(2), 0)).versions == (1, 1)
+
+    asyncio.run(run())
+    assert [record.message.partition(" (")[0] for record in caplog.records] == ["server 0 is down"]
+
+
 def test_a_server_that_cannot_be_reached_is_one_message_at_the_start() -> None:
     with FakeVllm() as gone:
         address = gone.address

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from arise.engines.vllm.launch import VllmSpec, room_for
+from arise.engines.vllm.launch import VllmSpec, max_lora_rank
 
 
 def words(spec: VllmSpec) -> str:
@@ -25,4 +25,4 @@ def test_servers_make_room_for_adapters_only_where_they_are_trained() -> None:
     allowed = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
     assert (plain.environment(0)[allowed], adapters.environment(0)[allowed]) == ("0", "1")
     with pytest.raises(ValueError, match=r"up to rank 512, not 513: lower model.lora_rank"):
-        room_for(513)
+        max_lora_rank(513)

@@ -35,7 +35,7 @@ class Actor(FSDPEngine):  # type: ignore[misc]
         return prepared
 
     def optimizer_step(self) -> dict[str, float]:
-        """UpdateSpec only where the loss is finite and the gradient finite and not zero."""
+        """Take a step only if the loss is finite and the gradient finite and not zero."""
         self.totals = self.totals.summed(self.dp_group, self.device)
         norm = math.nan
         if math.isfinite(self.totals.loss):
@@ -61,7 +61,7 @@ class ArealBackend:
 
     def __init__(self, options: dict[str, Any]) -> None:
         torch.set_num_threads(options["threads"])
-        torch.manual_seed(0)  # adapters that start anew start as before, so that updates since then can be repeated
+        torch.manual_seed(0)  # a restarted trainer begins with equal adapters, so that updates can be repeated
         self._engine = Actor(_config(options))
         self._engine.create_process_group()
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))

@@ -81,7 +81,7 @@ class VerlBackend:
 
     def __init__(self, options: dict[str, Any]) -> None:
         torch.set_num_threads(options["threads"])
-        torch.manual_seed(0)  # adapters that start anew start as before, so that updates since then can be repeated
+        torch.manual_seed(0)  # a restarted trainer begins with equal adapters, so that updates can be repeated
         cpu = options["device"] == "cpu"
         if cpu:
             set_platform(Cpu())

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from arise.evaluation.retention import curves, retired
 from arise.method.pass_rate import pass_rate
+from arise.report.dashboard.attempt_view import attempt_link
 from arise.report.dashboard.charts import Figure, Link, OneLine, Table
 from arise.report.dashboard.charts.bars import Dot, dot_chart
 from arise.report.dashboard.charts.palette import SERIES
 from arise.report.dashboard.held_out import curve, principal, score_facts
-from arise.report.dashboard.opened import attempt_link
 from arise.report.dashboard.pages.page import Asked, Fact, Page, interval, rate
 from arise.run.facts.behaviours import behaviours, weakness
 from arise.run.facts.held_out import HeldOut, held_out

@@ -8,11 +8,11 @@ from typing import Any
 
 from arise.method.pass_rate import pass_rate
 from arise.method.standing import STUCK_AFTER
+from arise.report.dashboard.attempt_view import attempt_link
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.figure import Cell
 from arise.report.dashboard.charts.lines import Line, line_chart
 from arise.report.dashboard.charts.palette import BLUE, CAPABILITY, RED
-from arise.report.dashboard.opened import attempt_link
 from arise.report.dashboard.pages.page import Asked, Fact, NotFound, Page, brief, interval, rate, share
 from arise.report.dashboard.pages.trajectory import sentence
 from arise.run.facts.behaviours import HELD_OUT, Behaviour, behaviours

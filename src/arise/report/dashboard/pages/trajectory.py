@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from arise.report.dashboard.attempt_view import AttemptView, open_rollout
 from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
-from arise.report.dashboard.opened import Opened, open_rollout
 from arise.report.dashboard.pages.page import Asked, Fact, Page
 from arise.run.numbering import rollout_name
 from arise.run.pool_rows import VerdictRow
@@ -70,20 +70,20 @@ class Judged:
 
 def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None) -> Page:
     """Build the page from `turn` on; `part` selects a piece of one long turn."""
-    opened = open_rollout(asked, rollout_id)
-    row, stored = opened.row, opened.stored
+    view = open_rollout(asked, rollout_id)
+    row, stored = view.row, view.stored
     turn = max(1, min(turn, max(1, stored.turn_count)))
     judgment = stored.rollout.judgment
     if part is None:
-        turns = _page(opened, turn)
+        turns = _page(view, turn)
         after = turns[-1].number + 1 if turns else 1
     else:
         turns = [_whole(stored.turns(turn - 1, 1)[0], turn, part)] if stored.turn_count else []
         after = turn + 1
     content = {
         "row": row,
-        "evaluation": opened.evaluation,
-        "instruction": opened.instruction[:CHARS_OF_TEXT],
+        "evaluation": view.evaluation,
+        "instruction": view.instruction[:CHARS_OF_TEXT],
         "verifier_output": stored.rollout.verifier_output,
         "turns": turns,
         "turn_count": stored.turn_count,
@@ -93,22 +93,22 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
         "next_part": part is not None and any(text.cut for shown in turns for text in shown.texts),
         "earlier": asked.links.trajectory(rollout_id, max(1, turn - TURNS_ON_PAGE)) if turn > 1 else "",
         "later": asked.links.trajectory(rollout_id, after) if after <= stored.turn_count else "",
-        "verdicts": _verdicts(asked, opened),
+        "verdicts": _verdicts(asked, view),
         "judgment": judgment,
         "diagnostics": _diagnostics(judgment),
-        "skills": _skills(asked, opened),
-        "siblings": [(sibling, asked.links.trajectory(sibling.id)) for sibling in opened.siblings],
+        "skills": _skills(asked, view),
+        "siblings": [(sibling, asked.links.trajectory(sibling.id)) for sibling in view.siblings],
         "masks": [(mask, sum(length for _, length in mask.spans), mask_strip(mask)) for mask in stored.masks],
-        "slot": None if opened.evaluation else _slot(asked, row),
+        "slot": None if view.evaluation else _slot(asked, row),
     }
-    figures = [] if opened.evaluation else [_advantages(asked, row, opened.siblings)]
-    section = "evaluation" if opened.evaluation else "rollouts"
-    title = f"Attempt {opened.evaluation}" if opened.evaluation else "Rollout"
-    return Page("trajectory.html", f"{title} {rollout_name(rollout_id)}", section, _facts(opened), figures, content)
+    figures = [] if view.evaluation else [_advantages(asked, row, view.siblings)]
+    section = "evaluation" if view.evaluation else "rollouts"
+    title = f"Attempt {view.evaluation}" if view.evaluation else "Rollout"
+    return Page("trajectory.html", f"{title} {rollout_name(rollout_id)}", section, _facts(view), figures, content)
 
 
-def _facts(opened: Opened) -> list[Fact]:
-    row, stored = opened.row, opened.stored
+def _facts(view: AttemptView) -> list[Fact]:
+    row, stored = view.row, view.stored
     outcome = {None: "no reward", 0: "failed", 1: "passed"}[row.success]
     tokens = sum(mask.tokens for mask in stored.masks)
     reward = "" if row.reward is None else f"reward {row.reward:g}"
@@ -117,7 +117,7 @@ def _facts(opened: Opened) -> list[Fact]:
         Fact(row.stop.replace("_", " "), "ended by"),
         Fact(amount(stored.turn_count), "turns"),
     ]
-    if opened.evaluation:
+    if view.evaluation:
         return [*facts, Fact("none", "skills shown", "held-out attempts never see one")]
     return [
         *facts,
@@ -126,9 +126,9 @@ def _facts(opened: Opened) -> list[Fact]:
     ]
 
 
-def _page(opened: Opened, first: int) -> list[Shown]:
+def _page(view: AttemptView, first: int) -> list[Shown]:
     """Return as many turns as fit on a page; a long text is cut and links to the rest."""
-    stored = opened.stored
+    stored = view.stored
     spans = [length for mask in stored.masks for _, length in mask.spans]
     trained = spans if len(spans) == stored.turn_count else []
     found: list[Shown] = []
@@ -138,7 +138,7 @@ def _page(opened: Opened, first: int) -> list[Shown]:
         size += sum(len(text.text) for text in texts)
         if found and size > CHARS_ON_PAGE:
             break
-        found.append(Shown(n, texts, trained[n - 1] if trained else None, _pins(n, turn, opened)))
+        found.append(Shown(n, texts, trained[n - 1] if trained else None, _pins(n, turn, view)))
     return found
 
 
@@ -165,11 +165,11 @@ def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
     return [*found, *(("observation", o.text, o.error) for o in turn.observations)]
 
 
-def _pins(number: int, turn: Turn, opened: Opened) -> list[Pin]:
+def _pins(number: int, turn: Turn, view: AttemptView) -> list[Pin]:
     """Return the verdicts and remarks of the judge that name this turn or quote it."""
-    cited = [row for row in opened.verdicts if row.verdict and str(number) in _NAMED_TURN.findall(row.reason)]
+    cited = [row for row in view.verdicts if row.verdict and str(number) in _NAMED_TURN.findall(row.reason)]
     pins = [Pin(row.verdict or "", row.rubric_id, row.reason) for row in cited]
-    judgment = opened.stored.rollout.judgment
+    judgment = view.stored.rollout.judgment
     if judgment is None:
         return pins
     pins += [Pin("", "judge", note) for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
@@ -198,26 +198,26 @@ def _diagnostics(judgment: Judgment | None) -> list[tuple[str, str, str]]:
     return [(kind, sentence(item), item.text.partition(SIGNAL)[2]) for kind, items in kinds for item in items]
 
 
-def _verdicts(asked: Asked, opened: Opened) -> list[Judged]:
+def _verdicts(asked: Asked, view: AttemptView) -> list[Judged]:
     rubrics = {pair.rubric.id: pair.rubric for pair in asked.run.pairs()}
     found = []
-    for row in sorted(opened.verdicts, key=lambda row: (ORDER.index(row.verdict), row.rubric_id)):
+    for row in sorted(view.verdicts, key=lambda row: (ORDER.index(row.verdict), row.rubric_id)):
         rubric = rubrics.get(row.rubric_id)
         reason = row.reason
         if row.verdict == "not_applicable" and rubric:
             reason = reason or f"no occasion; it applies where: {rubric.applicability_condition}"
         turns = [
-            Link(f"turn {n}", asked.links.trajectory(opened.row.id, int(n)))
+            Link(f"turn {n}", asked.links.trajectory(view.row.id, int(n)))
             for n in dict.fromkeys(_NAMED_TURN.findall(row.reason))
-            if int(n) <= opened.stored.turn_count
+            if int(n) <= view.stored.turn_count
         ]
         criterion = rubric.criteria_text if rubric else ""
         found.append(Judged(row, criterion, asked.links.rubric(row.rubric_id), reason, turns))
     return found
 
 
-def _skills(asked: Asked, opened: Opened) -> list[dict[str, Any]]:
-    found, stored = [], opened.stored
+def _skills(asked: Asked, view: AttemptView) -> list[dict[str, Any]]:
+    found, stored = [], view.stored
     for skill in stored.rollout.trajectory.shown_skills:
         pair = asked.run.pair(skill.rubric_id)
         texts = {revision.revision: revision.text for revision in pair.skills} if pair else {}

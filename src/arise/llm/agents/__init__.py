@@ -1,0 +1,1 @@
+"""Agents whose turns an endpoint writes."""

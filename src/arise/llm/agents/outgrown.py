@@ -1,0 +1,16 @@
+"""Tell a conversation that has outgrown the model's window from a model that could not be asked."""
+
+from arise.llm.client.client import Unanswered
+from arise.llm.client.failures import TooLong
+from arise.ports import PolicyLost
+
+
+def require_outgrown(reply: Unanswered, first: bool) -> None:
+    """Raise PolicyLost unless the agent's own turns filled the window; `first` says that it had none yet."""
+    if reply.reason != TooLong.kind:
+        raise PolicyLost(str(reply))
+    if first:
+        raise PolicyLost(
+            f"{reply}: the first prompt does not fit into the model's window: shorten the instruction, "
+            "or serve the model with a longer window"
+        )

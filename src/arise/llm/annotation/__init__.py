@@ -1,0 +1,1 @@
+"""The annotator: task types of a corpus, and the report on it."""

@@ -1,0 +1,1 @@
+"""`arise judge check`: cases with known answers, agreement beyond chance, and advice."""

@@ -1,0 +1,1 @@
+"""Requests to an OpenAI-compatible endpoint: one call, retries, recorded replies, limits, cost."""

@@ -1,0 +1,1 @@
+"""The reflection model: new pairs from evidence, rewritten skills."""
