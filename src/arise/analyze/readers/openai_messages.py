@@ -94,7 +94,9 @@ def _task_id(stated: Any, instruction: str, place: str) -> str:
     """Return the id of a task; rows without one and with the same instruction are attempts at the same task."""
     if stated is not None:
         return str(stated)
-    return f"task-{blake2b(instruction.encode('utf-8', 'replace'), digest_size=5).hexdigest()}" if instruction else place
+    return (
+        f"task-{blake2b(instruction.encode('utf-8', 'replace'), digest_size=5).hexdigest()}" if instruction else place
+    )
 
 
 def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
@@ -111,7 +113,8 @@ def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
         return [*value, last] if last and "messages" not in options.fields else value
     if isinstance(items := at(row, "response.output"), list):  # the API of OpenAI's responses
         asked = at(row, "responses_create_params.input") or row.get("input") or []
-        return [*(asked if isinstance(asked, list) else [{"role": "user", "content": asked}]), *items]
+        flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
+        return [*(asked if isinstance(asked, list) else [{"role": "user", "content": asked}]), *flat]
     prompt, completion = row.get("prompt", row.get("input")), row.get("completion", row.get("output"))
     if completion is None:
         return None
