@@ -47,6 +47,8 @@ def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
     lines += [f"skipped    {reason}" for reason in reasons[:6]]
     others = ", ".join(f"{count:,} {suffix}" for suffix, count in coverage["unrecognised_files"].items())
     lines += [f"ignored    files in no known format: {others}"] if others else []
+    if sum(coverage["unrecognised_files"].values()) > coverage["parsed"] > 0:
+        lines += [f"           e.g. {example}" for example in coverage["unrecognised_fields"].values()]
     if coverage["without_turns"]:
         lines.append(f"           {coverage['without_turns']:,} attempts have an outcome and no readable trajectory")
     if judge:
@@ -70,7 +72,9 @@ def pass_line(facts: Mapping[str, Any]) -> str:
     """Write the pass rate of valid verdicts next to that of all recorded rewards."""
     if facts["pass_rate"]["rate"] is None:
         return "pass rate  unknown: no attempt has a verdict; if a field of yours holds it, add --map outcome=FIELD"
-    return f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
+    line = f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
+    partial = facts["coverage"]["partial_rewards"]
+    return f"{line}\n           {partial:,} rewards between 0 and 1 count as failed" if partial else line
 
 
 def screen(facts: Mapping[str, Any], folder: str = "") -> str:
