@@ -10,7 +10,7 @@ from arise.engines.formats.syntaxes import PLAIN, MalformedCallError
 from arise.engines.formats.templates import in_plain_text, message_dict, plain_call, tool_dict
 from arise.llm.client.client import Client, Unanswered
 from arise.llm.client.conversation import Conversation
-from arise.llm.client.endpoint import Refused
+from arise.llm.client.failures import Refused
 from arise.ports import PolicyLost, Sandbox
 from arise.rollouts.tool_agent import EXAMPLE, Said, converse
 from arise.rollouts.tools import Toolbox

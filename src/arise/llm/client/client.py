@@ -13,7 +13,8 @@ from hashlib import sha256
 from random import uniform
 
 from arise.config.llm import CallsConfig, EndpointConfig
-from arise.llm.client.endpoint import CallFailed, Connection, Denied, RateLimited, Request, Transient, size_of_request
+from arise.llm.client.endpoint import Connection, Request, size_of_request
+from arise.llm.client.failures import CallFailed, Denied, RateLimited, Transient
 from arise.llm.client.limits import Breaker, BreakerState, Pace
 from arise.llm.client.spend import Bill, Budget
 from arise.llm.client.stops import JudgeChanged, ModelUnusable

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from arise.config.llm import EndpointConfig
 from arise.llm.client.completion import NotACompletion, read_completion
 from arise.llm.client.constraint import constraint
+from arise.llm.client.failures import CallFailed, Denied, RateLimited, Refused, Silent, Transient
 from arise.llm.client.spend import own_host
 from arise.llm.client.usage import Size, size_of
 from arise.llm.prompts.prompt import to_json
 from arise.llm.prompts.shapes import Shape
-from arise.run.calls import Recorded, Usage
+from arise.run.calls import Recorded
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -67,51 +68,6 @@ def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
     return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
 
 
-class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
-    """A request that gave no reply: `kind` says what to do, `alive` whether the server responded at all.
-
-    `billed` is the usage the provider may have charged, None if it cannot have charged anything.
-    """
-
-    kind = "failed"
-    alive = True
-    billed: Usage | None = None
-
-
-class Transient(CallFailed):
-    """Refused connection, 5xx, time-out, a broken body: trying again may help."""
-
-    kind = "unavailable"
-    alive = False
-
-    def __init__(self, detail: str, billed: Usage | None = None) -> None:
-        super().__init__(detail)
-        self.billed = billed
-
-
-class RateLimited(CallFailed):
-    """429, with the seconds the provider asks to wait."""
-
-    kind = "rate_limited"
-
-    def __init__(self, detail: str, retry_after: float | None) -> None:
-        super().__init__(detail)
-        self.retry_after = retry_after
-
-
-class Refused(CallFailed):
-    """The server rejects this request; a retry would get the same answer."""
-
-    kind = "refused"
-
-
-class Denied(CallFailed):
-    """The server rejects all our requests: wrong key, model or address."""
-
-    kind = "denied"
-    alive = False
-
-
 @dataclass
 class Connection:
     """An endpoint with its connection pool."""
@@ -146,16 +102,26 @@ class Connection:
             raise Transient(detail, size.most if sent else None) from None
 
     async def get(self, url: str, timeout: float) -> bytes:
-        """Return the body at an address of the server, empty for an HTTP error; raise Transient without any answer."""
+        """Return the body at an address of the server, empty for an HTTP error; raise Transient without any answer.
+
+        Raise Silent if the server took the request.
+        """
+        taken = False
+
+        async def trace(event: str, _info: Any) -> None:
+            nonlocal taken
+            taken = taken or event.endswith("send_request_headers.complete")
+
+        watched = self._client().stream("GET", url, timeout=None, extensions={"trace": trace})
         try:
-            async with asyncio.timeout(timeout), self._client().stream("GET", url, timeout=timeout) as response:
+            async with asyncio.timeout(timeout), watched as response:
                 if response.is_success:
                     return (await _start_of(response, timeout, PAGE_BYTES)).encode()
                 return b""
         except CallFailed:
             raise
         except TimeoutError:
-            raise Transient(f"no answer within {timeout:.0f} s") from None
+            raise (Silent if taken else Transient)(f"no answer within {timeout:.0f} s") from None
         except Exception as error:  # whatever a library makes of what a server sent
             raise Transient(self._safe(f"{type(error).__name__}: {error}")) from None
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from arise.config.llm import EndpointConfig
 from arise.llm.client.constraint import constraint, grammar, grammar_fields, literal
-from arise.llm.client.endpoint import CallFailed, Connection, RateLimited, Refused, Transient, size_of_request
+from arise.llm.client.endpoint import Connection, size_of_request
+from arise.llm.client.failures import CallFailed, RateLimited, Refused, Transient
 from arise.llm.client.spend import Bill, Budget, own_host
 from arise.llm.judge.evaluation import Question
 from arise.llm.prompts.prompt import CONTRACT, to_json
