@@ -173,7 +173,7 @@ def _votes(report: "JudgeCheck") -> str:
         right, gain = votes.known.balanced, ""
         if right is not None and alone is not None and votes.count > 1:
             gain = f", gain {numbers.difference(right - alone)}"
-        shown = "" if right is None else f", {percent(right)} of them right{gain}"
+        shown = "" if right is None else f", {percent(right)} right{gain}"
         parts.append(f"{votes.count}: {percent(votes.valid)} valid{shown}")
     return "; ".join(parts)
 
