@@ -100,10 +100,21 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
     if not facts["coverage"]["analysed"]:
         lines += ["", "No attempt has a readable trajectory, so no behaviour was looked for: only outcomes are known."]
     elif not facts["gaps"] and facts["coverage"]["judge"] and facts["coverage"]["judge"]["unjudged"]:
-        lines += ["", "No behaviour was confirmed. The unjudged attempts are not known to be clean."]
+        lines += ["", *_unconfirmed(facts["coverage"]["judge"])]
     elif not facts["gaps"]:
         lines += ["", "No behaviour of the catalogue was missed in any attempt that gave an opportunity for it."]
     return "\n".join([*lines, *(["", f"report     {folder}"] if folder else [])])
+
+
+def _unconfirmed(judge: Mapping[str, Any]) -> list[str]:
+    """Return why nothing was confirmed: the judge saw nothing, or none of its verdicts could be used."""
+    clean = "The unjudged attempts are not known to be clean."
+    if judge["judged"]:
+        return [f"No behaviour was confirmed. {clean}"]
+    return [
+        f"No attempt was judged: no reply of {judge['identity']} could be used. {clean}",
+        f"Measure this judge: arise judge check --model {judge['identity']}, with its --base-url and --api-key-env",
+    ]
 
 
 def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:
