@@ -127,6 +127,7 @@ def test_the_report_holds_every_part(tmp_path: Path) -> None:
     written = write_report(folder, draw)
     assert written.summary["finished"] == 6
     page, web = (folder / "report.md").read_text(), (folder / "report.html").read_text()
+    assert page.startswith(f"# {folder.name}: 2 methods, 3 seeds, ")
     for words in (
         "The paper's claims, here",
         "Final held-out pass rate",
