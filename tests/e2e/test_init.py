@@ -25,6 +25,7 @@ def project(cache: Path, tmp_path: Path) -> Path:
 def test_arise_train_works_in_a_new_project(project: Path, cache: Path) -> None:
     done = call(cache, "train", "--run-dir", "runs/first", *settings(["train.iterations=2"]), folder=project)
     assert done.returncode == 0, done.stderr
+    assert "shows no tools" not in done.stdout, "the project's agent calls none"
     with RunReader.open(project / "runs" / "first") as run:
         assert run.config()["agent"]["path"] == "my_agent:MyAgent"
         assert len(run.iterations()) == 2

@@ -101,10 +101,10 @@ def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEn
 
 
 def model_format(config: Config, tokenizer: Any) -> Format:
-    """Return the chat format of the model; log a notice if its template does not support tools."""
+    """Return the chat format of the model; log a notice if its template does not support the tools of the agent."""
     chosen = config.model if isinstance(config.model, PretrainedModel) else PretrainedModel(format="generic")
     chat = choose_format(tokenizer, chosen.format, chosen.template_options)
-    if notice := getattr(chat, "notice", ""):
+    if config.agent.kind != "import" and (notice := getattr(chat, "notice", "")):
         log.info("%s", notice)
     return chat
 
