@@ -154,9 +154,9 @@ def _no_change(scene: Scene) -> HabitFinding | None:
     if not trace.repository or not trace.brief.broken or not trace.calls:
         return None
     changed = [e for e in trace.of(Op.WRITE, Op.DELETE) if not e.failed and not trace.is_own_tool(e.path)]
-    unseen = [e for e in trace.of(Op.RUN) if e.program in _MAY_WRITE]
-    unseen += [e for e in trace.of(Op.WRITE) if _WRITES.search(e.text)]
-    if changed or unseen:
+    given = (value for turn in scene.trajectory.turns for call in turn.calls for value in call.arguments.values())
+    scripts = any(isinstance(value, str) and _WRITES.search(value[:LONGEST]) for value in given)
+    if changed or scripts or any(e.program in _MAY_WRITE for e in trace.of(Op.RUN)):
         return absent()
     last = trace.last_turn
     return HabitFinding(
