@@ -52,7 +52,7 @@ _WROTE = re.compile(
     r"[:\s]\s?[`'\"]?([\w./-]{1,200}\.[A-Za-z]\w{0,5})\b",
     re.IGNORECASE,
 )
-_NUMBERED_LINE = re.compile(r"^\s*\d+[:|\t\u2192].*$", re.MULTILINE)
+_NUMBERED_LINE = re.compile(r"^[ \t]*\d{1,7}[:|\t\u2192].*$", re.MULTILINE)
 """A line of the file that an editor shows after a change; errors that it mentions are the file's own text."""
 _LONG_ROW = re.compile(r"[-dlbcps][rwxsStT-]{9}[.+@]?\s")
 _NAME = re.compile(r"[\w@+~%./-]+$")
