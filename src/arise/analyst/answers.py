@@ -52,6 +52,8 @@ _WROTE = re.compile(
     r"[:\s]\s?[`'\"]?([\w./-]{1,200}\.[A-Za-z]\w{0,5})\b",
     re.IGNORECASE,
 )
+_NUMBERED_LINE = re.compile(r"^[ \t]*\d{1,7}[:|\t\u2192].*$", re.MULTILINE)
+"""A line of the file that an editor shows after a change; errors that it mentions are the file's own text."""
 _LONG_ROW = re.compile(r"[-dlbcps][rwxsStT-]{9}[.+@]?\s")
 _NAME = re.compile(r"[\w@+~%./-]+$")
 _EMPTY_MARKS = frozenset(("", "(no output)", "<empty>", "(empty)", "no output", "done", "null", "none", "[]", "{}"))
@@ -87,7 +89,8 @@ def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer
         failed = (error and not nothing_found) or bool(_READ_FAILED.match(text))
         partial = "truncated" if truncated else ""
         return Answer(text, failed, failed and bool(_REFUSED_CHECK.search(text)), False, False, empty, partial)
-    failed = error or bool(_FAILED.search(text))
+    edited = Op.WRITE in ops and not ops & {Op.RUN, Op.CHECK}
+    failed = error or bool(_FAILED.search(_NUMBERED_LINE.sub("", text) if edited else text))
     missing = bool(_MISSING.search(text))
     pattern = _REFUSED_CHECK if Op.CHECK in ops else _REFUSED
     refused = failed and not missing and bool(pattern.search(text)) and "no such file" not in text.lower()

@@ -33,7 +33,8 @@ _EDITS = re.compile(
 )
 """Calls that change a part of a file, which therefore was there before."""
 _SCRATCH = re.compile(
-    r"repro|replicat|scratch|demo|minimal|debug|verif|check|test|try|tmp|temp|bug|issue", re.IGNORECASE
+    r"repro|replicat|scratch|demo|minimal|debug|verif|check|test|try|tmp|temp|bug|issue|fix|edit|apply|patch",
+    re.IGNORECASE,
 )
 _GLOB_REACH = 256  # number of known files matched against a pattern: keeps hostile traces linear
 

@@ -22,6 +22,8 @@ SUSPICIOUS = 0.05
 """Minimum difference of rates for an unproven behaviour to be reported as suspicious."""
 LEAST_STRATA = 3
 """Minimum number of tasks with both outcomes for a test within tasks."""
+LEAST_BANDED = 60
+"""Minimum number of attempts that are divided by length for a test between tasks."""
 
 
 class Kind(StrEnum):
@@ -99,17 +101,28 @@ def _rate(attempts: Sequence[AnalysedAttempt], name: str) -> Rate:
 
 
 def _strata(attempts: Sequence[AnalysedAttempt], name: str) -> tuple[str, list[Table]]:
-    """Return tables within tasks if enough tasks have both outcomes, else within groups, else one table.
+    """Return tables within tasks if enough tasks have both outcomes, else within groups, else one for all.
 
-    If every task was tried once, nothing can be compared within tasks.
+    If every task was tried once, nothing can be compared within tasks. Then attempts are compared with others of a
+    similar length: a long attempt is more often a hard task, and shows more of everything.
     """
     by_task = _tables(attempts, name, lambda attempt: f"{attempt.task_id}\0{attempt.checksum}")
     if sum(table.informative for table in by_task) >= LEAST_STRATA:
         return "task", by_task
-    by_group = _tables(attempts, name, lambda attempt: attempt.group)
-    if sum(table.informative for table in by_group) > 1:
+    band = _bands(attempts)
+    by_group = _tables(attempts, name, lambda attempt: f"{attempt.group}\0{band(attempt)}")
+    if sum(table.informative for table in by_group) > 1 and len({attempt.group for attempt in attempts}) > 1:
         return "group", by_group
-    return "none", _tables(attempts, name, lambda _: "")
+    return "none", _tables(attempts, name, lambda attempt: str(band(attempt)))
+
+
+def _bands(attempts: Sequence[AnalysedAttempt]) -> Callable[[AnalysedAttempt], int]:
+    """Return a function that tells which third by length an attempt is in; too few attempts are not divided."""
+    lengths = sorted(attempt.turns for attempt in attempts)
+    if len(lengths) < LEAST_BANDED:
+        return lambda _: 0
+    low, high = lengths[len(lengths) // 3], lengths[2 * len(lengths) // 3]
+    return lambda attempt: (attempt.turns > low) + (attempt.turns > high)
 
 
 def _tables(attempts: Sequence[AnalysedAttempt], name: str, key: Callable[[AnalysedAttempt], str]) -> list[Table]:

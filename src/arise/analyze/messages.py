@@ -9,7 +9,7 @@ from arise.analyze.conversation import Conversation
 from arise.analyze.items import RESULTS, add_item, is_item
 from arise.analyze.keystrokes import keystrokes_of
 
-SYSTEM, PERSON = {"system", "developer"}, {"user", "human"}
+SYSTEM, PERSON = {"system", "developer"}, {"user", "human", "customer", "client", "caller", "patient"}
 TOOL = {"tool", "function", "ipython", "tool_result", "tool-response", "tool_response"}
 ECHO = {"tool-call", "tool_call"}
 """Messages that repeat the call of the previous message."""

@@ -157,11 +157,15 @@ def _renamed(item: Item, folder: str, archive: str) -> Item:
 
 
 def attempt_digest(found: Found) -> bytes:
-    """Return a digest of an attempt's content, or of its source if it has no turns."""
+    """Return a digest of an attempt's content, or of its source if it has no turns.
+
+    Attempts of different models or with different outcomes are never the same, however little they say.
+    """
     state = blake2b(digest_size=16)
     trajectory: Trajectory = found.trajectory
     state.update(
-        f"{trajectory.task_id}\0{found.attempt}\0{found.task.instruction[:2000]}\0".encode("utf-8", "surrogatepass")
+        f"{trajectory.task_id}\0{found.attempt}\0{found.model}\0{found.outcome.passed}\0"
+        f"{found.task.instruction[:2000]}\0".encode("utf-8", "surrogatepass")
     )
     if not trajectory.turns:
         state.update(found.source.encode("utf-8", "surrogatepass"))

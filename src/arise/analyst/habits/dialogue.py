@@ -19,8 +19,7 @@ _ASSUMES = re.compile(
     r"|\bfor (?:demonstration|illustration|illustrative|the sake of)\b|\b(?:best|educated|rough) guess\b"
     r"|\b(?:based on|from|using) (?:my|general|common|prior|existing|internal) (?:knowledge|memory"
     r"|understanding|training)\b"
-    r"|\b(?:as|to the best) of my (?:last |latest )?(?:knowledge|update|training)\b|\bI (?:recall|remember"
-    r"|believe) (?:that )?",
+    r"|\b(?:as|to the best) of my (?:last |latest )?(?:knowledge|update|training)\b|\bI (?:recall|remember) (?:that )?",
     re.IGNORECASE,
 )
 _GIVES_UP = re.compile(

@@ -46,6 +46,8 @@ _SOURCE = re.compile(
 )
 _MAY_WRITE = frozenset(("patch", "git", "ed", "ex", "vim", "vi", "nano", "emacs"))
 """Programs that change files in ways that their command line does not show."""
+_WRITES = re.compile(r"""\bopen\([^)\n]{1,200}['"][wa]|\.write(?:lines|_text|_bytes)?\(""")
+"""Code in a script of the agent's own that changes other files."""
 _EXECUTES = frozenset((Op.RUN, Op.CHECK))
 _LIMITS = {
     StopReason.TURN_LIMIT: "the limit of turns",
@@ -152,7 +154,9 @@ def _no_change(scene: Scene) -> HabitFinding | None:
     if not trace.repository or not trace.brief.broken or not trace.calls:
         return None
     changed = [e for e in trace.of(Op.WRITE, Op.DELETE) if not e.failed and not trace.is_own_tool(e.path)]
-    if changed or any(e.program in _MAY_WRITE for e in trace.of(Op.RUN)):
+    given = (value for turn in scene.trajectory.turns for call in turn.calls for value in call.arguments.values())
+    scripts = any(isinstance(value, str) and _WRITES.search(value[:LONGEST]) for value in given)
+    if changed or scripts or any(e.program in _MAY_WRITE for e in trace.of(Op.RUN)):
         return absent()
     last = trace.last_turn
     return HabitFinding(

@@ -12,12 +12,19 @@ from typing import Any
 
 from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, head, lines, load, mentions
-from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Skipped, Triage
+from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Outcome, Skipped, Triage
 from arise.analyze.messages import add_messages, is_conversation
 from arise.analyze.readers.rows import at, definition_of, outcome_of, pick, rows_of
 from arise.types import StopReason
 
 _TOO_LONG = {"max_steps": StopReason.TURN_LIMIT, "length": StopReason.TOKEN_LIMIT, "timeout": StopReason.TIME_LIMIT}
+
+
+_WORDS = (
+    "role", "from", "completion", "responses_create_params", "messages", "tool_calls", "history", "trajectory",
+    "dialogue", "transcript", "prompt", "task_id",
+)  # fmt: skip
+"""Names of fields one of which every file of conversations has near its beginning."""
 
 
 class OpenAIMessagesReader:
@@ -29,7 +36,7 @@ class OpenAIMessagesReader:
         if not path.is_file() or path.suffix not in (".json", ".jsonl", ".ndjson"):
             return False
         start = head(path).lstrip()[:1]
-        spoken = any(mentions(path, word) for word in ('"role"', '"from"', '"completion"', '"responses_create_params"'))
+        spoken = any(mentions(path, f'"{word}"') for word in _WORDS)
         flat = mentions(path, '"input"', '"output"', '"score"')
         return start in (b"{", b"[") and (spoken or flat)
 
@@ -59,7 +66,10 @@ class OpenAIMessagesReader:
 
 
 def attempt_of_row(row: Any, place: str, options: Options, form: str) -> Item:
-    """Return the attempt of one row; without messages only an infrastructure failure is an attempt."""
+    """Return the attempt of one row; without messages only an infrastructure failure is an attempt.
+
+    An error before the agent said anything is one.
+    """
     if not isinstance(row, Mapping):
         return Skipped(place, NO_MESSAGES)
     into, messages, outcome = Conversation(), _messages(row, options), outcome_of(row, options)
@@ -68,7 +78,9 @@ def attempt_of_row(row: Any, place: str, options: Options, form: str) -> Item:
         return Skipped(place, NO_MESSAGES)
     add_messages(into, messages or ())
     if not into.drafts:
-        if not broken:
+        if not broken and (error := pick(row, "error", options)):
+            outcome = Outcome(Triage.INFRASTRUCTURE, reward=outcome.reward, reason=f"error: {str(error)[:160]}")
+        elif not broken:
             return Skipped(place, "a conversation without a message of the agent")
         into.note("no trajectory")
     if stated := pick(row, "instruction", options):

@@ -23,7 +23,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     ),
     "task": (
         "task_id", "instance_id", "task.id", "task.key", "question_ID", "question_id", "example_id", "problem_id",
-        "prompt_id", "task", "session_id", "conversation_id", "id",
+        "prompt_id", "scenario_id", "case_id", "sample_id", "task", "session_id", "conversation_id", "id",
     ),
     "instruction": ("instruction", "question", "problem_statement", "task_description"),
     "model": ("model", "model_name", "info.model", "metadata.model", "response.model"),

@@ -34,7 +34,9 @@ class MiniSweReader:
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix != ".json":
             return False
-        return mentions(path, "mini-swe-agent-1") or (path.name.endswith(".traj.json") and mentions(path, '"role"'))
+        if path.name.endswith(".traj.json"):  # a long submission may stand before the messages
+            return mentions(path, '"role"') or mentions(path, '"info"')
+        return mentions(path, "mini-swe-agent-1")
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
         try:
