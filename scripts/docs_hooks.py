@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[1]
 FORMULA = re.compile(
     r'<(?P<tag>div|span) class="arithmatex">(?:\\\[|\\\()(?P<tex>.*?)(?:\\\]|\\\))</(?P=tag)>', re.DOTALL
 )
+NAME = re.compile(r"<code>([^<\s]{25,})</code>")
+"""A long name in code; a table could only break it in the middle of a word."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -30,8 +32,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Replace each formula by MathML."""
-    return FORMULA.sub(_mathml, content)
+    """Replace each formula by MathML, and let long names break at their dots, slashes and underscores."""
+    return NAME.sub(_breakable, FORMULA.sub(_mathml, content))
+
+
+def _breakable(found: re.Match[str]) -> str:
+    return "<code>" + re.sub(r"(\.|/|::|_)(?=\w)", r"\1<wbr>", found[1]) + "</code>"
 
 
 def _mathml(found: re.Match[str]) -> str:

@@ -267,9 +267,10 @@ def api_page() -> str:
         lines += [
             "## `arise`",
             "",
-            "The public API: these names stay, or a release note says otherwise. Each is imported",
+            "The public API: these names stay, or a release note says otherwise. Each is imported on first use. "
+            "[Extend ARISE](../guides/extend.md) shows how to use them.",
+            "",
         ]
-        lines += ["imported on first use. [Extend ARISE](../guides/extend.md) shows how to use them.", ""]
         lines += [line for name in public for line in _member(name, getattr(arise, name))]
     lines += [
         "## Method library",
@@ -349,7 +350,8 @@ def signature(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    """Drop module names, and the expansion of numpy's array aliases."""
+    """Drop module names, bounds of numbers, and the expansion of numpy's array aliases."""
+    text = re.sub(r"\bAnnotated\[([^\[\],]+), [^\[\]]*\]", r"\1", text.replace("typing.", ""))
     text = re.sub(r"numpy\.ndarray\[tuple\[.*?\], numpy\.dtype\[([\w.]+)\]\]", r"NDArray[\1]", text)
     if "_SupportsArray" in text or "ArrayLike" in text:
         text = re.sub(r": .*", ": ArrayLike", text) if ":" in text else "ArrayLike"

@@ -89,7 +89,7 @@ def test_every_equation_has_exactly_one_home(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", MAPPED, ids=first)
-def test_functions_import_or_there_is_a_reason(row: Row) -> None:
+def test_every_row_names_a_function_or_a_reason(row: Row) -> None:
     if not row["Function"].startswith("none: "):
         assert symbol(code(row["Function"])) is not None
 

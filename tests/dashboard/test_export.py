@@ -18,7 +18,7 @@ def exported(run: Path, second_run: Path, tmp_path_factory: pytest.TempPathFacto
     return path.read_text(encoding="utf-8")
 
 
-def test_it_asks_for_nothing(exported: str) -> None:
+def test_the_exported_file_loads_nothing(exported: str) -> None:
     assert "<script" not in exported
     assert "<link" not in exported
     assert not re.findall(r'\b(?:src|action|href)="(?!#)[^"]*"', exported)

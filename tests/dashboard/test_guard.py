@@ -30,7 +30,7 @@ def test_another_name_can_be_allowed(run: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_nothing_but_reading(client: TestClient, method: str) -> None:
+def test_only_get_requests_are_allowed(client: TestClient, method: str) -> None:
     assert client.request(method, "/runs/first").status_code == 405
     assert client.request(method, "/runs/first", headers={"origin": "http://evil.example"}).status_code == 403
 
@@ -81,7 +81,7 @@ def test_loopback_is_what_only_this_machine_reaches() -> None:
 
 
 @pytest.mark.parametrize("folder", ["nothing-here", "."])
-def test_what_is_no_run_is_one_message(tmp_path: Path, folder: str) -> None:
+def test_viewing_a_folder_without_a_run_is_one_message(tmp_path: Path, folder: str) -> None:
     done = CliRunner().invoke(command, ["view", str(tmp_path / folder)])
     assert done.exit_code == 5
     assert "holds no run" in done.output

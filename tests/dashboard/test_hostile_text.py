@@ -90,7 +90,7 @@ def test_no_page_runs_what_is_written_in_a_run(hostile: Path) -> None:
     assert sum(r"\x1b" in html for html in everything) > 3
 
 
-def test_what_cannot_be_seen_is_made_visible() -> None:
+def test_invisible_characters_are_escaped() -> None:
     assert visible("a\x00b\x1b\u202e\ud800\n\tc") == r"a\x00b\x1b\u202e\ud800" + "\n\tc"
 
 

@@ -47,7 +47,7 @@ def until_closed(connection: socket.socket, trickle: bytes = b"") -> float:
     ],
     ids=["nothing", "half a head", "byte by byte", "no body", "half a second request"],
 )
-def test_what_does_not_arrive_is_given_up(run: Path, sent: bytes, trickle: bytes) -> None:
+def test_an_incomplete_request_is_closed_at_the_deadline(run: Path, sent: bytes, trickle: bytes) -> None:
     with served(run) as address:
         port = int(address.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port)) as connection:

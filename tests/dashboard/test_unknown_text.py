@@ -82,7 +82,7 @@ def test_an_unknown_word_is_shown(run: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_what_cannot_be_understood_is_one_message(run: Path, tmp_path: Path, name: str) -> None:
+def test_unreadable_stores_are_one_message(run: Path, tmp_path: Path, name: str) -> None:
     folder = changed(run, tmp_path, TOLD[name])
     statuses(folder)
     run_commands(folder, tmp_path / "out")

@@ -87,7 +87,7 @@ def test_an_evaluation_through_serve_is_recorded_and_opens_in_analyze(place: Own
     assert (coverage["analysed"], coverage["formats"]) == (len(records), {"openai-messages": len(records)})
 
 
-def test_what_cannot_be_served_is_said_at_once(place: OwnModel, run: Path) -> None:
+def test_serving_errors_are_reported_at_once(place: OwnModel, run: Path) -> None:
     said = {
         ("serve", str(run), "--at", "9"): "holds no checkpoint of iteration 9",
         ("serve", str(run), "--host", "0.0.0.0"): "--token",  # noqa: S104 - what is refused

@@ -93,7 +93,10 @@ def test_chat_answers_line_by_line(place: OwnModel, run: Path, form: list[str]) 
 
 @pytest.fixture
 def server() -> Iterator[FakeLLM]:
-    """A chat model that solves the task by one tool call of several lines; it refuses tools where asked for `plain`."""
+    """A chat model that solves the task by one tool call of several lines.
+
+    As `plain` it refuses tools, as `short` its window is full after the first turn.
+    """
 
     def answer(ask: Ask) -> Action:
         if "tools" in ask.body and ask.model == "plain":
@@ -101,6 +104,8 @@ def server() -> Iterator[FakeLLM]:
         last = ask.body["messages"][-1]
         if "Say ok" in last["content"]:
             return Say("ok", prompt_tokens=20, completion_tokens=1)
+        if last["role"] == "tool" and ask.model == "short":
+            return Status(400, body=json.dumps({"error": {"message": "no room", "code": "context_length_exceeded"}}))
         if last["role"] == "tool" or "<tool_response>" in last["content"]:
             return Say("Done.")
         command = "cat > answer.txt <<'E'\n42\nE\n"
@@ -112,7 +117,7 @@ def server() -> Iterator[FakeLLM]:
         yield fake
 
 
-@pytest.mark.parametrize("model", ["native", "plain"])
+@pytest.mark.parametrize("model", ["native", "plain", "short"])
 def test_a_model_behind_an_endpoint_solves_the_task_with_tool_calls(
     place: OwnModel, run: Path, server: FakeLLM, model: str
 ) -> None:
@@ -123,8 +128,8 @@ def test_a_model_behind_an_endpoint_solves_the_task_with_tool_calls(
     found: dict[str, Any] = json.loads(done.stdout)
     assert "100.0" in json.dumps(found) or found.get("pass_rate") == 1.0, found
     asked = [ask.body for ask in server.asks if "Say ok" not in ask.user]
-    assert ("tools" in asked[-1]) == (model == "native")
-    assert asked[-1]["messages"][-1]["role"] == ("tool" if model == "native" else "user")
+    assert ("tools" in asked[-1]) == (model != "plain")
+    assert asked[-1]["messages"][-1]["role"] == ("user" if model == "plain" else "tool")
 
 
 def test_a_run_of_the_shell_agent_evaluates_an_endpoint_with_tools(place: OwnModel, server: FakeLLM) -> None:

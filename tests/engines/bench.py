@@ -66,7 +66,7 @@ class Bench:
     def address_of(self, base: str, lora_rank: int) -> str:
         """A server, with room for one conversation at a time: what it computes is then always the same."""
         if base not in self._servers:
-            spec = VllmSpec(python_of("vllm"), WINDOW, cache_gib=1.0, rows=1, lora_rank=lora_rank)
+            spec = VllmSpec(python_of("vllm", device="cpu"), WINDOW, cache_gib=1.0, rows=1, lora_rank=lora_rank)
             served = base or untied_copy(str(self.model(0, 4.0)), self._folder / "served")
             self._servers[base] = spec.start(len(self._servers), served, self._folder / "logs")
             address = self._servers[base][1]
@@ -104,7 +104,7 @@ class Bench:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         ends = frozenset(i for i in end_ids or ChatFormat(tokenizer).end_ids if i < len(tokenizer))
         policy = Policy(str(folder), tokenizer, context_length, len(tokenizer), ends)
-        spec = TrainerSpec(library, python_of(library), str(folder), processes=processes, **options)
+        spec = TrainerSpec(library, python_of(library, device="cpu"), str(folder), processes=processes, **options)
         self._count += 1
         key = (library, seed, scale, processes, *sorted(options.items()))
         engine = SharedEngine(self, key, policy, spec, self._folder / f"work-{self._count}")

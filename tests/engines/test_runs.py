@@ -13,6 +13,9 @@ from tests.engines.whole_runs import (
     require_tokens_of_their_versions,
 )
 
+RUBRICS_AT_ONCE = "pool.update_every=1"
+"""The start passes few tasks, so almost only rubrics teach: with this the policy changes from the second update on."""
+
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -31,7 +34,9 @@ def test_ten_iterations_with_two_updates_of_the_pool(library: str, tmp_path: Pat
 
 @pytest.mark.parametrize("ahead", [1, 2])
 def test_rollouts_ahead_of_the_update(library: str, tmp_path: Path, cache: Path, ahead: int) -> None:
-    run = WholeRun(tmp_path / "run", library, cache, [f"train.max_staleness={ahead}", "train.iterations=5"])
+    run = WholeRun(
+        tmp_path / "run", library, cache, [f"train.max_staleness={ahead}", "train.iterations=5", RUBRICS_AT_ONCE]
+    )
     run.end()
     assert max(run.metrics("max_staleness")) == ahead
     require_every_draw_trained_once(run, 5)
@@ -39,7 +44,7 @@ def test_rollouts_ahead_of_the_update(library: str, tmp_path: Path, cache: Path,
 
 
 def test_servers_and_the_trainer_are_killed(library: str, tmp_path: Path, cache: Path) -> None:
-    changes = ["train.max_staleness=1", "train.iterations=8", "policy.sampler.servers=2"]
+    changes = ["train.max_staleness=1", "train.iterations=8", "policy.sampler.servers=2", RUBRICS_AT_ONCE]
     run = WholeRun(tmp_path / "run", library, cache, changes)
     for iteration in (1, 3, 5):
         run.await_iteration(iteration)

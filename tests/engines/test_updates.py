@@ -44,6 +44,34 @@ def test_the_gradient_is_that_of_the_printed_loss(bench: Bench, library: str, pr
     assert stats.loss == pytest.approx(loss.item(), rel=1e-5, abs=1e-7)
 
 
+def test_a_state_saved_before_the_first_update_does_not_change_it(bench: Bench, library: str, tmp_path: Path) -> None:
+    engine = bench.engine(library)
+    optim = OptimSpec(learning_rate=3e-3, warmup_updates=0)
+
+    async def run() -> list[Example]:
+        await engine.save_state(tmp_path / "state")
+        batch = await rollouts(engine, count=3)
+        await engine.train_step(batch, LossSpec(), optim)
+        await engine.export_hf(tmp_path / "updated")
+        return batch
+
+    batch = asyncio.run(run())
+    model = AutoModelForCausalLM.from_pretrained(bench.model(0, 4.0)).eval()
+    start = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    printed_loss(model, batch, LossSpec()).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), optim.max_grad_norm)
+    decay = {"weight_decay": optim.weight_decay}
+    torch.optim.AdamW(model.parameters(), lr=optim.learning_rate, betas=optim.betas, **decay).step()
+    updated = load_file(tmp_path / "updated" / "model.safetensors")
+    # AdamW moves every weight by about the learning rate; a gradient near zero may round to either sign.
+    moved_by = torch.cat([(updated[name] - old).flatten() for name, old in start.items()])
+    expected = torch.cat([(new.detach() - start[name]).flatten() for name, new in model.named_parameters()])
+    print(
+        f"{library}: the first update after a save has {float(moved_by.norm() / expected.norm()):.6f} of AdamW's size"
+    )
+    assert float((moved_by - expected).norm() / expected.norm()) < 0.01
+
+
 def test_the_ratio_is_one_right_after_each_of_many_updates(bench: Bench, library: str) -> None:
     engine = bench.engine(library, scale=1.0)
 

@@ -26,6 +26,7 @@ from tests.conformance.rollouts import full_logprobs
 SETTINGS = {
     "model": ["kind='small'", "heads=2", "demonstrations=300", "epochs=5"],
     "train": ["iterations=10", "tasks_per_iteration=3", "group_size=4"],
+    "optimizer": ["learning_rate=2e-3", "warmup_updates=1"],
     "tasks": ["eval_tasks=4"],
     "evaluation": ["attempts=1"],
     "storage": ["keep_every=1"],

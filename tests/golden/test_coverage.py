@@ -34,7 +34,7 @@ def test_a_pool_update_forgets_retired_rubrics_and_must_cover_new_ones() -> None
     assert discovery_probability(covered.coverage()) == pytest.approx(5 / 6, rel=1e-12)
 
 
-def test_extremes() -> None:
+def test_empty_and_full_coverage() -> None:
     assert CoverageMap(["x1"]).coverage() == 0.0
     assert discovery_probability(0.0) == 1.0
     assert coverage(dict.fromkeys(AFTER, 3), AFTER, task_count=3) == 1.0

@@ -106,7 +106,7 @@ def test_deviation_from_rounded_rates_would_print_another_digit() -> None:
     close(mean_and_deviation([46.0, 44.8, 46.0]), (45.6, 0.6928), tolerance=1e-4)
 
 
-def test_corpus() -> None:
+def test_the_published_corpus_adds_up() -> None:
     tasks = [543, 415, 294, 95, 88, 77, 69, 55, 48, 44]
     printed = "31.4 24.0 17.0 5.5 5.1 4.5 4.0 3.2 2.8 2.5"
     assert sum(tasks) == 1728

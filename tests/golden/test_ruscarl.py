@@ -24,7 +24,7 @@ SCHEDULE = [
 
 
 @pytest.mark.parametrize(("number", "left", "shown"), SCHEDULE)
-def test_schedule(number: int, left: float, shown: list[int]) -> None:
+def test_the_scaffold_decays_as_published(number: int, left: float, shown: list[int]) -> None:
     assert decay(number - 1, ITERATIONS) == pytest.approx(left, rel=1e-11)
     shares = [ratio(j, GROUP, decay(number - 1, ITERATIONS)) for j in range(GROUP)]
     assert [shown_count(CRITERIA, share) for share in shares] == shown

@@ -19,7 +19,7 @@ from arise.analyst.vocabulary import vocabulary
 from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Turn
 
 _NOTHING = Observation("")
-_READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
+READERS = vocabulary("viewers") | vocabulary("filters") | vocabulary("script_filters") | vocabulary("searchers")
 _NUMBERED = re.compile(r"^\s*\d+(?:[:|\t\u2192]).*\n\s*\d+[:|\t\u2192]", re.MULTILINE)
 """Two numbered lines of a file."""
 _REPOSITORY = frozenset(
@@ -28,6 +28,13 @@ _REPOSITORY = frozenset(
 )  # fmt: skip
 """Files that only a source repository has."""
 _REPOSITORY_WORDS = re.compile(r"\b(?:repository|codebase|repo|pull request|github)\b", re.IGNORECASE)
+_EDITS = re.compile(
+    r'"(?:old_str|old_string|insert_line|search)"|"(?:str_replace|insert)"|^(?:edit|insert)\b|Update File'
+)
+"""Calls that change a part of a file, which therefore was there before."""
+_SCRATCH = re.compile(
+    r"repro|replicat|scratch|demo|minimal|debug|verif|check|test|try|tmp|temp|bug|issue", re.IGNORECASE
+)
 _GLOB_REACH = 256  # number of known files matched against a pattern: keeps hostile traces linear
 
 
@@ -87,10 +94,31 @@ class Trace:
 
     @cached_property
     def artifacts(self) -> list[Event]:
-        """Return successful writes without backup copies; only named outputs, once one of them was written."""
-        done = [e for e in self.of(Op.WRITE) if not e.failed and not backup_like(e.path)]
+        """Return successful writes without backup copies; only named outputs, once one of them was written.
+
+        In a source repository the work is on files that were there: scripts the agent adds beside them are its tools.
+        """
+        done = [e for e in self.of(Op.WRITE) if not e.failed and e.path and not backup_like(e.path)]
         wanted = [e for e in done if e.path in self.brief.outputs]
+        if not wanted and self.repository:
+            return [e for e in done if not self.is_own_tool(e.path)]
         return wanted or done
+
+    def is_own_tool(self, path: str) -> bool:
+        """Return whether a file is a script that the agent added to reproduce or check something."""
+        return path in self.created and bool(_SCRATCH.search(path.rsplit("/", 1)[-1]))
+
+    @cached_property
+    def created(self) -> frozenset[str]:
+        """Return the files that the agent made itself: nothing showed them before it wrote them whole."""
+        first: dict[str, Event] = {}
+        for event in self.events:
+            first.setdefault(event.path, event)
+        return frozenset(
+            path
+            for path, event in first.items()
+            if event.op is Op.WRITE and self.seen.get(path, event.seq) >= event.seq and not _EDITS.search(event.text)
+        )
 
     @cached_property
     def results(self) -> dict[str, Event]:
@@ -199,7 +227,7 @@ class _Reader:
             failed = answer.failed and (act.op is Op.CHECK or Op.CHECK not in ops)
             for path in self._paths(act):
                 self._add(turn, self._really(act.op, path, act.program), path, act, failed=failed)
-        if working and Op.RUN in ops and not answer.failed:
+        if working and Op.RUN in ops and not answer.failed and working.program not in READERS:
             done = {event.path for event in self.events[first:] if event.op is Op.WRITE}
             for path in dict.fromkeys(map(self._canonical, files_reported_written(answer.text))):
                 if path not in done:
@@ -221,7 +249,7 @@ class _Reader:
 
     def _really(self, op: Op, path: str, program: str) -> Op:
         """Return WRITE if a program is given a requested output that no other program wrote before."""
-        handed_over = op is Op.USE and path in self.brief.outputs and program not in _READERS
+        handed_over = op is Op.USE and path in self.brief.outputs and program not in READERS
         return Op.WRITE if handed_over and self.writers.get(path, program) == program else op
 
     def _paths(self, act: Act) -> Iterator[str]:

@@ -111,6 +111,12 @@ def collect(
     return collected
 
 
+def main_way(behaviour: str, misses: Mapping[tuple[str, str], int]) -> str:
+    """Return the most frequent way of failing: the headline names it, the skill is against it."""
+    ways = {miss: count for (name, miss), count in misses.items() if name == behaviour}
+    return min(ways, key=lambda miss: (-ways[miss], miss), default="")
+
+
 def analysis_of(
     scan: Scan, collected: Collected, behaviours: Iterable[Behaviour], seed: int, judge: JudgeFacts | None = None
 ) -> Analysis:
@@ -121,10 +127,11 @@ def analysis_of(
     failing, passing = {}, {}
     for gap in gaps:
         name = gap.behaviour.id
-        chosen = evidences.of(name, False, QUOTES)
-        chosen += evidences.of(name, None, QUOTES - len(chosen))
-        failing[name] = tuple(chosen) or tuple(evidences.of(name, True, QUOTES))
-        passing[name] = tuple(evidences.of(name, True, 1)) if chosen else ()
+        main = main_way(name, collected.misses)
+        chosen = evidences.of(name, False, QUOTES, main)
+        chosen += evidences.of(name, None, QUOTES - len(chosen), main)
+        failing[name] = tuple(chosen) or tuple(evidences.of(name, True, QUOTES, main))
+        passing[name] = tuple(evidences.of(name, True, 1, main)) if chosen else ()
     return Analysis(
         scan.coverage, attempts, tuple(gaps), failing, passing, dict(sorted(collected.notes.items())),
         dict(sorted(collected.misses.items())), evidences.without_quote, dict(collected.faults), judge, seed,

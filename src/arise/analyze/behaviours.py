@@ -132,9 +132,12 @@ class Evidences:
         key = f"{self.seed}\0{behaviour}\0{found.source}".encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(key, digest_size=7).digest(), "big") / 2**56
 
-    def of(self, behaviour: str, passed: bool | None, most: int) -> list[Evidence]:
-        """Return up to `most` quotes, preferring different tasks."""
-        heap = sorted(self.heaps.get((behaviour, passed), []), key=lambda entry: (-entry[0], entry[1]))
+    def of(self, behaviour: str, passed: bool | None, most: int, miss: str = "") -> list[Evidence]:
+        """Return up to `most` quotes, those of one way of failing first, preferring different tasks."""
+        heap = sorted(
+            self.heaps.get((behaviour, passed), []),
+            key=lambda entry: (entry[2].miss != miss, -entry[0], entry[1]),
+        )
         fresh: dict[str, Evidence] = {}
         for _, _, evidence in heap:
             fresh.setdefault(evidence.task_id, evidence)

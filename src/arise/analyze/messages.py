@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from arise.analyze.conversation import Conversation
+from arise.analyze.items import RESULTS, add_item, is_item
 from arise.analyze.keystrokes import keystrokes_of
 
 SYSTEM, PERSON = {"system", "developer"}, {"user", "human"}
@@ -53,11 +54,25 @@ def add_messages(into: Conversation, messages: Iterable[object]) -> None:
         role_of(m) in PERSON and isinstance(m.get("content"), str) and _RETURNED.search(m["content"][:200])
         for m in found
     )
+    items, merge = any(map(is_item, found)), False
     for message in found:
         if message.get("is_demo"):
             into.note("demonstration messages")
-            continue
-        add_message(into, message, fenced=fenced)
+        elif items:
+            merge = _add_part(into, message, merge=merge)
+        else:
+            add_message(into, message, fenced=fenced)
+
+
+def _add_part(into: Conversation, message: Mapping[str, Any], *, merge: bool) -> bool:
+    """Add an item of a response, or a message between them; return whether the agent's turn is still open."""
+    if message.get("type") in RESULTS:
+        into.add_result(message.get("output"), message.get("call_id"), error=message.get("status") == "failed")
+    elif is_item(message) or role_of(message) in AGENT:
+        return add_item(into, message, merge=merge)
+    else:
+        add_message(into, message)
+    return False
 
 
 def add_message(into: Conversation, message: Mapping[str, Any], *, fenced: bool = False) -> None:

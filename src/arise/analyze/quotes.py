@@ -46,7 +46,11 @@ def _said(turn: Turn) -> Iterator[str]:
 
 def rendered(call: ToolCall) -> str:
     """Return a call as text: its command if it has one, else its name and its arguments as JSON."""
-    if not FILES & call.arguments.keys():  # an editor's `command` is a verb such as `insert`
+    keys = call.arguments.keys()
+    typed = keys <= {"path", "query", "action"} and " " in str(
+        call.arguments.get("action")
+    )  # as SWE-agent's agent typed
+    if typed or not FILES & keys:  # an editor's `command` is a verb such as `insert`
         for name in COMMANDS:
             if isinstance(command := call.arguments.get(name), str) and command.strip():
                 return command
@@ -89,6 +93,8 @@ def quote_from(turn: Turn, detail: str = "") -> str:
     named = [word.lower() for word in (*_NAME.findall(detail), *_MARKED.findall(detail)) if len(word) > SHORTEST]
     claimed = "claimed" in detail
     first = last = ""
+    if acted := _acted_on(turn, named):
+        return acted
     for text in _said(turn):
         lines = [line for line in text[:MOST_SEARCHED].split("\n") if len(line.strip()) >= SHORTEST]
         for line in lines:
@@ -100,6 +106,17 @@ def quote_from(turn: Turn, detail: str = "") -> str:
         else:
             first = first or (telling[0].strip()[:LONGEST] if telling else "")
     return first or last
+
+
+def _acted_on(turn: Turn, named: list[str]) -> str:
+    """Return the first line of a call whose arguments name the subject, if the text of no call does."""
+    texts = [redact(rendered(call)) for call in turn.calls]
+    if any(word in text.lower() for text in texts for word in named):
+        return ""
+    for call, text in zip(turn.calls, texts, strict=True):
+        if any(word in value.lower() for value in _strings(call.arguments) for word in named):
+            return next((line.strip()[:LONGEST] for line in text.split("\n") if len(line.strip()) >= SHORTEST), "")
+    return ""
 
 
 def _around(line: str, named: list[str]) -> str:

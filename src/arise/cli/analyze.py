@@ -171,9 +171,11 @@ def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | 
     """Print the cost estimate, then run the judge; replies are cached in `out`, so a rerun pays only for new ones."""
     import asyncio
 
+    from arise.cli.judge_report import Progress
     from arise.compose.analyze import behaviours
     from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate
     from arise.config.llm import CallsConfig
+    from arise.llm.first_call.needs import expected as expected_calls
     from arise.llm.first_call.needs import judge_needs
 
     plan = asked.plan()
@@ -196,6 +198,12 @@ def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | 
             def spent() -> int:
                 return sum(total.nano_usd for total in opened.store.totals())
 
-            return await confirm(paths, inputs, plan, opened.client, spent, expected)
+            number = expected.requests
+            if number and not opened.served.unchecked:
+                each = expected.tokens // number
+                will = expected_calls(opened.served, plan.endpoint, FLIGHTS, opened.budget, number, each, 0)
+                tell(f"expected: {will.time}")
+            shown = Progress(number, tell)
+            return await confirm(paths, inputs, plan, opened.client, spent, expected, shown)
 
     return asyncio.run(run())

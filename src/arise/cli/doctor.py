@@ -23,15 +23,17 @@ def doctor(
         from arise.compose.doctor import examine
         from arise.config.file import load_config
 
-        findings = list(examine(load_config(config_files(paths), overrides or []), runs))
+        findings = []
+        for finding in examine(load_config(config_files(paths), overrides or []), runs):
+            findings.append(finding)
+            if not as_json:
+                say(f" {MARKS[finding.level]} {finding.name:<11} {finding.said}")
+                if finding.remedy:
+                    say(f"   {'':<11} do: {finding.remedy}")
         failed = [finding for finding in findings if finding.level == "failure"]
         if as_json:
             say_json({"ready": not failed, "findings": [finding._asdict() for finding in findings]})
         else:
-            for finding in findings:
-                say(f" {MARKS[finding.level]} {finding.name:<11} {finding.said}")
-                if finding.remedy:
-                    say(f"   {'':<11} do: {finding.remedy}")
             say("not ready" if failed else f"ready: arise train {_words(paths or [], overrides or [])}".rstrip())
         if failed:
             raise typer.Exit(NOT_READY)

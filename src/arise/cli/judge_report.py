@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from arise.cli.session import Cost
 from arise.text import numbers
 from arise.text.numbers import duration, percent
+from arise.types.absence import CUT_OFF, INTERNAL, QUARANTINED, REFUSED, UNANSWERED, UNREADABLE, WEAK
 
 if TYPE_CHECKING:
     from arise.llm.check.check import JudgeCheck
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 EVERY = 5.0
 """Seconds between two lines of progress."""
 _RUBRICS = 20
+_MISSING = {
+    REFUSED: "the server refuses requests: look for the reason in its log, and at its window and its limits",
+    UNANSWERED: "the server is down or too slow: try again when it is idle, or take a faster one",
+    QUARANTINED: "text in these trajectories may steer the judge: read some of them, and take a stronger model",
+    WEAK: "control questions are answered wrongly even on a neutral trace, so no verdict counts: take a stronger model",
+    CUT_OFF: "replies are cut off: raise --max-tokens",
+    UNREADABLE: "replies lack verdicts or break their form: confine them (--structured), or take a stronger model",
+    INTERNAL: "a fault of ARISE: please report it",
+}
+"""What to do about missing verdicts of a kind; a check withholds none and counts no votes."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +120,22 @@ def _measures(one: Checked) -> dict[str, str]:
         "votes": _votes(report),
         "cost": str(one.cost),
         "so": f"{fitness.advice}" + (f": {doubts}" if doubts else ""),
+        "do": _remedy(report),
     }
+
+
+def _remedy(report: "JudgeCheck") -> str:
+    """Return what to do next: about the most frequent reason for missing verdicts, else about the advice."""
+    from arise.llm.check.fitness import VALID, Advice
+
+    if report.valid_rate < VALID and report.absent_reasons:
+        return _MISSING.get(report.absent_reasons[0][0], _MISSING[UNREADABLE])
+    return {
+        Advice.FIT: "use it as it is",
+        Advice.CONFIRM: "set judge.votes = 2; a run then makes twice as many calls",
+        Advice.UNFIT: "take a stronger model, and measure it on rollouts of your own: arise judge check RUN",
+        Advice.UNKNOWN: "measure it on more cases with known answers: a file of your own with labels, or more of a run",
+    }[report.fitness.advice]
 
 
 def _recalls(report: "JudgeCheck") -> str:
@@ -147,8 +173,8 @@ def _votes(report: "JudgeCheck") -> str:
         right, gain = votes.known.balanced, ""
         if right is not None and alone is not None and votes.count > 1:
             gain = f", gain {numbers.difference(right - alone)}"
-        shown = "valid " if right is None else f"{percent(right)} right of valid "
-        parts.append(f"{votes.count}: {shown}{percent(votes.valid)}{gain}")
+        shown = "" if right is None else f", {percent(right)} right{gain}"
+        parts.append(f"{votes.count}: {percent(votes.valid)} valid{shown}")
     return "; ".join(parts)
 
 

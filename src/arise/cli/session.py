@@ -58,7 +58,8 @@ class Cost:
 
     def __str__(self) -> str:
         note = f", {self.unpriced} calls without a known price" if self.unpriced else ""
-        return f"{dollars(self.usd, 4)}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
+        usd = dollars(self.usd, 4) if self.usd or self.unpriced else "free"
+        return f"{usd}, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out{note}"
 
 
 @dataclass(frozen=True)

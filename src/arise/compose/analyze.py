@@ -30,8 +30,15 @@ def detect(found: Found) -> Sequence[Sighting]:
         for pattern_id, finding in find_all(trace).items()
         if not (trace.repository and pattern_id in ABOUT_DATA)
     ]
+    patterns = _without_repeats(patterns)
     habits = find_habits(Scene(found.task, found.trajectory, trace, found.trajectory.system_prompt))
     return patterns + [_sighting(name, finding, found) for name, finding in habits.items()]
+
+
+def _without_repeats(patterns: list[Sighting]) -> list[Sighting]:
+    """Leave out a read-back that failed on the same check as the finding about checks: one event, one finding."""
+    check = next((s for s in patterns if s.behaviour == "P12" and s.present), None)
+    return [s for s in patterns if not (check and s.behaviour == "P02" and s.detail == check.detail)]
 
 
 def _sighting(name: str, finding: HabitFinding, found: Found) -> Sighting:

@@ -111,9 +111,18 @@ def _seen(found: Found) -> Sequence[Sighting]:
 
 
 async def confirm(
-    paths: Sequence[Path], inputs: Inputs, plan: Plan, client: Client, spent: Callable[[], int], expected: Estimate
+    paths: Sequence[Path],
+    inputs: Inputs,
+    plan: Plan,
+    client: Client,
+    spent: Callable[[], int],
+    expected: Estimate,
+    progress: Callable[[int], None] = lambda _done: None,
 ) -> Analysis:
-    """Read every attempt, ask the judge about flagged behaviours, and count only those with a verdict."""
+    """Read every attempt, ask the judge about flagged behaviours, and count only those with a verdict.
+
+    `progress` gets the number of attempts that the judge was asked about.
+    """
     scan, catalogue = inputs.scan(paths), behaviours()
     collected, ledger = Collected(evidences=Evidences(inputs.seed)), _Ledger(plan, spent)
     pairs: list[tuple[Sequence[Sighting], Sequence[Sighting]]] = []
@@ -121,6 +130,7 @@ async def confirm(
 
     async def one(found: Found, offline: Sequence[Sighting], asked: list[Behaviour]) -> None:
         answered = await _ask(client, ledger, found, asked, "")
+        progress(ledger.judged + ledger.unjudged.total())
         settled = _merged(offline, answered, asked)
         absent = {name for name, _ in answered.absent}
         collected.keep(

@@ -47,11 +47,11 @@ def examine(config: Config, runs: Path) -> Iterator[Finding]:
     yield _compiler()
     yield _tasks(config)
     yield from _imports(config)
+    yield from _harnesses(config)
+    yield from _endpoints(config)
     if ready:
         yield _engine(config)
         yield _start(config)
-    yield from _harnesses(config)
-    yield from _endpoints(config)
 
 
 def _harnesses(config: Config) -> Iterator[Finding]:
@@ -226,7 +226,7 @@ def _engine(config: Config) -> Finding:
     if not isinstance(config.policy, PolicyConfig):
         return Finding("engine", "ok", config.policy.path)
     try:
-        from arise.engines.local.engine import torch_on
+        from arise.engines.local.device import torch_on
 
         version = torch_on(config.policy.device)
     except (ImportError, RuntimeError, AssertionError) as error:
@@ -237,11 +237,12 @@ def _engine(config: Config) -> Finding:
 
 def _start(config: Config) -> Finding:
     """Check that the model exists or can be created; the first run with a warm start fills the cache."""
-    from arise.compose.policies import cached_start
-    from arise.engines.local.models import model_folder
+    from arise.compose.starts import cached_start
     from arise.engines.local.pretrained import PULLABLE, cache_root
 
     if not isinstance(config.model, SmallModel):
+        from arise.engines.local.models import model_folder
+
         try:
             folder = model_folder(config.model.name)
         except ValueError as error:

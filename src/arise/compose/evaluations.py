@@ -15,7 +15,6 @@ from arise.compose.build import redacting
 from arise.compose.corpora import Corpus, instructions, tasks_of
 from arise.compose.harnesses import HarnessParts, open_harness, remote_harness_agent
 from arise.compose.judges import judging, observer
-from arise.compose.policies import open_engine
 from arise.compose.registry import base_prompt, evaluation_agent, token_count
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config, NoJudging, ToolAgentConfig
@@ -240,6 +239,8 @@ async def _trained_here(
     config: Config, store: RunStore, policy: PolicyChoice, sandboxes: SandboxPool, harness: HarnessParts | None
 ) -> AsyncIterator[tuple[Agent, SkillLimit]]:
     checkpoint = require_checkpoint(store.folder, policy.iteration) if policy.iteration else None
+    from arise.compose.policies import open_engine  # seconds of imports, which an endpoint does not need
+
     engine = await open_engine(config, sandboxes, harness)
     try:
         if checkpoint:

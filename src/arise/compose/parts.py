@@ -10,7 +10,6 @@ from pathlib import Path
 
 from arise.compose.harnesses import HarnessParts
 from arise.compose.judges import Judging, judging, observer
-from arise.compose.policies import open_engine
 from arise.compose.references import ScriptedWorker
 from arise.config import Config, WorldTasks
 from arise.config.baselines import ElicitedCriteria
@@ -36,6 +35,8 @@ async def prepared(
     async with AsyncExitStack() as stack:
         judges = await stack.enter_async_context(judging(config, folder))
         reference = await stack.enter_async_context(_reference_agent(config, folder, judges.budget))
+        from arise.compose.policies import open_engine  # seconds of imports: not before endpoints are checked
+
         engine = await open_engine(config, sandboxes, harness)
         stack.callback(engine.close)
         yield Parts(engine, judges, reference)

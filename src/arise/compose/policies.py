@@ -4,13 +4,10 @@ Initial weights depend on the settings only, not on the seed of the run, so comp
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,25 +15,24 @@ from typing import Any
 import numpy as np
 
 from arise.compose.demonstrations import demonstrations, row_writer, texts
-from arise.compose.harnesses import HarnessParts, harness_of
+from arise.compose.harnesses import HarnessParts
 from arise.compose.imports import imported
 from arise.compose.remote import check_machine, check_model, remote_engine, require_machine
+from arise.compose.starts import cached_start
 from arise.config import (
     ArealConfig,
     Config,
     PolicyConfig,
     PretrainedModel,
     SmallModel,
-    ToolAgentConfig,
     VerlConfig,
 )
-from arise.config.agent import HarnessConfig
 from arise.engines.chat import ChatFormat
 from arise.engines.formats.choose import choose_format
 from arise.engines.local import LocalEngine
 from arise.engines.local.cloning import CloneSpec, clone
 from arise.engines.local.models import LoadedModel, load, save
-from arise.engines.local.pretrained import cache_root, intact
+from arise.engines.local.pretrained import intact
 from arise.engines.local.small_model import small_model
 from arise.engines.local.weights import LoraSpec, with_adapters
 from arise.errors import AriseError, Exit
@@ -46,9 +42,6 @@ from arise.types import Tokens
 from arise.world.shell_agent import SYSTEM
 from arise.world.warm_start import Demonstration
 from arise.world.wording import vocabulary
-
-RECIPE = 9
-"""Part of the cache key: increment it when the demonstrations or the cloning change."""
 
 SMALL_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1024)
 LONG_CLONING = CloneSpec(learning_rate=1.5e-3, tokens_per_update=1536)
@@ -81,11 +74,6 @@ async def starting_model(config: Config, sandboxes: SandboxPool, harness: Harnes
         finally:
             stop.set()
     return str(folder)
-
-
-def cached_start(config: Config) -> Path:
-    """Return the cache path of the warm start of this configuration; it may not exist yet."""
-    return cache_root() / "starts" / _key(config)
 
 
 def embedded_engine(chosen: PolicyConfig, config: Config, model: str) -> LocalEngine:
@@ -206,19 +194,3 @@ def _clone_into(
         clone(model, rows_of, spec, report)
     folder.parent.mkdir(parents=True, exist_ok=True)
     save(model, loaded.tokenizer, folder)
-
-
-def _key(config: Config) -> str:
-    """Return a cache key of everything that the warm start depends on."""
-    world = config.tasks.model_dump(exclude={"train_tasks", "eval_tasks"})
-    shared, own = {"max_turns", "observation_chars"}, {"kind", "system_prompt", "tools"}
-    tools = isinstance(config.agent, ToolAgentConfig)
-    agent = config.agent.model_dump(mode="json", include=shared | own if tools else shared)
-    if isinstance(config.agent, HarnessConfig):
-        agent |= asdict(harness_of(config.agent))
-    plain = config.agent.kind == "shell"
-    model = config.model.model_dump(exclude={"format", "template_options"} if plain else None)
-    if model.get("heads") == SmallModel().heads:
-        del model["heads"]  # warm starts from before it could be chosen are still good
-    facts = {"recipe": RECIPE, "model": model, "world": world, "agent": agent, "system": SYSTEM}
-    return blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=8).hexdigest()

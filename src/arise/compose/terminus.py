@@ -13,7 +13,6 @@ from typing import Any
 
 from arise.compose.evaluations import PolicyChoice
 from arise.compose.registry import format_of
-from arise.compose.trained import trained_engine
 from arise.config import Config
 from arise.config.llm import EndpointConfig
 from arise.config.records import HarborSandboxConfig
@@ -90,6 +89,8 @@ async def served(folder: Path, config: Config, policy: PolicyChoice) -> AsyncIte
         key = os.environ.get(given.api_key_env, "") if given.api_key_env else ""
         yield lambda _: _elsewhere(given), key or "none"
         return
+    from arise.compose.trained import trained_engine  # seconds of imports, which an endpoint does not need
+
     async with trained_engine(folder, policy.iteration) as (_, engine, _at):
         sampling, sessions = config.evaluation, Sessions()
         known = Policy(engine, format_of(engine), "policy", sampling.temperature, sampling.top_p)

@@ -8,9 +8,10 @@ from typing import cast
 
 from arise.compose.evaluations import last_iteration, require_checkpoint
 from arise.compose.harnesses import HarnessParts, open_harness
-from arise.compose.policies import cached_start, open_engine
+from arise.compose.policies import open_engine
 from arise.compose.registry import base_prompt, format_of
 from arise.compose.sandboxes import open_sandboxes
+from arise.compose.starts import cached_start
 from arise.config import Config
 from arise.engines.local import LocalEngine
 from arise.engines.local.pretrained import intact

@@ -19,7 +19,7 @@ from rich.console import Console
 from arise.compose.build import OpenStore, RunContext, open_run, require_sound
 from arise.compose.endings import interrupted, out_of_memory
 from arise.compose.imports import check_imports
-from arise.compose.policies import cached_start
+from arise.compose.starts import cached_start
 from arise.config import Config, WorldTasks
 from arise.config.base import Section
 from arise.config.file import load_config

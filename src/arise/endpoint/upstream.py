@@ -16,8 +16,8 @@ from arise.endpoint.dialects import chat
 from arise.endpoint.exchange import Refused
 from arise.endpoint.recording import Recorder, StreamedReply, reply_of
 
-NOT_HANDED_ON = {"host", "content-length", "connection", "transfer-encoding", "accept-encoding"}
-NOT_HANDED_BACK = {"content-length", "content-encoding", "transfer-encoding", "connection", "server", "date"}
+NOT_FORWARDED = {"host", "content-length", "connection", "transfer-encoding", "accept-encoding"}
+NOT_RETURNED = {"content-length", "content-encoding", "transfer-encoding", "connection", "server", "date"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Upstream:
 
     def headers(self, request: Request) -> dict[str, str]:
         """Return the client's headers to forward."""
-        kept = {name: value for name, value in request.headers.items() if name.lower() not in NOT_HANDED_ON}
+        kept = {name: value for name, value in request.headers.items() if name.lower() not in NOT_FORWARDED}
         return {**kept, "authorization": f"Bearer {self.key}"} if self.key else kept
 
     async def complete(self, request: Request) -> Response:
@@ -89,7 +89,7 @@ class Upstream:
 
 
 def _back(answer: httpx.Response) -> dict[str, str]:
-    return {name: value for name, value in answer.headers.items() if name.lower() not in NOT_HANDED_BACK}
+    return {name: value for name, value in answer.headers.items() if name.lower() not in NOT_RETURNED}
 
 
 def _refused(refused: Refused) -> JSONResponse:

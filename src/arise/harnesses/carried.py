@@ -1,4 +1,4 @@
-"""A harness inside a task's own image: its installation and its interpreter, read-only; nothing is needed of the image.
+"""Run a harness inside a task's own image: mount its installation and interpreter; require nothing of the image.
 
 The interpreter of the host is started by the host's dynamic loader with the host's libraries. No environment variable
 is involved, so the commands that the harness runs see the image as its author made it.
@@ -45,7 +45,7 @@ def carried(name: str) -> Carried:
     program = (folder / spec.program).resolve()
     inside = f"{INSTALL}/{program.relative_to(folder.resolve())}"
     if not _is_script(program):
-        return Carried((install,), shlex.quote(inside))  # a whole program, which needs the image's own libc
+        return Carried((install,), shlex.quote(inside))  # a compiled program, which uses the libc of the image
     node = Path(shutil.which("node") or "/usr/bin/node").resolve()
     runtime = copied(_cache(name, node), "node", node, libraries_of(node))
     return Carried((install, (str(runtime), RUNTIME)), shlex.join([*loaded(RUNTIME, "node"), inside]))
@@ -64,7 +64,7 @@ def _python(folder: Path, program: str) -> tuple[tuple[tuple[str, str], ...], li
     standard, python = Path(base, packages), Path(base, "bin", f"python{version}").resolve()
     cache = _cache(folder.name, python)
     libraries: dict[str, Path] = {}
-    if not cache.is_dir():  # a few hundred modules are looked through once
+    if not cache.is_dir():  # reads a few hundred modules, so only once
         for module in (python, *standard.glob("lib-dynload/*.so"), *(folder / packages).rglob("*.so")):
             libraries |= {name: path for name, path in libraries_of(module).items() if folder not in path.parents}
     runtime = copied(cache, "python3", python, libraries, packages)

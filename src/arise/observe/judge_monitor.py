@@ -71,10 +71,11 @@ class JudgeMonitor:
         money = self.money(len(rows))
         alarms = [text for row in rows if (text := alarm_text(row.number, row.metrics))]
         compared = sum("alarm" in row.metrics for row in rows)
+        wrong = unusable_text([row.metrics for row in rows])
+        counts = f"missing {', '.join(f'{n:,} {kind}' for kind, n in missing.items())}" if missing else ""
         return [
             f"judge: {self.judge(totals)}" + (f"; {money}" if money else ""),
-            *([f"judge: missing {', '.join(f'{n:,} {kind}' for kind, n in missing.items())}"] if missing else []),
-            *([f"judge: {wrong}"] if (wrong := unusable_text([row.metrics for row in rows])) else []),
+            *([f"judge, whole run: {wrong or counts}"] if wrong or counts else []),
             *(alarms or [f"no alarm in {compared} comparisons of rubric pass rates with verified success"]),
             *alike(run, len(rows) - self._window),
         ]

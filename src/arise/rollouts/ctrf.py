@@ -37,7 +37,7 @@ class TestReport:
 
 
 def read_report(data: bytes) -> TestReport | None:
-    """Return the report, or None if there is none or it is malformed; anything in it may be the attempt's doing."""
+    """Return the report, or None if there is none or it is malformed; the attempt may have written any part of it."""
     try:
         tests = json.loads(data)["results"]["tests"]
         statuses = {str(test["name"])[:NAME_CHARS]: str(test["status"])[:NAME_CHARS] for test in tests}

@@ -37,9 +37,8 @@ class WithinTime:
             return CommandResult("", 124, UP)
         begun, given = time.monotonic(), min(timeout, left)
         result = await self.sandbox.run(command, given, env, user)
-        self.used += min(
-            time.monotonic() - begun, given
-        )  # a sandbox may add time for which a command waits for a processor
+        # A sandbox may allow a command more time while it waits for a processor; that time does not count.
+        self.used += min(time.monotonic() - begun, given)
         return replace(result, ended=UP) if result.ended == "timeout" and left <= timeout else result
 
     async def put(self, source: Path, target: str) -> None:

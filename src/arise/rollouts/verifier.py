@@ -89,7 +89,7 @@ def _zero(reason: str, said: str = "") -> VerifierResult:
 def _require_end(run: VerifierRun) -> None:
     """Raise RewardError if test.sh did not exit normally."""
     if run.ended == "signal":
-        because = " for want of memory" if run.out_of_memory else ""
+        because = " because it ran out of memory" if run.out_of_memory else ""
         raise RewardError(f"test.sh was ended by signal {run.signal}{because}")
     if run.ended != "exit":
         raise RewardError(f"test.sh was ended by its {run.ended} limit")

@@ -122,6 +122,8 @@ class FakeLLM:
     latency: float = 0.0
     pages: Mapping[str, Any] = field(default_factory=lambda: PAGES)
     """What GET returns, by path: `{"/v1/models": {"data": [...]}}`; any other path is HTTP 404."""
+    page_delay: float = 0.0
+    """Seconds before any page is sent, as of a server that is busy with a reply."""
     asks: list[Ask] = field(default_factory=list)
     answers: list[tuple[float, Ask, Action]] = field(default_factory=list)
     open_connections: int = 0
@@ -153,6 +155,7 @@ class FakeLLM:
             while (request := await _read_request(reader)) is not None:
                 method, path, key, body = request
                 if method == "GET":
+                    await asyncio.sleep(self.page_delay)
                     writer.write(self._page(path))
                     await writer.drain()
                 elif not await self._answer(Ask(len(self.asks), time.monotonic(), body, path, key), reader, writer):

@@ -151,7 +151,7 @@ class VerifierRun:
     """`exit`, `signal`, or the limit that ended test.sh: `timeout`, `output`, `memory` or `processes`."""
     signal: int = 0
     out_of_memory: bool = False
-    """Whether the signal was sent for want of memory."""
+    """Whether it was killed because it ran out of memory."""
     left_running: bool = False
     """Whether processes outlived test.sh that could have written the reward after it."""
     rewards: tuple[RewardFile, ...] = ()

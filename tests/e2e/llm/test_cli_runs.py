@@ -135,7 +135,7 @@ def test_f32_a_budget_stops_cleanly_and_more_money_gives_the_same_run(cache: Pat
     assert digest(run) == digest(whole)
 
 
-def test_what_cannot_be_granted_is_refused(cache: Path, tmp_path: Path) -> None:
+def test_allowances_that_do_not_apply_are_refused(cache: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.toml").write_text("", "utf-8")

@@ -1,6 +1,7 @@
 """Six ways to get an endpoint wrong, in every command that calls a model: refused with the remedy, nothing spent."""
 
 import json
+import resource
 import time
 from pathlib import Path
 
@@ -10,10 +11,12 @@ from typer.testing import CliRunner
 from arise.cli.app import app
 from arise.llm.first_call.first_call import FIRST_CALL
 from arise.testing import in_thread
+from tests.e2e.runs import call_afresh
 from tests.unit.llm.first_call.test_first_call import DEAD, REMEDIES, server
 
 COMMANDS = ("judge check", "tasks tag", "doctor", "train", "eval", "analyze", "skills test", "judge rejudge")
 MISTAKES = (*REMEDIES, "no key")
+AT_ONCE = ("train", "doctor")
 DIAGONAL = list(zip(COMMANDS, [*MISTAKES, *MISTAKES], strict=False))
 OTHERS = [(command, wrong) for command in COMMANDS for wrong in MISTAKES if (command, wrong) not in DIAGONAL]
 
@@ -31,6 +34,29 @@ def test_every_command_refuses_every_mistake(
     command: str, wrong: str, tmp_path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused(command, wrong, tmp_path, copied, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=() if name in AT_ONCE else pytest.mark.slow) for name in COMMANDS]
+)
+def test_a_fresh_process_refuses_a_wrong_key_with_less_than_five_seconds_of_work(
+    command: str, tmp_path: Path, copied: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Importing torch and transformers alone takes longer: an endpoint is tried before the engine is loaded."""
+    monkeypatch.setenv("A_KEY", "wrong")
+    with in_thread(server("wrong key")) as fake:
+        words = command_line(command, fake.base_url, tmp_path, copied)
+        before = work_of_children()
+        done = call_afresh(cache, *words)
+        assert work_of_children() - before < 5
+    assert done.returncode != 0
+    assert REMEDIES["wrong key"] in done.stdout + done.stderr
+
+
+def work_of_children() -> float:
+    """Return the processor seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def refused(command: str, wrong: str, tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ def test_a_cap_without_a_price_is_an_error_before_anything_is_sent() -> None:
     asyncio.run(run())
 
 
-def test_prices() -> None:
+def test_prices_come_from_overrides_or_the_provider() -> None:
     usage = Usage(prompt_tokens=1_000_000, completion_tokens=1_000_000, cached_tokens=500_000)
     overrides = {"m": PriceConfig(input=2.0, output=4.0, cached=0.5)}
     assert cost("m", "https://example.org/v1", usage, overrides) == 5_500_000_000

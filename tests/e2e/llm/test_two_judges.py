@@ -21,7 +21,7 @@ def test_votes_and_a_second_judge_are_measured_side_by_side() -> None:
     assert "          B: judge-2/" in text
     assert "cases     A: 20 trajectories, 4 rubrics, 3 repeats" in text, "three votes need three repeats"
     assert "          B: 100.0 % agree with the majority of their repeats, flips 0.0 %" in text
-    assert re.search(r"votes +A: 1: [\d.]+ % right of valid 100.0 %; 2: [\d.]+ % right of valid [\d.]+ %, gain ", text)
+    assert re.search(r"votes +A: 1: 100.0 % valid, [\d.]+ % right; 2: [\d.]+ % valid, [\d.]+ % right, gain ", text)
     assert re.search(r"both +[\d.]+ % of majorities are the same \(kappa .*\); where they differ, A has the", text)
     assert "so        A: not fit to judge: against the labels it is no better than chance; " in text
     assert "          B: not fit to judge: it says fail to everything" in text

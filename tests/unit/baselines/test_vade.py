@@ -56,7 +56,7 @@ def test_decay_by_version() -> None:
     close(made.posterior(2)[1][0], 1 * 0.5 * 0.1 + 1)
 
 
-def test_the_pool_is_not_looked_at() -> None:
+def test_vade_ignores_the_pool() -> None:
     made = vade()
     before = made.to_dict()
     made.keep_only(Pool())
@@ -101,7 +101,7 @@ def test_foreign_states_are_refused() -> None:
         vade().restore(saved | {"tasks": [["zz", 1.0, 1.0, 0]]})
 
 
-def test_top() -> None:
+def test_top_returns_the_largest_gains_first() -> None:
     gain_X = np.array([0.1, 0.4, 0.3, 0.2])
     assert top(gain_X, 0) == []
     assert top(gain_X, 1) == [1]

@@ -159,7 +159,7 @@ def test_a_damaged_run_fails_its_verification(run: Path, tmp_path: Path) -> None
         ("sampler why {run} first", 2, "write 12, or 12:3"),
     ],
 )
-def test_what_is_wrong_is_one_message(run: Path, words: str, code: int, said: str) -> None:
+def test_errors_are_one_message_with_an_exit_code(run: Path, words: str, code: int, said: str) -> None:
     found = CliRunner().invoke(app, words.format(run=run).split())
     assert found.exit_code == code
     assert said in found.output

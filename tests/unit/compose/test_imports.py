@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_before_anything_starts(
         ("own_parts:Unsavable", "its state cannot be saved and restored: TypeError: Object of type set"),
     ],
 )
-def test_what_only_construction_shows_is_said_too(path: str, problem: str) -> None:
+def test_errors_of_the_constructor_are_reported(path: str, problem: str) -> None:
     check_imports(config("sampler", path))
     with pytest.raises(AriseError) as caught:
         made_sampler(path)

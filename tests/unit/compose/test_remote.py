@@ -13,25 +13,14 @@ import pytest
 from arise.compose.policies import check_remote, open_engine
 from arise.config import ArealConfig, Config, VerlConfig
 from arise.config.file import load_config
-from arise.engines.environments import MARK, default_folder, recipes
 from arise.engines.local.models import save
 from arise.engines.local.small_model import small_model
 from arise.errors import AriseError
 from arise.ports import SandboxPool
+from tests.stub_environments import make_environment
 
 CORPUS = ["count the words of every file " * 20]
 TEMPLATE = "chat_template.jinja"
-
-
-def make_environment(name: str, device: str = "cpu", version: str = "") -> None:
-    """An environment as far as ARISE looks at one."""
-    folder, recipe = default_folder(name), recipes()[name]
-    stem = recipe.distribution[device].replace("-", "_")
-    place = folder / "lib" / "python3.11" / "site-packages" / f"{stem}-{version or recipe.version}.dist-info"
-    place.mkdir(parents=True)
-    (folder / "bin").mkdir()
-    (folder / "bin" / "python").write_text("")
-    (folder / MARK).write_text(json.dumps({"device": device}))
 
 
 @pytest.fixture
@@ -88,15 +77,15 @@ def test_a_missing_library_names_its_command_for_this_device(cache: Path, model:
     assert (
         said == f"{kind} is not installed in {cache}/engines/{kind} | run `arise engines install {kind} --device cpu`"
     )
-    make_environment(kind)
+    make_environment(cache, kind)
     assert "run `arise engines install vllm --device cpu`" in refused(kind, model)
 
 
 def test_other_versions_and_the_build_for_another_device_are_named(cache: Path, model: Path) -> None:
-    make_environment("areal", version="0.9")
+    make_environment(cache, "areal", version="0.9")
     assert "holds areal 0.9, ARISE works with 1.0.4" in refused("areal", model)
-    make_environment("verl")
-    make_environment("vllm", device="cuda")
+    make_environment(cache, "verl")
+    make_environment(cache, "vllm", device="cuda")
     assert f"{cache}/engines/vllm holds vllm for cuda, policy.device is 'cpu'" in refused("verl", model)
 
 
@@ -112,14 +101,13 @@ def test_too_little_memory_and_what_the_server_lacks(
     cache: Path, model: Path, changes: list[str], message: str
 ) -> None:
     for name in ("areal", "vllm"):
-        make_environment(name, "cuda" if "cuda" in changes[0] else "cpu")
+        make_environment(cache, name, "cuda" if "cuda" in changes[0] else "cpu")
     assert re.search(message.replace(" | ", r" \| "), refused("areal", model, *changes))
 
 
-@pytest.mark.usefixtures("cache")
-def test_a_model_that_the_server_cannot_serve(model: Path, tmp_path: Path) -> None:
+def test_a_model_that_the_server_cannot_serve(cache: Path, model: Path, tmp_path: Path) -> None:
     for name in ("verl", "vllm"):
-        make_environment(name)
+        make_environment(cache, name)
     said = refused("verl", changed(model, tmp_path / "silent"))
     assert "the tokenizer has no chat template" in said
     assert "chat_template.jinja" in said
@@ -130,7 +118,7 @@ def test_a_model_that_the_server_cannot_serve(model: Path, tmp_path: Path) -> No
 
 def test_what_needs_no_model_is_refused_before_a_warm_start(cache: Path) -> None:
     for name in ("areal", "vllm"):
-        make_environment(name)
+        make_environment(cache, name)
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     small = ("model.kind='small'", "model.heads=2")

@@ -35,7 +35,7 @@ def test_configurations_are_frozen() -> None:
         ({"kind": "vade", "observed_decay": 0.3}, VadeSampling(observed_decay=0.3)),
     ],
 )
-def test_kinds(values: dict[str, object], expected: object) -> None:
+def test_the_kind_selects_the_section(values: dict[str, object], expected: object) -> None:
     assert Config.model_validate({"sampler": values}).sampler == expected
 
 
@@ -56,7 +56,7 @@ def test_a_nucleus_is_refused_in_training_and_kept_for_evaluation() -> None:
     assert Config.model_validate({"evaluation": {"top_p": 0.9}}).evaluation.top_p == 0.9
 
 
-def test_not_a_table() -> None:
+def test_a_configuration_must_be_a_table() -> None:
     with pytest.raises(ValidationError):
         Config.model_validate(3)
 

@@ -21,7 +21,7 @@ def problems_of(path: Path | None, *overrides: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_without_a_file_the_paper() -> None:
+def test_without_a_file_the_defaults_are_used() -> None:
     assert load_config() == Config()
 
 
@@ -97,7 +97,7 @@ def test_values_inside_a_variant(tmp_path: Path) -> None:
     assert problems_of(path) == ("sampler.observed_decay = 2: Input should be less than or equal to 1 (line 3)",)
 
 
-def test_conditions_between_values(tmp_path: Path) -> None:
+def test_thresholds_in_the_wrong_order_name_their_line(tmp_path: Path) -> None:
     path = written(tmp_path, "[pool]\nactivate_at = 0.95\n")
     assert problems_of(path) == ("pool: activate_at (0.95) must be below retire_at (0.9) (line 1)",)
 
@@ -109,7 +109,7 @@ def test_overrides_have_a_form(override: str) -> None:
     )
 
 
-def test_an_override_below_a_value(tmp_path: Path) -> None:
+def test_an_override_of_a_key_below_a_value_is_refused(tmp_path: Path) -> None:
     problems = problems_of(written(tmp_path, "[train]\nseed = 3\n"), "train.seed.x=1")
     assert problems == ("--set train.seed.x=1: seed is a value, not a section",)
 
@@ -131,7 +131,7 @@ def test_the_message_states_count_and_source(tmp_path: Path) -> None:
         load_config(None, ["train.iterations=0"])
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_one_problem(tmp_path: Path) -> None:
     assert problems_of(tmp_path / "none.toml") == ("cannot read the file: No such file or directory",)
     (problem,) = problems_of(written(tmp_path, "[train\n"))
     assert problem.startswith("not valid TOML: ")
@@ -206,7 +206,7 @@ def test_sections_of_older_files_mean_the_built_in_kinds(tmp_path: Path) -> None
         ("[trackers]\nuse = [{path = 'a'}]\n", "trackers.use.0.path = 'a': expected"),
     ],
 )
-def test_a_part_of_your_own_is_named_completely(tmp_path: Path, text: str, problem: str) -> None:
+def test_imported_parts_need_a_complete_path(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(ConfigError) as caught:
         load_config(tmp_path / "mine.toml")

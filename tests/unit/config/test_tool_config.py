@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from arise.compose.demonstrations import tool_demonstration_row
-from arise.compose.policies import cached_start
+from arise.compose.starts import cached_start
 from arise.config import Config, ToolAgentConfig
 from arise.engines.formats.generic import GenericFormat
 from arise.world.warm_start import Demonstration

@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.unit.engines.tiny_gguf import write_tiny_gguf
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.utils import logging
 from typer.testing import CliRunner
 
 from arise.cli.models import app
@@ -53,8 +54,10 @@ def test_a_wheel_becomes_a_model_folder(wheel: Path, tmp_path: Path, monkeypatch
         archive.writestr("tiny-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n")
         archive.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         archive.writestr("tiny-1.dist-info/RECORD", "")
+    logging.enable_progress_bar()
     result = CliRunner().invoke(app, ["pull", "tiny"])
     assert result.exit_code == 0, result.output
+    assert "Loading weights" not in result.output, "no bars of transformers beside the command's own"
     assert pretrained.pull("tiny") == pretrained.cached_folder("tiny"), "a second pull finds the first"
     assert "tiny" in CliRunner().invoke(app, ["list"]).output
     weights = pretrained.cached_folder("tiny") / "model.safetensors"

@@ -69,5 +69,5 @@ def test_an_evaluation_of_the_runs_own_is_never_replaced(label: str) -> None:
 
 
 @pytest.mark.parametrize("label", ["base", "eval-k00005", "after-2", "kimi", "gpt-4.1"])
-def test_other_names_are_free(label: str) -> None:
+def test_other_labels_are_allowed(label: str) -> None:
     require_own_label(label)

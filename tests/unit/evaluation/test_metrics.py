@@ -10,7 +10,7 @@ from arise.evaluation.metrics import (
 from tests.builders import NAN, close
 
 
-def test_rates() -> None:
+def test_pass_rates() -> None:
     assert pass_rate([[1, 0, 1], [0, 0, 0]]) == pytest.approx(100 / 3)
     assert pooled_pass_rate(1, 4) == 25.0
     assert pooled_pass_rate(0, 1) == 0.0

@@ -62,6 +62,6 @@ def test_not_a_fraction(bad: float) -> None:
         fraction("rubric_weight", bad)
 
 
-def test_twice() -> None:
+def test_duplicates_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^ids holds 'a' twice$"):
         unique("ids", ["a", "b", "a"])

@@ -2,10 +2,10 @@ import numpy as np
 
 from arise.config import SeparateCredit
 from arise.method.advantage import combined_advantages, normalized
-from arise.method.credit import group_advantages
+from arise.method.credit import group_advantages, separate_credit, trusted
 from arise.method.reward import length_regularized
-from arise.types import Group, Rollout, ShownSkill, StopReason, Tokens, Trajectory, Verdict
-from tests.builders import NAN, a_group, a_rollout, a_task, close
+from arise.types import Capability, Group, Rollout, ShownSkill, StopReason, Tokens, Trajectory, Verdict
+from tests.builders import NAN, a_group, a_pool, a_rollout, a_task, close
 
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
@@ -67,3 +67,24 @@ def test_a_rubric_can_need_more_than_one_verdict_against_the_others() -> None:
     assert found is not None
     assert alone is not None
     close(found.combined_J, alone.combined_J)
+
+
+def test_a_single_verdict_against_the_others_is_removed_and_no_other_rubric_changes() -> None:
+    verdict_IJ = np.array([[1, 0, 0, 0, NAN], [1, 1, 0, 0, NAN], [0, 1, 1, 1, NAN]])
+    found_IJ = trusted(verdict_IJ, 2)
+    assert found_IJ.dtype == np.float64
+    np.testing.assert_array_equal(found_IJ, [[NAN] * 5, [1, 1, 0, 0, NAN], [NAN] * 5])
+    np.testing.assert_array_equal(trusted(verdict_IJ, 1), verdict_IJ)
+
+
+def test_the_rule_of_the_paper_judges_by_the_rubrics_of_the_pool() -> None:
+    group = a_group(a_task(), {"a": "110", "b": "011", "left": "001"}, rewards=[1.0, 0.0, 0.0])
+    credit = SeparateCredit(rubric_weight=0.4)
+    pool = a_pool({"a": Capability.EXECUTION, "b": Capability.DEBUGGING})
+    found = separate_credit(credit)(group, pool)
+    expected = group_advantages(group, ["a", "b"], credit)
+    assert found is not None
+    assert expected is not None
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    close(found.combined_J, combined_advantages([1.0, 0.0, 0.0], [[1, 1, 0], [0, 1, 1]], 0.4))

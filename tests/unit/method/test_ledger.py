@@ -185,7 +185,7 @@ def test_versions_only_grow() -> None:
     assert ledger.to_dict() == before
 
 
-def test_what_is_observed_must_be_known_and_fit() -> None:
+def test_observations_of_unknown_or_repeated_rubrics_are_refused() -> None:
     ledger = ledger_of(a=V, b=X)
     with pytest.raises(ValueError, match=r"^rubric 'z' is not active \(active: a, b\)$"):
         ledger.observe(["d"], ["z"], [[1.0]], version=0)

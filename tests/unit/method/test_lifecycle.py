@@ -165,7 +165,7 @@ def test_a_failed_refinement_keeps_the_old_skill(rewrites: dict[str, Rewrite], n
     assert evolution.events == (PoolEvent(9, "r001", "refine", 0, 3, 2, note),)
 
 
-def test_nothing_to_do() -> None:
+def test_an_update_without_fates_changes_nothing() -> None:
     assert evolve(POOL, {}, iteration=9) == Evolution(POOL, ())
 
 

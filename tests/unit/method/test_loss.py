@@ -81,7 +81,7 @@ def test_generated_tokens_must_be_finite(name: str, bad: float, place: int) -> N
         policy_loss(arrays["logprob_U"], arrays["behaviour_U"], arrays["advantage_U"], np.ones(BLOCK + 9))
 
 
-def test_shapes() -> None:
+def test_arrays_of_other_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^advantage_U has shape \(1,\), but logprob_U has shape \(2,\)$"):
         policy_loss([0, 0], [0, 0], [0], [1, 1])
     with pytest.raises(ValueError, match=r"^behaviour_U must be 1-d, got shape \(1, 2\)$"):
@@ -99,7 +99,7 @@ def test_not_numbers() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [(-0.1, 5.0), (2.0, 2.0), (3.0, 2.0), (NAN, 2.0)])
-def test_bounds(low: float, high: float) -> None:
+def test_ratio_bounds_must_be_ordered(low: float, high: float) -> None:
     with pytest.raises(ValueError, match=r"^need 0 <= min_ratio < max_ratio, got min_ratio = "):
         policy_loss([0], [0], [0], [1], min_ratio=low, max_ratio=high)
 

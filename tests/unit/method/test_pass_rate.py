@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from arise.method.evidence import records_of
-from arise.method.pass_rate import pass_rate, verdict_arrays, window_tallies
+from arise.method.pass_rate import pass_rate, unguided_success, verdict_arrays, window_tallies
 from arise.types import Group, ShownSkill, Tally
 from tests.builders import FAIL, NA, NAN, PASS, a_group, a_rollout, a_task
 
@@ -58,3 +58,18 @@ def test_unguided_are_the_rollouts_that_did_not_see_that_rubrics_own_skill() -> 
     records = records_of(3, [Group(a_task(), rollouts, 3)])
     assert window_tallies(records, ["a", "b"]) == {"a": Tally(2, 3), "b": Tally(1, 2)}
     assert window_tallies(records, ["a", "b"], unguided=True) == {"a": Tally(0, 1), "b": Tally(1, 1)}
+
+
+def test_unguided_success_counts_verified_rollouts_of_the_types_without_any_skill() -> None:
+    skill = ShownSkill("r001", 0)
+    rollouts = (
+        a_rollout(0, {}, reward=1.0),
+        a_rollout(1, {}, reward=0.0),
+        a_rollout(2, {}, reward=1.0, shown=[skill]),
+        a_rollout(3, {}, reward=None),
+    )
+    csv = Group(a_task("x1", "csv", "etl"), rollouts, 4)
+    logs = Group(a_task("x2", "logs"), (a_rollout(4, {}, reward=1.0),), 1)
+    records = records_of(0, [csv, logs])
+    found = unguided_success(records, [("csv",), ("etl", "logs"), ("pdf",)])
+    assert found == (Tally(1, 2), Tally(2, 3), Tally(0, 0))

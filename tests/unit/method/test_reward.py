@@ -19,7 +19,7 @@ def test_epsilon_is_in_the_denominator() -> None:
     close(length_regularized([1, 0], [1e-9, 0], threshold=0), [1.0, 0.0])
 
 
-def test_the_result_is_a_copy() -> None:
+def test_length_regularisation_returns_a_copy() -> None:
     raw = np.array([1.0, 1.0])
     length_regularized(raw, [1, 2])[0] = 9
     length_regularized(np.array([1.0, 0.0]), [2, 2])[0] = 9

@@ -42,7 +42,7 @@ def test_a_complete_group_clears_its_task_and_no_other() -> None:
     assert after([lost(), lost(), whole("x1"), lost()]).away(4) == ["x0"]
 
 
-def test_a_task_that_is_tried_again_in_vain_goes_at_once_and_one_that_works_stays() -> None:
+def test_a_failed_retry_sets_a_task_aside_again_and_a_complete_one_clears_it() -> None:
     aside = after([lost()] * 3)
     aside.observe(8, [lost("x0"), whole("x1")])
     assert aside.faulty["x0"] == Faulty(4, since=8, until=14)
@@ -56,7 +56,7 @@ def test_zero_never_sets_aside() -> None:
     assert after([lost()], limit=1).away(1) == ["x0"]
 
 
-def test_a_batch_is_never_smaller_for_it() -> None:
+def test_tasks_set_aside_return_early_when_a_batch_needs_them() -> None:
     aside = SetAside(4, 1, 5)
     for k, task in enumerate(("x2", "x0", "x1")):
         aside.observe(k, [lost(task)])

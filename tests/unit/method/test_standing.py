@@ -73,11 +73,11 @@ def test_refinements_count_since_the_skill_was_last_shown() -> None:
         ([], False),
     ],
 )
-def test_what_has_no_effect(windows: list[tuple[int, int]], stuck: bool) -> None:
+def test_refinements_without_effect(windows: list[tuple[int, int]], stuck: bool) -> None:
     assert without_effect([Tally(*window) for window in windows]) is stuck
 
 
-def test_how_many_refinements_it_takes() -> None:
+def test_the_number_of_refinements_is_a_parameter() -> None:
     assert without_effect([Tally(1, 10), Tally(1, 10)], after=1)
     assert not without_effect([Tally(1, 10), Tally(2, 10)], after=1)
     assert not without_effect([Tally(1, 10)], after=1)

@@ -66,7 +66,7 @@ def test_issues_since_its_retirement_bring_a_pair_back() -> None:
     assert found[0].note == "missing in 4 records since its retirement: b, c, d, e"
 
 
-def test_older_or_too_few_issues_do_not() -> None:
+def test_older_or_too_few_issues_bring_no_pair_back() -> None:
     reason = "repeats r001, retired after iteration 10: 1 of the records it cites are from after that, 2 are needed"
     found, rejected = missing_again(POOL, [a_return("a", "b", "unknown")], {"a": 9, "b": 10}, 2)
     assert (found, rejected) == ([], [Rejection("criterion one", reason)])

@@ -67,7 +67,7 @@ def test_removal_after_a_rebuild() -> None:
 
 
 @pytest.mark.parametrize("weights", [[], [1.0]])
-def test_nothing_left(weights: list[float]) -> None:
+def test_drawing_from_an_empty_set_is_an_error(weights: list[float]) -> None:
     pick = picks(weights)
     pick.remove(10)
     assert pick.left == 0

@@ -79,12 +79,12 @@ def test_where_some_rollouts_were_guided_the_unguided_rate_stands_beside() -> No
     assert "rubrics 100.0 % (– unguided)  groups" in line_of(every)
 
 
-def test_what_comes_back_counts_as_added() -> None:
+def test_reopened_pairs_count_as_added() -> None:
     kinds = ("born", "reopen", "reopen", "retire", "hide")
     assert pool_change([PoolEvent(4, f"r{n}", kind) for n, kind in enumerate(kinds)]) == "+3 -1"
 
 
-def test_a_rate_of_zero_is_a_zero() -> None:
+def test_a_rate_of_zero_is_not_shown_as_missing() -> None:
     failed = metrics_of(Group(a_task(), (a_rollout(0, {"r1": FAIL}), a_rollout(1, {"r1": FAIL})), 2))
     assert (failed["pass_rate"], failed["rubric_reward"]) == (0.0, 0.0)
     assert "pass  0.0 %  rubrics  0.0 %" in line_of(failed)

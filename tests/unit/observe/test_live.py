@@ -113,7 +113,7 @@ def test_no_colour_is_no_colour() -> None:
     assert "\x1b[31" not in screen_after(3, colour=False)
 
 
-def test_bars() -> None:
+def test_sparklines_leave_gaps_for_missing_values() -> None:
     assert sparkline([0.0, 0.5, 1.0]) == "▁▅█"
     assert sparkline([0.0, None, 1.0]) == "▁ █"
 

@@ -96,7 +96,7 @@ def test_programs_get_progress_as_numbers_and_people_a_line() -> None:
             assert [json.loads(line) for line in lines] == [{"progress": facts}]
 
 
-def test_steps_are_no_log_lines(capsys: object) -> None:
+def test_progress_is_not_logged_to_stderr(capsys: object) -> None:
     configure(LogLevel.INFO)
     try:
         with Progress(log, "cloning", 3) as wait:

@@ -82,7 +82,7 @@ def test_what_was_not_edited_cannot_be_allowed(run: Path) -> None:
     "harmless",
     ["[trackers]\nproject = 'x'\n", "[budget]\nmax_usd = 3\n", "[storage]\nkeep_every = 5\n"],
 )
-def test_what_changes_nothing_learnt_is_taken_over(run: Path, harmless: str) -> None:
+def test_edits_that_cannot_change_learning_are_accepted(run: Path, harmless: str) -> None:
     (run / "config.toml").write_text(CONFIG + harmless)
     assert len(problems(run)["configuration"]) == 1, "it is still an edit that the record does not know"
     with closing(RunStore.open(run)) as store:

@@ -111,7 +111,7 @@ def changed(run: Path, sql: str) -> str:
         return ending(reader)
 
 
-def test_how_a_run_ended(run: Path) -> None:
+def test_the_ending_of_a_run(run: Path) -> None:
     assert changed(run, "SELECT 1") == "finished"
     assert changed(run, "DELETE FROM attempts WHERE label='after'") == "trained, not evaluated"
     assert changed(run, "DELETE FROM iterations WHERE k > 3") == "stopped"

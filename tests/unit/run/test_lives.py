@@ -37,7 +37,7 @@ def page_of(folder: Path, address: str) -> str:
 
 
 @pytest.mark.parametrize("windows", range(1, len(WINDOWS) + 1))
-def test_every_reader_says_the_same(tmp_path: Path, windows: int) -> None:
+def test_every_reader_gives_the_same_status(tmp_path: Path, windows: int) -> None:
     folder, stands = tmp_path / "run", STANDS[windows - 1]
     write_life(folder, windows)
     status, stuck = stands.removesuffix(", stuck"), stands.endswith(", stuck")

@@ -65,7 +65,7 @@ def test_every_page_opens(run: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_would_write_says_so_in_one_message(run: Path) -> None:
+def test_commands_that_write_fail_with_one_message(run: Path) -> None:
     for words in (
         ["export", str(run), "--format", "jsonl"],
         ["pool", "export", str(run)],

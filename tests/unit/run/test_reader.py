@@ -92,7 +92,7 @@ def test_every_session_is_listed(tmp_path: Path) -> None:
         assert [session.committed for session in run.sessions()] == [0, 1]
 
 
-def test_what_is_not_there_is_none(tmp_path: Path) -> None:
+def test_unknown_ids_give_none(tmp_path: Path) -> None:
     RunStore.open(tmp_path).close()
     with RunReader.open(tmp_path) as run:
         assert run.pair("r999") is None
@@ -102,7 +102,7 @@ def test_what_is_not_there_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "message"), [(None, "holds no run"), (b"not a database" * 99, "cannot be read")])
-def test_what_is_no_run_is_one_message(tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_a_folder_without_a_run_is_one_message(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
         (tmp_path / "run.db").write_bytes(content)
     with pytest.raises(AriseError, match=message) as caught:

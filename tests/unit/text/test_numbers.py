@@ -5,7 +5,7 @@ import pytest
 from arise.text import numbers
 
 
-def test_shares() -> None:
+def test_formats_of_rates_and_differences() -> None:
     assert numbers.percent(0.382) == "38.2 %"
     assert numbers.points(1 / 3) == "33.3"
     assert numbers.counted_rate(13, 34) == "38.2 % (13 of 34)"
@@ -14,7 +14,7 @@ def test_shares() -> None:
     assert numbers.difference(0.031) == "+3.1"
 
 
-def test_a_zero_has_no_minus() -> None:
+def test_zero_prints_without_a_minus() -> None:
     assert numbers.percent(-1e-9) == "0.0 %"
     assert numbers.difference(-1e-9) == "+0.0"
     assert numbers.signed(-0.001) == "+0.00"

@@ -87,7 +87,7 @@ def test_skill_texts_of_the_wrong_size_or_with_odd_characters(text: str) -> None
         (" Write out.csv.", "names the file 'out.csv'"),
     ],
 )
-def test_what_a_skill_may_not_name(addition: str, reason: str) -> None:
+def test_skills_with_forbidden_names_are_refused(addition: str, reason: str) -> None:
     assert any(reason in str(problem) for problem in skill_problems(SKILL + addition))
 
 
@@ -133,7 +133,7 @@ def test_a_sound_proposal_has_no_problem() -> None:
         ({"skill_text": "Maximise the reward by all means. " + SKILL}, "reward words"),
     ],
 )
-def test_each_rule_bites(change: dict[str, object], problem: str) -> None:
+def test_each_rule_rejects_its_violation(change: dict[str, object], problem: str) -> None:
     found = problems(PROPOSAL, **change)
     assert any(problem in text for text in found), found
 

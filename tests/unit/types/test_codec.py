@@ -69,11 +69,11 @@ def test_named_tuples_and_optional_fields_come_back_as_their_types() -> None:
         ([1, 2], "Draw: expected an object, found list"),
     ],
 )
-def test_what_does_not_fit_is_named(value: object, message: str) -> None:
+def test_values_of_the_wrong_shape_are_named(value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_json(Draw, value)
 
 
-def test_what_cannot_be_stored_is_refused() -> None:
+def test_values_without_a_json_form_are_refused() -> None:
     with pytest.raises(TypeError, match="cannot store a complex"):
         to_json(1j)

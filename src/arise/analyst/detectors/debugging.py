@@ -5,11 +5,15 @@ import re
 from arise.analyst.acts import INSPECTIONS, Op, backup_like
 from arise.analyst.brief import data_like, runnable_check
 from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
-from arise.analyst.trace import Call, Event, Trace
+from arise.analyst.tool_kinds import RECORD, kind_of
+from arise.analyst.trace import READERS, Call, Event, Trace
+from arise.analyst.vocabulary import vocabulary
 
 _WEAKENS = re.compile(
     r"\|\| ?(?:true|:)(?:\s|$)|--no-verify|--no-check|--skip\b|--ignore-errors|\bset \+e\b|-k ['\"]?not |xfail"
 )
+_HARMLESS = READERS | vocabulary("listers") | vocabulary("neutral") | {"rm", "pkill", "kill", "which", "git", "command"}
+"""Programs whose failure often means nothing: a search without a match, a file that is already gone."""
 _REPRODUCES = re.compile(r"repro|scratch|demo[_.]|minimal_example", re.IGNORECASE)
 _CHANGES = frozenset((Op.WRITE, Op.DELETE, Op.INSTALL))
 _WORKS = frozenset((Op.RUN, Op.CHECK, Op.USE))
@@ -41,8 +45,14 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
 
 
 def _edits(trace: Trace) -> list[Event]:
-    """Return changes to sources and settings, without data files and scripts that only reproduce a failure."""
-    written = [event for event in trace.of(Op.WRITE) if not event.failed and not _REPRODUCES.search(event.path)]
+    """Return changes to sources and settings, without data files and scripts that only reproduce a failure.
+
+    In a source repository scripts that the agent adds beside the sources are left out. A record of a structured
+    interface is no source.
+    """
+    own = trace.is_own_tool if trace.repository else _REPRODUCES.search
+    files = [e for e in trace.of(Op.WRITE) if not e.failed and kind_of(e.program) != RECORD]
+    written = [e for e in files if not own(e.path) and not _REPRODUCES.search(e.path)]
     return [event for event in written if not backup_like(event.path) and not data_like(event.path)]
 
 
@@ -57,7 +67,9 @@ def _reproduced_and_rerun(trace: Trace, opening: Opening) -> Finding:
     before = {run.program for run in runs if run.seq < edits[0].seq and run.text != edits[0].text}
     if not before:
         return failed(
-            "unreproduced", f"turn {opening.turn} edited before anything had been run to see the failure", opening.turn
+            "unreproduced",
+            f"turn {opening.turn} edited {edits[0].path} before anything had been run to see the failure",
+            opening.turn,
         )
     after = [run for run in runs if run.seq > edits[-1].seq and run.program in before]
     if not after:
@@ -88,9 +100,18 @@ def _cause_addressed(trace: Trace, opening: Opening) -> Finding:
                 event.turn,
             )
     for call in trace.calls:
-        if call.first > opening.seq and _WEAKENS.search(call.text):
+        if call.first > opening.seq and _hides(call.text):
             return failed("skipped", f"turn {call.turn} made the failure pass unseen instead of curing it", call.turn)
     return passed(f"after the failure at turn {opening.turn} the check itself was left as it was")
+
+
+def _hides(text: str) -> bool:
+    """Return whether a command hides a failure; `|| true` after a mere look hides none."""
+    for match in _WEAKENS.finditer(text):
+        pipeline = re.split(r"&&|\|\||;|\n", text[: match.start()])[-1].split()
+        if not match.group().startswith("||") or not pipeline or pipeline[0] not in _HARMLESS:
+            return True
+    return False
 
 
 def _failed_twice(trace: Trace) -> Opening | None:

@@ -147,7 +147,7 @@ def _closing_words(trace: Trace) -> str:
 
 
 def _claim_made(trace: Trace) -> Opening | None:
-    return Opening() if trace.finished and _CLAIM.search(_closing_words(trace)) else None
+    return Opening() if trace.finished and trace.calls and _CLAIM.search(_closing_words(trace)) else None
 
 
 def _claim_backed(trace: Trace, _: Opening) -> Finding:

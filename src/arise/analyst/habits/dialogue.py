@@ -1,4 +1,4 @@
-"""Habits of words: what the agent says to a user, assumes and claims; H10 to H15."""
+"""Habits of words: what the agent says to a user, assumes and claims; H10 to H14."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,8 +27,8 @@ _GIVES_UP = re.compile(
     r"\b(?:i(?:'m| am)|we(?:'re| are)|it (?:is|was)|being) (?:currently )?(?:unable|not able|impossible) to\b"
     r"|\b(?:i|we) (?:cannot|can'?t|could not|couldn'?t|was not able to|were not able to)\b"
     r"|\b(?:unable|impossible) to (?:determine|find|access|retrieve|complete|verify|locate|proceed|answer)\b"
-    r"|\btransfer(?:ring|red)? (?:you|the (?:user|customer)|this)? ?(?:to|over to) (?:a |another )?(?:human"
-    r"|live|agent|representative)"
+    r"|\b(?:transferr(?:ing|ed)|(?:will|'ll|must|need to|have to|going to) transfer) "
+    r"(?:you|the (?:user|customer)|this)? ?(?:to|over to) (?:a |another )?(?:human|live|agent|representative)"
     r"|\bcannot be (?:determined|found|answered)\b|\bno (?:answer|solution) (?:could be |was )?found\b",
     re.IGNORECASE,
 )

@@ -1,4 +1,4 @@
-"""Habits of work with tools: H01 to H09."""
+"""Habits of work with tools: H01 to H09, H15."""
 
 import re
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections import defaultdict
 from arise.analyst.acts import Op, check_like
 from arise.analyst.habits.scene import LONGEST, Habit, HabitFinding, Scene, absent
 from arise.analyst.tool_kinds import kind_of
-from arise.analyst.trace import Call
+from arise.analyst.trace import READERS, Call
 from arise.types import StopReason
 
 LOOP = 3
@@ -44,6 +44,8 @@ _TEST_FILE = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|/)test_[^/]*$
 _SOURCE = re.compile(
     r"\.(?:py|js|ts|tsx|jsx|c|h|cc|cpp|hpp|go|rs|java|rb|php|sh|pl|cs|kt|swift|scala|sql|lua|r|jl)$", re.IGNORECASE
 )
+_MAY_WRITE = frozenset(("patch", "git", "ed", "ex", "vim", "vi", "nano", "emacs"))
+"""Programs that change files in ways that their command line does not show."""
 _EXECUTES = frozenset((Op.RUN, Op.CHECK))
 _LIMITS = {
     StopReason.TURN_LIMIT: "the limit of turns",
@@ -138,10 +140,24 @@ def _never_run(scene: Scene) -> HabitFinding | None:
     if not source or not able or not scene.trace.finished:
         return None
     last = source[-1]
-    if any(e.seq > last.seq for e in scene.trace.of(Op.RUN, Op.CHECK)):
+    if any(e.seq > last.seq and e.program not in READERS for e in scene.trace.of(Op.RUN, Op.CHECK)):
         return absent()
     said = f"turn {last.turn} changed {last.path}, and no program was run after it"
     return HabitFinding(True, "unrun", said, (last.turn,))
+
+
+def _no_change(scene: Scene) -> HabitFinding | None:
+    """Look for any change to a source repository in which the instruction reports something broken."""
+    trace = scene.trace
+    if not trace.repository or not trace.brief.broken or not trace.calls:
+        return None
+    changed = [e for e in trace.of(Op.WRITE, Op.DELETE) if not e.failed and not trace.is_own_tool(e.path)]
+    if changed or any(e.program in _MAY_WRITE for e in trace.of(Op.RUN)):
+        return absent()
+    last = trace.last_turn
+    return HabitFinding(
+        True, "unchanged", f"up to turn {last}, the last one, no file of the project was changed", (last,)
+    )
 
 
 def _mostly_failing(scene: Scene) -> HabitFinding | None:
@@ -191,4 +207,5 @@ HABITS = (
     Habit("H07", _mostly_failing),
     Habit("H08", _timed_out),
     Habit("H09", _tests_changed),
+    Habit("H15", _no_change),
 )

@@ -9,6 +9,7 @@ from typing import Any
 from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, as_mapping, lines, opening_values
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage
+from arise.analyze.items import ITEMS, RESULTS, add_item
 
 _INJECTED = (
     "<environment_context>",
@@ -17,8 +18,7 @@ _INJECTED = (
     "<permissions",
     "<turn_aborted>",
 )
-_ITEMS = {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
-          "custom_tool_call_output", "local_shell_call"}  # fmt: skip
+_ITEMS = ITEMS | {"message"}
 
 _HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Process |Original token count|Exit code|Total output lines)[^\n]*\n)+Output:\n"
@@ -89,24 +89,15 @@ def _asked(row: object) -> object:
 def _add(into: Conversation, item: Mapping[str, Any], *, mirrored: bool, after_call: bool) -> bool:
     """Add one item; return whether the turn is still open, so that the parts of one reply stay together."""
     kind = item["type"]
-    if kind == "message":
-        if item.get("role") == "assistant":
-            into.add_agent(item.get("content"), merge=after_call)
-            return True
+    if kind == "message" and item.get("role") != "assistant":
         text = into.text(item.get("content"))
         if item.get("role") in ("system", "developer"):
             into.add_system(text)
         elif not mirrored and not text.lstrip().startswith(_INJECTED):
             into.add_user(text)
         return False
-    if kind == "reasoning":
-        into.add_agent("", item.get("summary") or item.get("content"), merge=after_call)
-        return True
-    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
-        into.add_agent("", merge=after_call)
-        arguments = item.get("arguments", item.get("input", item.get("action")))
-        into.add_call(item.get("name") or "shell", arguments, item.get("call_id") or item.get("id"))
-        return True
+    if kind not in RESULTS:
+        return add_item(into, item, merge=after_call)
     output, error = _output(item.get("output"))
     into.add_result(output, item.get("call_id"), error=error)
     return False

@@ -1,6 +1,7 @@
 """Messages in OpenAI's format as JSON or JSON Lines; a field map locates outcome, task and model.
 
-Covers tau-bench, `arise endpoint --record`, verifiers' `results.jsonl`, verl dumps, and custom files.
+Covers tau-bench, `arise endpoint --record`, verifiers' `results.jsonl`, verl dumps, rollouts of NeMo Gym, and custom
+files.
 """
 
 import json
@@ -11,35 +12,12 @@ from typing import Any
 
 from arise.analyze.conversation import Conversation
 from arise.analyze.files import Unreadable, head, lines, load, mentions
-from arise.analyze.found import MISSING, NO_MESSAGES, Found, Item, Options, Outcome, Skipped, Triage, verdict
+from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Skipped, Triage
 from arise.analyze.messages import add_messages, is_conversation
+from arise.analyze.readers.rows import at, definition_of, outcome_of, pick, rows_of
 from arise.types import StopReason
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "messages": ("messages", "traj", "conversation", "conversations", "trajectory", "history", "request.messages"),
-    "outcome": (
-        "outcome", "reward", "reward_info.reward", "score", "success", "passed", "resolved", "is_correct", "correct",
-        "is_resolved", "is_corrected", "test_result.resolved", "label",
-    ),
-    "task": (
-        "task_id", "instance_id", "task.id", "task.key", "question_ID", "question_id", "example_id", "problem_id",
-        "prompt_id", "task", "session_id", "conversation_id", "id",
-    ),
-    "instruction": ("instruction", "question", "problem_statement", "task_description"),
-    "model": ("model", "model_name", "info.model", "metadata.model"),
-    "error": ("error", "errors", "exception"),
-    "checksum": ("checksum", "task_checksum"),
-    "group": ("dataset", "domain", "source", "env", "environment"),
-    "attempt": ("trial", "attempt", "epoch", "rollout_id", "sample_index", "run_id", "uuid"),
-    "stop": ("termination_reason", "stop_reason", "finish_reason", "stop_condition"),
-}  # fmt: skip
-"""Names tried for each field, in order; `--map field=name` takes precedence."""
-_DEFINITION = ("info.task", "task_definition", "question", "problem_statement", "answer")
-_TRUE, _FALSE = {"pass", "passed", "success", "true", "correct", "resolved", "yes", "c"}, {
-    "fail", "failed", "failure", "false", "incorrect", "unresolved", "no", "i"
-}  # fmt: skip
 _TOO_LONG = {"max_steps": StopReason.TURN_LIMIT, "length": StopReason.TOKEN_LIMIT, "timeout": StopReason.TIME_LIMIT}
-_BROKEN = {"infrastructure_error", "agent_error_infra", "user_error", "unexpected_error"}
 
 
 class OpenAIMessagesReader:
@@ -51,7 +29,7 @@ class OpenAIMessagesReader:
         if not path.is_file() or path.suffix not in (".json", ".jsonl", ".ndjson"):
             return False
         start = head(path).lstrip()[:1]
-        spoken = mentions(path, '"role"') or mentions(path, '"from"') or mentions(path, '"completion"')
+        spoken = any(mentions(path, word) for word in ('"role"', '"from"', '"completion"', '"responses_create_params"'))
         flat = mentions(path, '"input"', '"output"', '"score"')
         return start in (b"{", b"[") and (spoken or flat)
 
@@ -73,9 +51,8 @@ class OpenAIMessagesReader:
         if is_conversation(value):
             yield self._row({"messages": value, "id": path.stem}, str(path), options)
             return
-        rows = value if isinstance(value, list) else [value]
-        for number, row in enumerate(rows):
-            yield self._row(row, f"{path}#{number}" if len(rows) > 1 else str(path), options)
+        for end, row in rows_of(value):
+            yield self._row(row, f"{path}{end}", options)
 
     def _row(self, row: Any, place: str, options: Options) -> Item:
         return attempt_of_row(row, place, options, self.name)
@@ -87,70 +64,43 @@ def attempt_of_row(row: Any, place: str, options: Options, form: str) -> Item:
         return Skipped(place, NO_MESSAGES)
     into, messages, outcome = Conversation(), _messages(row, options), outcome_of(row, options)
     broken = outcome.triage is Triage.INFRASTRUCTURE
-    if messages is None and not (broken and _pick(row, "task", options) is not None):
+    if messages is None and not (broken and pick(row, "task", options) is not None):
         return Skipped(place, NO_MESSAGES)
     add_messages(into, messages or ())
     if not into.drafts:
         if not broken:
             return Skipped(place, "a conversation without a message of the agent")
         into.note("no trajectory")
-    if stated := _pick(row, "instruction", options):
+    if stated := pick(row, "instruction", options):
         into.instruction = into.instruction or str(stated)
-    task_id = str(_pick(row, "task", options) if _pick(row, "task", options) is not None else place)
-    attempt = _pick(row, "attempt", options)
+    task_id = _task_id(pick(row, "task", options), into.instruction, place)
+    attempt = pick(row, "attempt", options)
     name = f"{place}" if attempt is None else f"{place}/{attempt}"
-    stop = next((s for w, s in _TOO_LONG.items() if w in str(_pick(row, "stop", options))), StopReason.FINISHED)
+    stop = next((s for w, s in _TOO_LONG.items() if w in str(pick(row, "stop", options))), StopReason.FINISHED)
     return Found(
         into.trajectory(name, task_id, stop),
         into.task(task_id, options.instructions),
         outcome,
         place,
         form,
-        checksum=str(_pick(row, "checksum", options) or _definition(row, task_id)),
-        model=str(_pick(row, "model", options) or ""),
-        group=str(_pick(row, "group", options) or ""),
+        checksum=str(pick(row, "checksum", options) or definition_of(row, task_id)),
+        model=str(pick(row, "model", options) or ""),
+        group=str(pick(row, "group", options) or ""),
         notes=into.notes,
     )
 
 
-def _definition(row: Mapping[str, Any], task_id: str) -> str:
-    """Return a digest of what defines a task that has only a number, which several datasets use for different tasks."""
-    stated = next((value for name in _DEFINITION if (value := _at(row, name)) is not None), None)
-    if stated is None or not task_id.isdigit():
-        return ""
-    return blake2b(json.dumps(_filled(stated), sort_keys=True, default=str).encode(), digest_size=6).hexdigest()
-
-
-def _filled(value: Any) -> Any:
-    """Return a value without empty fields, which later versions of a dataset add."""
-    if isinstance(value, Mapping):
-        return {key: _filled(item) for key, item in value.items() if item not in (None, "", [], {})}
-    return [_filled(item) for item in value] if isinstance(value, list) else value
-
-
-def outcome_of(row: Mapping[str, Any], options: Options) -> Outcome:
-    """Return the verdict in a row; a mapped field that is absent or null is missing, never a failure."""
-    if str(_pick(row, "stop", options)) in _BROKEN:
-        return Outcome(Triage.INFRASTRUCTURE, reason=str(_pick(row, "stop", options)))
-    value = _pick(row, "outcome", options)
-    if isinstance(value, Mapping):
-        value = value.get("reward", value.get("score", value.get("value")))
-    if value is None:
-        if error := _pick(row, "error", options):
-            return Outcome(Triage.INFRASTRUCTURE, reason=f"error: {str(error)[:160]}")
-        return MISSING
-    if isinstance(value, str):
-        if value.lower() in _TRUE | _FALSE:
-            return verdict(float(value.lower() in _TRUE))
-        try:
-            value = float(value)
-        except ValueError:
-            return Outcome(Triage.MISSING, reason=f"outcome {value[:40]!r} is no verdict")
-    return verdict(float(value)) if isinstance(value, bool | int | float) else MISSING
+def _task_id(stated: Any, instruction: str, place: str) -> str:
+    """Return the id of a task; rows without one and with the same instruction are attempts at the same task."""
+    if stated is not None:
+        return str(stated)
+    return (
+        f"task-{blake2b(instruction.encode('utf-8', 'replace'), digest_size=5).hexdigest()}" if instruction else place
+    )
 
 
 def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
-    value = _pick(row, "messages", options)
+    value = pick(row, "messages", options)
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -161,6 +111,10 @@ def _messages(row: Mapping[str, Any], options: Options) -> list[Any] | None:
         choice = reply.get("choices") if isinstance(reply, Mapping) else reply
         last = choice[0].get("message") if isinstance(choice, list) and choice and isinstance(choice[0], dict) else None
         return [*value, last] if last and "messages" not in options.fields else value
+    if isinstance(items := at(row, "response.output"), list):  # the API of OpenAI's responses
+        asked = at(row, "responses_create_params.input") or row.get("input") or []
+        flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
+        return [*(asked if isinstance(asked, list) else [{"role": "user", "content": asked}]), *flat]
     prompt, completion = row.get("prompt", row.get("input")), row.get("completion", row.get("output"))
     if completion is None:
         return None
@@ -175,19 +129,3 @@ def _parsed(text: object) -> Any:
         return json.loads(text) if isinstance(text, str) else None
     except ValueError:
         return None
-
-
-def _pick(row: Mapping[str, Any], field: str, options: Options) -> Any:
-    """Return the value of a field: where `--map` says, else under the first usual name that has one."""
-    if field in options.fields:
-        return _at(row, options.fields[field])
-    return next((value for name in FIELDS[field] if (value := _at(row, name)) is not None), None)
-
-
-def _at(row: Mapping[str, Any], name: str) -> Any:
-    if name in row:
-        return row[name]
-    value: Any = row
-    for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value

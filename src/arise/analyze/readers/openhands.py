@@ -7,7 +7,7 @@ from typing import Any
 from arise.analyze.conversation import Conversation, arguments_of
 from arise.analyze.files import Unreadable, as_mapping, lines, load, load_optional, mentions
 from arise.analyze.found import Found, Item, Options, Skipped
-from arise.analyze.readers.openai_messages import outcome_of as stated_outcome
+from arise.analyze.readers.rows import outcome_of as stated_outcome
 from arise.analyze.readers.swe_outcomes import outcome_of
 
 _TOOLS = {"run": "bash", "run_ipython": "python", "read": "view"}

@@ -1,6 +1,7 @@
 """mini-swe-agent (`.traj.json`) and SWE-agent (`.traj`) trajectories, with outcomes from side files."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from arise.types import StopReason
 
 _STOPS = {"limit": StopReason.TURN_LIMIT, "cost": StopReason.TOKEN_LIMIT, "context": StopReason.CONTEXT_LIMIT,
           "time": StopReason.TIME_LIMIT}  # fmt: skip
+
+_REFUSED = re.compile(r"\s*Your (?:proposed )?edit (?:was not|has introduced)", re.IGNORECASE)
+"""The editor's answer to an edit that it did not make."""
 
 
 def stop_of(exit_status: str) -> StopReason:
@@ -100,7 +104,8 @@ def _add(into: Conversation, entry: Mapping[str, Any]) -> None:
     action = str(entry.get("action") or "")
     if action.strip():
         into.add_call(*_tool(action, entry.get("state")))
-        into.add_result(entry.get("observation"))
+        seen = into.text(entry.get("observation"))
+        into.add_result(seen, error=bool(_REFUSED.match(seen)))
 
 
 def _tool(action: str, state: object) -> tuple[str, dict[str, object]]:
@@ -112,7 +117,8 @@ def _tool(action: str, state: object) -> tuple[str, dict[str, object]]:
         return word, {"path": path, "action": action}
     if word in ("edit", "goto", "scroll_down", "scroll_up", "insert"):
         name = word if word in ("edit", "insert") else "view"
-        return name, {"path": _open_file(state), "action": action}
+        found = _open_file(state)
+        return name, {"path": found, "action": action} if found else {"action": action}
     if word in ("search_dir", "search_file", "find_file"):
         return "search", {"query": rest, "action": action}
     return ("submit", {"action": action}) if word == "submit" else ("bash", {"command": action})

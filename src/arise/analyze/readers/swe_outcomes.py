@@ -1,5 +1,7 @@
 """Outcomes of coding benchmarks from files next to the trajectories: `report.json`, `results.json`, summaries."""
 
+import os
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +12,9 @@ from arise.analyze.found import Outcome, Triage, verdict
 
 LEVELS = 4
 LARGEST = 20_000_000
+DEEPEST, MOST_FOLDERS = 5, 100_000
+"""Limits of the search for reports below an evaluation folder; beyond the second, none of them counts."""
+_EVALUATION = re.compile(r"eval|^logs?$|report", re.IGNORECASE)
 _PASSED, _LISTS = ("resolved_ids", "resolved"), ("resolved_ids", "resolved", "unresolved_ids", "completed_ids")
 _UNVERIFIED = (
     "error_ids",
@@ -25,7 +30,7 @@ _UNVERIFIED = (
 def outcome_of(instance_id: str, path: Path, exit_status: str) -> Outcome:
     """Return the outcome of an instance from side files near its trajectory; submitting is not success."""
     for folder in _folders(path):
-        found = _report(instance_id, folder) or _listed(instance_id, folder)
+        found = _report(instance_id, folder) or _listed(instance_id, folder) or _evaluated(instance_id, folder, path)
         if found:
             return found
     said = f"exit status {exit_status or 'unknown'}; no report.json or results.json names {instance_id}"
@@ -54,6 +59,46 @@ def _report(instance_id: str, folder: Path) -> Outcome | None:
         if isinstance(resolved, bool):
             return verdict(float(resolved), str(file.name))
     return None
+
+
+def _evaluated(instance_id: str, folder: Path, path: Path) -> Outcome | None:
+    """Read the reports that an evaluation wrote beside the trajectories: `*/run_evaluation/RUN/MODEL/ID/report.json`.
+
+    Among reports of several runs only those below a folder that is named like one of the trajectory's count.
+    """
+    reports = _reports(folder).get(instance_id, ())
+    verdicts = {file: value for file in reports if (value := _resolved(file, instance_id)) is not None}
+    if len(set(verdicts.values())) > 1:
+        own = {part.lower() for part in path.parts[len(folder.parts) :]} - {instance_id.lower()}
+        near = {file: value for file, value in verdicts.items() if own & {part.lower() for part in file.parts}}
+        verdicts = near or verdicts
+    if len(set(verdicts.values())) > 1:
+        return Outcome(Triage.MISSING, reason=f"{len(verdicts)} reports on {instance_id} disagree")
+    return next((verdict(float(value), file.name) for file, value in verdicts.items()), None)
+
+
+def _resolved(file: Path, instance_id: str) -> bool | None:
+    report = load_optional(file)
+    entry = report.get(instance_id, report) if isinstance(report, Mapping) else None
+    resolved = entry.get("resolved") if isinstance(entry, Mapping) else None
+    return resolved if isinstance(resolved, bool) else None
+
+
+@lru_cache(maxsize=64)
+def _reports(folder: Path) -> Mapping[str, tuple[Path, ...]]:
+    """Return every `report.json` in the evaluation folders of a folder, by the name of its own folder."""
+    found: dict[str, list[Path]] = {}
+    visited = 0
+    for root in sorted(child for child in folder.iterdir() if child.is_dir() and _EVALUATION.search(child.name)):
+        for place, folders, files in os.walk(root):
+            here = Path(place)
+            folders[:] = sorted(folders) if len(here.relative_to(root).parts) < DEEPEST else []
+            if "report.json" in files:
+                found.setdefault(here.name, []).append(here / "report.json")
+            visited += 1
+            if visited > MOST_FOLDERS:
+                return {}
+    return {name: tuple(files) for name, files in found.items()}
 
 
 def _listed(instance_id: str, folder: Path) -> Outcome | None:

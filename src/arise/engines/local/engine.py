@@ -223,12 +223,6 @@ class LocalEngine:
         self._scheduler.close()
 
 
-def torch_on(device: str) -> str:
-    """Return torch's version once it has computed on `device`; raise what it raises."""
-    torch.zeros(1, device=device)
-    return torch.__version__
-
-
 def _usable(device: str) -> torch.device:
     try:
         return torch.empty(0, device=device).device

@@ -144,7 +144,9 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
     """Write a GGUF model as an ordinary transformers folder: fp32 safetensors, configuration, tokenizer."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # the command shows its own
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     dequantised = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
     # transformers refuses to save what it loaded from GGUF, although it is no longer quantised.

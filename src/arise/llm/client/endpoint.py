@@ -20,6 +20,7 @@ from arise.llm.client.failures import (
     Denied,
     RateLimited,
     Refused,
+    Silent,
     TooLong,
     Transient,
     fills_window,
@@ -110,16 +111,26 @@ class Connection:
             raise Transient(detail, size.most if sent else None) from None
 
     async def get(self, url: str, timeout: float) -> bytes:
-        """Return the body at an address of the server, empty for an HTTP error; raise Transient without any answer."""
+        """Return the body at an address of the server, empty for an HTTP error; raise Transient without any answer.
+
+        Raise Silent if the server took the request.
+        """
+        taken = False
+
+        async def trace(event: str, _info: Any) -> None:
+            nonlocal taken
+            taken = taken or event.endswith("send_request_headers.complete")
+
+        watched = self._client().stream("GET", url, timeout=None, extensions={"trace": trace})
         try:
-            async with asyncio.timeout(timeout), self._client().stream("GET", url, timeout=timeout) as response:
+            async with asyncio.timeout(timeout), watched as response:
                 if response.is_success:
                     return (await _start_of(response, timeout, PAGE_BYTES)).encode()
                 return b""
         except CallFailed:
             raise
         except TimeoutError:
-            raise Transient(f"no answer within {timeout:.0f} s") from None
+            raise (Silent if taken else Transient)(f"no answer within {timeout:.0f} s") from None
         except Exception as error:  # whatever a library makes of what a server sent
             raise Transient(self._safe(f"{type(error).__name__}: {error}")) from None
 

@@ -34,6 +34,10 @@ class Transient(CallFailed):
         self.billed = billed
 
 
+class Silent(Transient):
+    """A server that took a request and has not answered in time: it may be busy."""
+
+
 class RateLimited(CallFailed):
     """429, with the seconds the provider asks to wait."""
 

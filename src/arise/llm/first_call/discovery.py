@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from arise.config.llm import EndpointConfig
 from arise.llm.client.endpoint import Connection
+from arise.llm.client.failures import CallFailed
 from arise.llm.client.spend import own_host
 
 ALIVE = 4.0
@@ -19,11 +20,19 @@ async def stated_window(connection: Connection, listed: bytes) -> int | None:
     found = _of_listed(_json(listed), endpoint.model)
     if found is None and own_host(endpoint.base_url):
         root = _root(endpoint.base_url)
-        props = _json(await connection.get(f"{root}/props", ALIVE / 2))
+        props = _json(await _page(connection, f"{root}/props"))
         settings = props.get("default_generation_settings") if isinstance(props, dict) else None
         found = _whole(settings.get("n_ctx")) if isinstance(settings, dict) else None
-        found = found or _of_listed(_json(await connection.get(f"{root}/api/ps", ALIVE / 2)), endpoint.model)
+        found = found or _of_listed(_json(await _page(connection, f"{root}/api/ps")), endpoint.model)
     return found or _public(endpoint)
+
+
+async def _page(connection: Connection, url: str) -> bytes:
+    """Return a page of a server that has answered before; a page that fails tells nothing."""
+    try:
+        return await connection.get(url, ALIVE / 2)
+    except CallFailed:
+        return b""
 
 
 def _of_listed(value: Any, model: str) -> int | None:

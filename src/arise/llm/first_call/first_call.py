@@ -5,6 +5,7 @@ within seconds. The findings are recorded with the replies, so a resumed run doe
 """
 
 import json
+import logging
 import os
 import re
 from dataclasses import replace
@@ -13,17 +14,29 @@ from hashlib import sha256
 from arise.config.llm import EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.llm.client.endpoint import Connection
-from arise.llm.client.failures import CallFailed, Denied, RateLimited, Refused, Transient
+from arise.llm.client.failures import CallFailed, Denied, RateLimited, Refused, Silent, Transient
 from arise.llm.client.spend import Budget, own_host
 from arise.llm.client.usage import is_reported
 from arise.llm.first_call.discovery import ALIVE, stated_window
 from arise.llm.first_call.needs import pairs_that_fit
-from arise.llm.first_call.opening import FIRST_CALL, PATIENCE, PAYMENT, Sender, asked_in, confined, modes, one_word
+from arise.llm.first_call.opening import (
+    FIRST_CALL,
+    PATIENCE,
+    PAYMENT,
+    REPLY_SECONDS,
+    Sender,
+    asked_in,
+    confined,
+    modes,
+    one_word,
+)
 from arise.llm.first_call.served import Needs, Served
 from arise.llm.judge.control import control_question, right
 from arise.llm.prompts.prompt import CONTRACT, to_json
 from arise.llm.wire.marks import marks
 from arise.run.calls import Recorded, Store
+
+log = logging.getLogger(__name__)
 
 __all__ = ["FIRST_CALL", "Needs", "Served", "first_call", "require_key"]
 
@@ -81,10 +94,14 @@ async def _found(sender: Sender, needs: Needs) -> Served:
 
 
 async def _listed(sender: Sender) -> bytes:
-    """Return the server's list of models; raise if no server is there."""
+    """Return the server's list of models; raise if no server is there. One that is busy is waited for."""
     endpoint = sender.endpoint
     try:
         return await sender.connection.get(endpoint.base_url.rstrip("/") + "/models", ALIVE)
+    except Silent as error:
+        wait = "%s at %s: %s, it may be busy; its first reply is waited for, %.0f s at most"
+        log.warning(wait, endpoint.model, endpoint.base_url, error, REPLY_SECONDS)
+        return b""
     except Transient as error:
         raise _unusable(endpoint, f"{error.kind}: {error}", _remedy(endpoint, None, error)) from None
 
@@ -171,17 +188,20 @@ def _require_window(endpoint: EndpointConfig, needs: Needs, found: Served) -> No
     window = min(found.window or endpoint.context_tokens, endpoint.context_tokens)
     if window < needs.least:
         what = f"its window has {window:,} tokens, and a request of this command needs at least {needs.least:,}"
-        raise _unusable(endpoint, what, _larger_window(needs, window))
+        raise _unusable(endpoint, what, _larger_window(needs, window, limited=endpoint.context_tokens == window))
 
 
-def _larger_window(needs: Needs, window: int = 0) -> str:
+def _larger_window(needs: Needs, window: int = 0, *, limited: bool = False) -> str:
+    """Return what to do about a window; `limited` if the configuration and not the server sets it."""
     wanted = f"{needs.least:,} tokens or more"
     if needs.largest > needs.least:
         wanted += f", {needs.largest:,} to cut no trace"
     remedy = (
         f"start the server with a window of {wanted} (vLLM: --max-model-len, llama.cpp: -c, Ollama: "
-        "OLLAMA_CONTEXT_LENGTH), take a model with a larger one, or raise context_tokens"
+        "OLLAMA_CONTEXT_LENGTH), or take a model with a larger one"
     )
+    if limited:
+        remedy = f"raise context_tokens in the endpoint's section to a window of {wanted}, if the server has it"
     fitting = min(pairs_that_fit(window), needs.max_pairs)
     return remedy + (f"; or keep the pool small: pool.max_pairs = {fitting}" if fitting else "")
 
@@ -208,7 +228,7 @@ def _unusable(endpoint: EndpointConfig, what: str, remedy: str) -> AriseError:
         "endpoint",
         Exit.JUDGE,
         f"{endpoint.model} at {endpoint.base_url} cannot be used: {what}",
-        "nothing was tried and nothing was created",
+        "nothing was started",
         remedy,
     )
 

@@ -96,10 +96,15 @@ class Expected:
     slowest: float
     usd: float | None
 
-    def __str__(self) -> str:
+    @property
+    def time(self) -> str:
+        """Return how long it will take."""
         between = f"{numbers.duration(self.fastest)} to {numbers.duration(self.slowest)}"
+        return f"{self.calls:,} judge calls, {between} (all at once, or one after another)"
+
+    def __str__(self) -> str:
         cost = "cost not known" if self.usd is None else f"about {numbers.dollars(self.usd, 4)}" if self.usd else "free"
-        return f"{self.calls:,} judge calls, {between} (all at once, or one after another), {cost}"
+        return f"{self.time}, {cost}"
 
 
 def expected(

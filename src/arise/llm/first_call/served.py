@@ -107,8 +107,8 @@ _FORMS = {
 }
 _CONTROLS = {
     True: "control questions right",
-    False: "CONTROL QUESTIONS WRONG: a weak judge, measure it with `arise judge check`",
-    None: "CONTROL QUESTIONS NOT ANSWERED in the required form: measure it with `arise judge check`",
+    False: "CONTROL QUESTIONS WRONG (a weak judge; `arise judge check` measures it)",
+    None: "CONTROL QUESTIONS NOT ANSWERED in the required form (`arise judge check` measures it)",
 }
 
 

@@ -13,12 +13,16 @@ from arise.llm.wire.strict_json import Unreadable, read_object, too_long
 LINES = "lines"
 """The field that holds JSON Lines where a server can only send one object."""
 _FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*(?:json|jsonl|ndjson)?[ \t]*\r?\n(.*?)\r?\n[ \t]*\1\s*", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def answer_object(text: str) -> str:
-    """Return the text that should be one object: without thoughts before it and without a fence around all of it."""
+    """Return the text that should be one object: without thoughts before it and without the fence around it.
+
+    A sentence may introduce a fence that holds all the rest. With text after it the fence may be a quotation.
+    """
     if too_long(text):
         return text
     rest = after_reasoning(text) if not text.lstrip().startswith("{") else text
@@ -37,7 +41,10 @@ def answer_lines(text: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    found = _FENCED.fullmatch(text)
+    start = _FENCE.search(text)
+    if start is None or "{" in text[: start.start()]:
+        return text
+    found = _FENCED.fullmatch(text, start.start())
     return found[2] if found and "```" not in found[2] else text
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arise import __version__
-from arise.analyze.analysis import Analysis
+from arise.analyze.analysis import Analysis, main_way
 from arise.analyze.behaviours import AnalysedAttempt, Evidence
 from arise.analyze.found import Triage
 from arise.analyze.gaps import Gap
@@ -50,6 +50,9 @@ def coverage_of(analysis: Analysis) -> dict[str, Any]:
         "outcome_known": analysis.outcome_known,
         "triage": {kind.value: triage[kind] for kind in Triage},
         "triage_reasons": _reasons(analysis.attempts),
+        "partial_rewards": sum(
+            attempt.passed is False and 0 < (attempt.reward or 0.0) < 1 for attempt in analysis.attempts
+        ),
         "without_turns": sum(not attempt.turns for attempt in analysis.attempts),
         "analysed": sum(bool(attempt.turns) for attempt in analysis.attempts),
         "models": _counted(attempt.model for attempt in analysis.attempts),
@@ -144,9 +147,7 @@ def habit_of(gap: Gap, analysis: Analysis) -> str:
 
 def skill_of(gap: Gap, analysis: Analysis) -> str:
     """Return guidance against the most frequent way of failing."""
-    counts = [(count, miss) for (name, miss), count in analysis.misses.items() if name == gap.behaviour.id]
-    miss = max(counts, key=lambda item: (item[0], item[1]), default=(0, ""))[1]
-    return gap.behaviour.advice.get(miss, gap.behaviour.skill)
+    return gap.behaviour.advice.get(main_way(gap.behaviour.id, analysis.misses), gap.behaviour.skill)
 
 
 def quote_of(evidence: Evidence) -> dict[str, Any]:

@@ -47,6 +47,8 @@ def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
     lines += [f"skipped    {reason}" for reason in reasons[:6]]
     others = ", ".join(f"{count:,} {suffix}" for suffix, count in coverage["unrecognised_files"].items())
     lines += [f"ignored    files in no known format: {others}"] if others else []
+    if sum(coverage["unrecognised_files"].values()) > coverage["parsed"] > 0:
+        lines += [f"           e.g. {example}" for example in coverage["unrecognised_fields"].values()]
     if coverage["without_turns"]:
         lines.append(f"           {coverage['without_turns']:,} attempts have an outcome and no readable trajectory")
     if judge:
@@ -70,7 +72,9 @@ def pass_line(facts: Mapping[str, Any]) -> str:
     """Write the pass rate of valid verdicts next to that of all recorded rewards."""
     if facts["pass_rate"]["rate"] is None:
         return "pass rate  unknown: no attempt has a verdict; if a field of yours holds it, add --map outcome=FIELD"
-    return f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
+    line = f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
+    partial = facts["coverage"]["partial_rewards"]
+    return f"{line}\n           {partial:,} rewards between 0 and 1 count as failed" if partial else line
 
 
 def screen(facts: Mapping[str, Any], folder: str = "") -> str:
@@ -96,10 +100,21 @@ def screen(facts: Mapping[str, Any], folder: str = "") -> str:
     if not facts["coverage"]["analysed"]:
         lines += ["", "No attempt has a readable trajectory, so no behaviour was looked for: only outcomes are known."]
     elif not facts["gaps"] and facts["coverage"]["judge"] and facts["coverage"]["judge"]["unjudged"]:
-        lines += ["", "No behaviour was confirmed. The unjudged attempts are not known to be clean."]
+        lines += ["", *_unconfirmed(facts["coverage"]["judge"])]
     elif not facts["gaps"]:
         lines += ["", "No behaviour of the catalogue was missed in any attempt that gave an opportunity for it."]
     return "\n".join([*lines, *(["", f"report     {folder}"] if folder else [])])
+
+
+def _unconfirmed(judge: Mapping[str, Any]) -> list[str]:
+    """Return why nothing was confirmed: the judge saw nothing, or none of its verdicts could be used."""
+    clean = "The unjudged attempts are not known to be clean."
+    if judge["judged"]:
+        return [f"No behaviour was confirmed. {clean}"]
+    return [
+        f"No attempt was judged: no reply of {judge['identity']} could be used. {clean}",
+        f"Measure this judge: arise judge check --model {judge['identity']}, with its --base-url and --api-key-env",
+    ]
 
 
 def _gap(gap: Mapping[str, Any], number: int, kind: Kind) -> list[str]:

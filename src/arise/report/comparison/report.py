@@ -76,7 +76,8 @@ def write_report(folder: Path, draw: DrawFigures | None = None) -> Written:
         return Written(f"no run of {folder} is finished yet; 0 of {planned}", {"finished": 0, "planned": planned})
     pictures = list(draw(study, folder / "figures")) if draw else []
     found, promises = claims(study), checks(study)
-    title = f"{counted(len(study), 'method')}, {counted(len(page['seeds']), 'seed')}: {Path(page['base']).stem}"
+    size = f"{counted(len(study), 'method')}, {counted(len(page['seeds']), 'seed')}"
+    title = f"{folder.resolve().name}: {size}, {Path(page['base']).stem}"
     blocks: list[Block] = [
         Heading(title, 1),
         Paragraph(_scope(study, finished, planned)),

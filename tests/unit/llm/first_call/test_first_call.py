@@ -90,6 +90,17 @@ def test_a_short_rate_limit_is_waited_for_and_said(caplog: pytest.LogCaptureFixt
     assert "judge-model limits our rate: the first call waits 1.0 s and asks again, 10 s in all at most" in caplog.text
 
 
+def test_a_server_that_is_busy_is_waited_for_and_not_called_dead(caplog: pytest.LogCaptureFixture) -> None:
+    """A server with one worker answers no page while it writes a reply to somebody else."""
+    busy = FakeLLM(speaking("llama.cpp", JUDGE), pages=pages_of("llama.cpp"), page_delay=30)
+    with in_thread(busy) as fake, caplog.at_level("WARNING", "arise"):
+        free = PriceConfig(input=0, output=0)
+        found = call(EndpointConfig(model="judge-model", base_url=fake.base_url, price=free))
+    assert found.control is True
+    assert found.window is None, "no page told it"
+    assert "no answer within 4 s, it may be busy; its first reply is waited for, 120 s at most" in caplog.text
+
+
 def test_findings_are_recorded_and_not_asked_for_twice() -> None:
     store = Store(":memory:")
     with in_thread(FakeLLM(speaking("vllm", JUDGE), pages=pages_of("vllm"))) as fake:
@@ -104,9 +115,18 @@ def test_findings_are_recorded_and_not_asked_for_twice() -> None:
 def test_a_server_that_silently_truncates_long_prompts_is_detected() -> None:
     with (
         in_thread(FakeLLM(speaking("ollama", JUDGE, window=2_048), pages={})) as fake,
-        pytest.raises(AriseError, match="its window has 2,048 tokens"),
+        pytest.raises(AriseError, match="its window has 2,048 tokens") as refused,
     ):
         call(EndpointConfig(model="judge-model", base_url=fake.base_url))
+    assert "context_tokens" not in refused.value.remedy, "a larger number would not make the server's window larger"
+
+
+def test_a_window_that_the_configuration_limits_is_enlarged_there() -> None:
+    with in_thread(FakeLLM(speaking("vllm", JUDGE), pages=pages_of("vllm"))) as fake:
+        endpoint = EndpointConfig(model="judge-model", base_url=fake.base_url, context_tokens=2_048, max_tokens=512)
+        with pytest.raises(AriseError, match="its window has 2,048 tokens") as refused:
+            call(endpoint)
+    assert refused.value.remedy.startswith("raise context_tokens in the endpoint's section to a window of 7,913")
 
 
 def test_a_reasoning_model_gets_the_fields_it_takes() -> None:

@@ -127,6 +127,7 @@ def test_the_report_holds_every_part(tmp_path: Path) -> None:
     written = write_report(folder, draw)
     assert written.summary["finished"] == 6
     page, web = (folder / "report.md").read_text(), (folder / "report.html").read_text()
+    assert page.startswith(f"# {folder.name}: 2 methods, 3 seeds, ")
     for words in (
         "The paper's claims, here",
         "Final held-out pass rate",
@@ -196,7 +197,7 @@ def test_lifecycles_of_rubrics_by_hand(tmp_path: Path) -> None:
     assert lives.rows == [["ARISE", "2.0", "0.5", "1.0", "0.5", "1.5", "–"]]
 
 
-def test_what_a_watch_saw_is_pooled_over_runs(tmp_path: Path) -> None:
+def test_watched_verdicts_are_pooled_over_runs(tmp_path: Path) -> None:
     for seed, seen in enumerate(({"watched": 8, "watched_passes": 7}, {"watched": 2, "watched_passes": 2})):
         folder = write_run(
             tmp_path / f"runs/watch/seed-{seed}", seed=seed, success=lambda *_: True, events=[(2, "r1", "born")]
@@ -220,7 +221,7 @@ def test_what_a_watch_saw_is_pooled_over_runs(tmp_path: Path) -> None:
         ("UPDATE attempts SET skill_bytes=9 WHERE task_id='held-0' AND attempt=0", "no evolved skill"),
     ],
 )
-def test_a_broken_promise_is_found(tmp_path: Path, broken: str, promise: str) -> None:
+def test_a_violated_fairness_check_is_found(tmp_path: Path, broken: str, promise: str) -> None:
     folder = a_comparison(tmp_path, seeds=2)
     assert all(check.kept for check in checks(read_study([folder])))
     with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
@@ -229,7 +230,7 @@ def test_a_broken_promise_is_found(tmp_path: Path, broken: str, promise: str) ->
     assert found.startswith(promise)
 
 
-def test_a_difference_of_zero_has_no_minus() -> None:
+def test_zero_differences_print_without_a_minus() -> None:
     assert interval_text(Interval(-1e-15, -0.04, 6.1, 5), signed=True) == "+0.0 (95 % +0.0 to +6.1)"
     assert interval_text(Interval(-1e-15, None, None, 1)) == "0.0 (one seed: no interval)"
 

@@ -105,7 +105,7 @@ def test_thresholds_reached_by_hand() -> None:
     assert (found.low, found.high) == (5.0, 10.0)  # seed 0 alone needs 10, seed 1 alone 5
 
 
-def test_never_reached_is_none() -> None:
+def test_a_rate_that_is_never_reached_has_no_iteration() -> None:
     found = reach({0: {0: 0.0, 5: 20.0}, 1: {0: 0.0, 5: 20.0}}, {0: 90.0, 1: 90.0})
     assert found is not None
     assert (found.first, found.low, found.high) == (None, None, None)

@@ -71,7 +71,7 @@ def test_a_place_without_a_method_is_left_blank(tmp_path: Path) -> None:
     ]
 
 
-def test_one_loose_run_is_enough(tmp_path: Path) -> None:
+def test_figures_of_a_single_run_are_drawn(tmp_path: Path) -> None:
     write_run(tmp_path / "mine", seed=0, success=lambda *given: given[2] > 2)
     done = CliRunner().invoke(app, ["figures", str(tmp_path / "mine"), "--out", str(tmp_path), "--formats", "svg"])
     assert done.exit_code == 0, done.output
@@ -119,7 +119,7 @@ def test_tables_from_runs(runs: list[Path], tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [(["figures", "nowhere"], 5, "holds no run"), (["figures", "nowhere", "--formats", "bmp"], 2, "none of pdf")],
 )
-def test_what_is_wrong_is_one_message(arguments: list[str], code: int, message: str) -> None:
+def test_errors_are_one_message(arguments: list[str], code: int, message: str) -> None:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == code
     assert message in done.output

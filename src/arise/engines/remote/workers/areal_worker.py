@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_adapter, export_model
+from arise.engines.remote.workers.sharded import export_adapter, export_model, start_moments
 
 
 class Actor(FSDPEngine):  # type: ignore[misc]
@@ -66,6 +66,7 @@ class ArealBackend:
         self._engine.create_process_group()
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))
         self._engine.train()
+        start_moments(self._engine.model, self._engine.optimizer)
         self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
 
     def facts(self) -> dict[str, Any]:

@@ -59,6 +59,17 @@ def _as_type(state: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
     return {name: t.to(dtype) if t.is_floating_point() else t for name, t in state.items()}
 
 
+def start_moments(model: Any, optimizer: Any) -> None:
+    """Make the moments of the optimizer before its first step.
+
+    torch makes moments that are missing when they are saved, by a step without gradients. It counts that step, and the
+    first update after it would be a quarter smaller.
+    """
+    get_state_dict(model, optimizer)
+    for state in optimizer.state.values():
+        state["step"].zero_()
+
+
 def save_sharded(model: Any, optimizer: Any, folder: str) -> None:
     """Write weights and optimizer, each process its part."""
     weights, moments = get_state_dict(model, optimizer)

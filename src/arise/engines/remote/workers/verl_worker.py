@@ -16,7 +16,7 @@ from verl.plugin.platform.platform_base import PlatformBase
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_adapter, export_model, load_sharded, save_sharded
+from arise.engines.remote.workers.sharded import export_adapter, export_model, load_sharded, save_sharded, start_moments
 
 
 class Cpu(PlatformBase):  # type: ignore[misc]
@@ -90,6 +90,7 @@ class VerlBackend:
         dist.init_process_group("gloo" if cpu else "cpu:gloo,cuda:nccl")
         self._engine, self._tensordicts = _engine(options)
         self._engine.initialize()
+        start_moments(self._engine.module, self._engine.optimizer)
         self._device = torch.device("cpu" if cpu else f"cuda:{os.environ['LOCAL_RANK']}")
         self._budget = options["token_budget"]
         self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
