@@ -136,12 +136,13 @@ asyncio.run(attempts(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), lambda: p
 
 
 def networks() -> set[int]:
-    """Return the processes that connect sandboxes to the public network."""
+    """Return the processes that connect sandboxes of this process, or of one that is gone, to the public network."""
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (folder / "comm").read_text() == "slirp4netns\n":
-                found.add(int(folder.name))
+            name, _, rest = (folder / "stat").read_text().partition(" (slirp4netns) ")
+            if rest and int(rest.split()[1]) in (1, os.getpid()):
+                found.add(int(name))
     return found
 
 

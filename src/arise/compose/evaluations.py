@@ -13,11 +13,12 @@ from typing import Any
 
 from arise.compose.build import redacting
 from arise.compose.corpora import Corpus, instructions, tasks_of
-from arise.compose.harnesses import HarnessParts, open_harness
+from arise.compose.harnesses import HarnessParts, open_harness, remote_harness_agent
 from arise.compose.judges import judging, observer
 from arise.compose.registry import base_prompt, evaluation_agent, token_count
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config, NoJudging, ToolAgentConfig
+from arise.config.agent import HarnessConfig
 from arise.config.file import load_config
 from arise.config.llm import EndpointConfig, PriceConfig
 from arise.errors import AriseError, Exit
@@ -26,6 +27,7 @@ from arise.evaluation.guidance import measure, report
 from arise.evaluation.retention import Retired, as_pool, away_at, curves, retired
 from arise.evaluation.rubrics import every_pair
 from arise.llm.agents.agent import endpoint_agent
+from arise.llm.agents.tool_agent import ToolEndpointAgent
 from arise.observe.waits import bars
 from arise.ports import Agent, SandboxPool
 from arise.rollouts.collect import Collector
@@ -159,8 +161,8 @@ def endpoint_of(
 
 
 def _with_agent(config: Config, tools: bool) -> Config:
-    """Return the configuration, with the tool agent if `tools` is set and the run uses another agent."""
-    own = isinstance(config.agent, ToolAgentConfig) or not tools
+    """Return the configuration, with the tool agent if `tools` is set and the run's agent has no tools."""
+    own = isinstance(config.agent, ToolAgentConfig | HarnessConfig) or not tools
     return config if own else config.model_copy(update={"agent": ToolAgentConfig()})
 
 
@@ -203,6 +205,8 @@ async def candidate(config: Config, store: RunStore, policy: PolicyChoice) -> As
             nullcontext(asked) if asked else _trained_here(config, store, policy, sandboxes, harness) as found,
         ):
             tasks, (agent, limit) = train_tasks | held_out, found
+            if harness is not None and isinstance(agent, ToolEndpointAgent):
+                agent = remote_harness_agent(harness, config, agent)
             known, seed = redacting(config, agent), config.train.seed
             collector = Collector(known, sandboxes, verifier, tasks, store, seed, limit, base_prompt(config))
             attempts = config.evaluation.attempts
@@ -220,8 +224,12 @@ async def _behind_an_endpoint(
         return
     limit = SkillLimit.of(config.guidance.max_tokens, policy.endpoint.context_tokens, guessed_tokens)
     record, observe = store.folder / "policy-calls.db", observer(store.folder)
+    endpoint, limits = policy.endpoint, config.agent
+    if isinstance(limits, HarnessConfig):
+        endpoint = endpoint.model_copy(update={"max_tokens": limits.max_tokens})
+        limits = ToolAgentConfig(max_tokens=limits.max_tokens)
     async with endpoint_agent(
-        policy.endpoint, config.agent, config.budget, record, observe, again=True, opening_chars=opening_chars
+        endpoint, limits, config.budget, record, observe, again=True, opening_chars=opening_chars
     ) as agent:
         yield agent, limit
 

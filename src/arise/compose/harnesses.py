@@ -20,7 +20,9 @@ from arise.harnesses.agent import HarnessAgent
 from arise.harnesses.carried import carried
 from arise.harnesses.install import folder_of, require, seen_paths, status
 from arise.harnesses.launch import Launcher, processes
+from arise.harnesses.remote import RemoteHarnessAgent
 from arise.harnesses.spec import Harness
+from arise.llm.agents.tool_agent import ToolEndpointAgent
 from arise.ports import Engine, Format, Sandbox
 from arise.sandbox import MIB, Limits
 from arise.sandbox.choose import Equipment
@@ -98,6 +100,14 @@ def program_in(chosen: HarnessAgentConfig | CommandAgentConfig, harness: Harness
     if isinstance(sandbox, ImageSandbox):
         return carried(chosen.kind).program
     return shlex.quote(str(folder_of(chosen.kind) / harness.program))
+
+
+def remote_harness_agent(parts: HarnessParts, config: Config, model: ToolEndpointAgent) -> RemoteHarnessAgent:
+    """Return the agent of an evaluation that a harness drives with a model behind an endpoint."""
+    chosen = config.agent
+    assert isinstance(chosen, HarnessConfig), "its parts are there"
+    limits = CallLimits(chosen.max_turns, chosen.max_tokens)
+    return RemoteHarnessAgent(parts.launcher, model.ask, limits, model.client.endpoint.context_tokens)
 
 
 def harness_agent(

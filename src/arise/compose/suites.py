@@ -81,7 +81,7 @@ def suite_tasks(
     return tasks
 
 
-def with_agent(config: Config, wanted: SuiteWanted, policy: PolicyChoice) -> Config:
+def with_agent(config: Config, wanted: SuiteWanted) -> Config:
     """Return the configuration with the harness of the evaluation, and the paper's time for an attempt."""
     if wanted.environment and wanted.agent != terminus.NAME:
         raise _unusable("--environment names an environment of Harbor", f"give --agent {terminus.NAME} too")
@@ -90,9 +90,6 @@ def with_agent(config: Config, wanted: SuiteWanted, policy: PolicyChoice) -> Con
     if wanted.agent not in names():
         known = ", ".join((*names(), terminus.NAME))
         raise _unusable(f"there is no agent {wanted.agent!r}", f"name one of: {known}")
-    if policy.endpoint is not None:
-        remedy = f"use --agent {terminus.NAME}, or leave --agent out"
-        raise _unusable(f"{wanted.agent} runs in the sandbox and evaluates checkpoints only, not --model", remedy)
     chosen = HarnessAgentConfig.model_validate({"kind": wanted.agent, "attempt_seconds": AGENT_SECONDS})
     return config.model_copy(update={"agent": chosen})
 
@@ -122,7 +119,7 @@ def evaluate_suite(
         return score
 
     with bars(write), closing(RunStore.open(folder, lock)) as store:
-        config = with_agent(run_config(folder, store)[0], wanted, policy)
+        config = with_agent(run_config(folder, store)[0], wanted)
         tasks = suite_tasks(wanted.suite, config, wanted.ignore, write, wanted.agent)[: wanted.tasks]
         return asyncio.run(whole(config, store, tasks))
 

@@ -84,19 +84,19 @@ class BubblewrapSandbox:
     pidfds: tuple[int, ...]
     """Process 1 inside, then bwrap: once the first is dead, the kernel has ended every other process of the sandbox."""
     folders: dict[str, int]
-    """Every place that the host can fill, open."""
+    """Open descriptors of the folders that the host can fill."""
     shown: dict[str, Path]
     group: ControlGroup | None
     watches_capped: bool = True
     """Whether it can take no more than its part of the machine's inotify instances."""
     left_out: tuple[str, ...] = ()
-    """What `fill` did not bring along, and why."""
+    """What `fill` left out, and why."""
     left_running: bool = False
     """Whether the last command that ran `alone` did not end all its processes itself."""
     signalled: bool = False
     """Whether a signal ended the last command."""
     report: bytes = b""
-    """What the guard of the last command says, as JSON."""
+    """The report of the guard of the last command, as JSON."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables that every command of an attempt sees."""
     on_close: Callable[["BubblewrapSandbox"], None] | None = None

@@ -1,4 +1,4 @@
-"""The /etc of sandboxes as one folder of the cache: one mount instead of seven, each of which costs a start."""
+"""The /etc of sandboxes as one folder of the cache: one mount instead of seven, since each mount slows every start."""
 
 import functools
 import hashlib

@@ -31,7 +31,7 @@ class Proxy:
     def __init__(self, hosts: Sequence[str]) -> None:
         self.hosts = tuple(hosts)
         self.refused: list[str] = []
-        """Hosts that somebody asked for in vain."""
+        """Hosts to which a connection was refused."""
         self._server: asyncio.Server | None = None
 
     @property

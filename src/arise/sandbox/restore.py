@@ -22,7 +22,7 @@ LOADER_FOLDER = "etc/ld.so.conf.d"
 PYTHON_HOOKS = ("sitecustomize.py", "usercustomize.py")
 ROOT_HOOKS = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
 FORBIDDEN = ("/tests", "/logs", "/proc", "/run/arise")
-"""Where no link of an attempt may lead: it would be a window on the tests or on the reward."""
+"""Where no link of an attempt may lead: the tests and the reward could be reached through it."""
 MTAB = "etc/mtab"  # a link to /proc/mounts that container engines create
 MAX_FILES = 200_000
 _TRUSTED = (*WRAPPERS, *TOOLS, *SCRIPTED_TOOLS, *SHELLS)

@@ -72,7 +72,7 @@ _DENIED: dict[str, tuple[int, int | None]] = {
 # clone can be read, and io_setup uses a number of requests that the whole machine shares.
 _ABSENT = {"clone3": (435, 435), "io_setup": (206, 0)}
 _LAST_OLD = (334, 294)
-"""Behind this number each machine has a gap, then both count alike from 424 on."""
+"""After this number each architecture has a gap; from 424 on both use the same numbers."""
 # The later call numbers that exist inside. Calls newer than this list do not exist until someone has reviewed them.
 _NEW = {
     "pidfd_send_signal": 424,

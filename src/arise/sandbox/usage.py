@@ -44,7 +44,7 @@ class Usage:
         """Whether any thread has a processor or waits for one."""
         dead = os.times()
         self.processor_seconds = dead.children_user + dead.children_system
-        """Of the living, and of the dead for whom a parent has waited."""
+        """Of running processes, and of ended ones that a parent has waited for."""
         for folder in _processes():
             fields = _fields(f"{folder}/stat")
             if not fields:
