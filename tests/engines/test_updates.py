@@ -60,9 +60,8 @@ def test_a_state_saved_before_the_first_update_does_not_change_it(bench: Bench, 
     start = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     printed_loss(model, batch, LossSpec()).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), optim.max_grad_norm)
-    torch.optim.AdamW(
-        model.parameters(), lr=optim.learning_rate, betas=optim.betas, weight_decay=optim.weight_decay
-    ).step()
+    rate, decay = optim.learning_rate, optim.weight_decay
+    torch.optim.AdamW(model.parameters(), lr=rate, betas=optim.betas, weight_decay=decay).step()
     updated = load_file(tmp_path / "updated" / "model.safetensors")
     # AdamW moves every weight by about the learning rate; a gradient near zero may round to either sign.
     moved_by = torch.cat([(updated[name] - old).flatten() for name, old in start.items()])

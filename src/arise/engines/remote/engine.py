@@ -66,7 +66,7 @@ class RemoteEngine:
         self._policy, self._trainer, self._fleet, self._work = policy, trainer, fleet, work
         self._recover_every = recover_every
         self._count, self._published = UpdateCount(), 0
-        self._weights = policy.folder
+        self._weights = self._first = policy.folder
         self._handover = Handover(work, policy.folder, trainer.lora_rank > 0, trainer.device == "cpu")
         self._stops = StopRules(policy.tokenizer, policy.end_ids)
         self._since: list[_Job] = []
@@ -87,7 +87,7 @@ class RemoteEngine:
                 await self._fleet.open(self._weights, 0)
                 await self._check_weights()
             else:
-                self._weights = await asyncio.to_thread(self._handover.first)
+                self._weights = self._first = await asyncio.to_thread(self._handover.first)
                 await asyncio.gather(self._run(self._start_trainer), self._fleet.open(self._weights, 0))
         except BaseException:
             self._failed = True
@@ -184,7 +184,7 @@ class RemoteEngine:
             self._published = self._count.updates
         await self._fleet.load(self._weights, version)
         await self._check_weights()
-        if old not in (self._weights, self._policy.folder):
+        if old not in (self._weights, self._first, self._policy.folder):  # servers are started again from the first
             shutil.rmtree(old, ignore_errors=True)
         if len(self._since) >= self._recover_every:
             await self._save_recovery_point(version)

@@ -23,6 +23,8 @@ from arise.types import SamplingParams
 
 MAX_RESTARTS = 5
 """Restarts of one server without a finished turn in between; one more ends the run."""
+RETRY_SECONDS = 1.0
+"""Time between two attempts to restore a server."""
 REMEMBERED = 100_000
 """Conversations whose server is remembered."""
 
@@ -49,7 +51,7 @@ class Fleet:
         self._spec = spec
         self._slots = [_Slot(number) for number in range(spec.count if spec.start else len(spec.addresses))]
         self._homes: OrderedDict[str, int] = OrderedDict()
-        self._folder, self.version = "", -1
+        self._first, self._folder, self.version = "", "", -1
         self._session: _Session | None = None
         # Servers may outlive a run: the versions of the next run must not be mistaken for ours.
         self._name = secrets.token_hex(4)
@@ -76,8 +78,11 @@ class Fleet:
             raise EngineFault(str(error)) from None
 
     async def open(self, folder: str, version: int) -> None:
-        """Start or reach every server with the weights of `folder`; raises EngineFault if one does not come up."""
-        self._folder, self.version = folder, version
+        """Start or reach every server with the weights of `folder`; raises EngineFault if one does not come up.
+
+        A server that is started again later begins with this folder too, so it must stay.
+        """
+        self._first, self._folder, self.version = folder, folder, version
         try:
             await asyncio.gather(*(self._bring_up(slot) for slot in self._slots))
             self.release = await self._server(self._slots[0]).version()
@@ -173,9 +178,12 @@ class Fleet:
         waiting = list(session.restoring.values())
         if waiting:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                if task.exception() is not None and not any(slot.version >= 0 for slot in self._slots):
-                    raise PolicyLost(str(task.exception()))
+            errors = [error for error in (task.exception() for task in done) if error is not None]
+            final = [e for e in errors if self.given or isinstance(e, PolicyLost)]  # ours are started a few times more
+            if final and not session.restoring and not any(slot.version >= 0 for slot in self._slots):
+                raise PolicyLost(str(final[0]))
+            if errors:
+                await asyncio.sleep(RETRY_SECONDS)
 
     def _mark_down(self, slot: _Slot, fault: ServerDown) -> None:
         """Note that a server is down and bring it back."""
@@ -210,7 +218,8 @@ class Fleet:
             if slot.restarts > MAX_RESTARTS:
                 raise PolicyLost(f"server {slot.number} died {MAX_RESTARTS} times in a row: see {slot.process.log}")
             await asyncio.to_thread(slot.process.end)
-        model = self._spec.base or self._folder
+        # The folder of the current weights may be replaced while the server starts; it is loaded afterwards.
+        model = self._spec.base or self._first
         slot.process, slot.address = await asyncio.to_thread(self._spec.start, slot.number, model)
         await self._await_health(slot, self._spec.start_seconds)
 
@@ -232,6 +241,8 @@ class Fleet:
             try:
                 await self._load_into(self._server(slot), self._label(version))
             except ServerDown as fault:
+                if version != self.version:
+                    continue  # its folder may be gone: newer weights are there
                 if slot.version < 0:
                     raise
                 self._mark_down(slot, fault)

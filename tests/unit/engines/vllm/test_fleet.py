@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from tests.unit.engines.vllm.fake import FakeVllm
 
 from arise.engines.faults import EngineFault
+from arise.engines.remote.processes import Process
 from arise.engines.vllm.fleet import Fleet
 from arise.engines.vllm.server import seed_of
 from arise.engines.vllm.spec import FleetSpec
@@ -181,6 +183,31 @@ def test_a_server_that_dies_between_turns_is_named_when_weights_are_loaded(
 
     asyncio.run(run())
     assert [record.message.partition(" (")[0] for record in caplog.records] == ["server 0 is down"]
+
+
+def test_a_server_is_started_again_from_the_first_weights_also_where_one_start_fails(
+    servers: list[FakeVllm], tmp_path: Path
+) -> None:
+    server, started = servers[0], list[str]()
+
+    def start(_: int, model: str) -> tuple[Process, str]:
+        started.append(model)
+        server.closed = len(started) == 2
+        return Process(["false" if server.closed else "sleep", "300"], tmp_path / "log", {}), server.address
+
+    async def run() -> None:
+        fleet = Fleet(FleetSpec(start, 1, [], frozenset([1]), 64))
+        try:
+            await fleet.open("first", 0)
+            await fleet.load("next", 1)
+            server.closed = True
+            assert (await fleet.turn(PROMPT, SamplingParams(2), 0)).versions == (1, 1)
+        finally:
+            fleet.close()
+
+    asyncio.run(run())
+    assert started == ["first", "first", "first"]
+    assert server.loads == ["first", "next", "next"]
 
 
 def test_a_server_that_cannot_be_reached_is_one_message_at_the_start() -> None:
