@@ -7,6 +7,7 @@ the same answer; an equal request without the mark is sampled again.
 import asyncio
 import secrets
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Protocol
@@ -21,6 +22,8 @@ from arise.types.chat import Message
 PREFIX = "arise-"
 OVERFLOWS = 8
 """A rollout ends after this many prompts in a row that do not fit into the window: its client does not compact."""
+REMEMBERED = 1 << 16
+"""The number of different prompts whose repetitions are counted; only a server reaches it."""
 PROMPT_END = 32
 """The number of final prompt tokens that a format needs to parse the reply."""
 
@@ -76,6 +79,7 @@ class Session:
     """Set once no further call will be answered."""
     _answers: dict[bytes, asyncio.Task[Answer]] = field(default_factory=dict)
     _running: set[asyncio.Task[Answer]] = field(default_factory=set)
+    _sampled: Counter[bytes] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.history = History(self.policy.format)
@@ -185,7 +189,7 @@ class Session:
 
     async def _sample(self, plan: Plan, budget: int) -> Segment:
         opening = blake2b(b"".join(key.digest for key in plan.opening) + plan.tools, digest_size=8).hexdigest()
-        again = sum(call.request == (plan.parent, plan.ids[plan.known :]) for call in self.history.calls)
+        again = self._again(plan)
         conversation = f"{self.conversation}/{opening}" + (f"/{again}" if again else "")
         try:
             return await self.policy.sample(plan.ids, budget, conversation, self.seed)
@@ -193,6 +197,14 @@ class Session:
             self.fault = f"the policy could not answer: {type(error).__name__}: {error}"
             self.over.set()
             raise Refused("unavailable", self.fault) from error
+
+    def _again(self, plan: Plan) -> int:
+        """Return how often this prompt was sampled before, also by calls under way, so that each sample differs."""
+        if len(self._sampled) >= REMEMBERED:
+            self._sampled.clear()
+        prompt = blake2b(repr((plan.parent, plan.ids[plan.known :])).encode(), digest_size=16).digest()
+        self._sampled[prompt] += 1
+        return self._sampled[prompt] - 1
 
     def _ended(self, stop: StopReason, said: str) -> Refused:
         self.stop = stop

@@ -38,6 +38,15 @@ def test_a_dropped_request_is_sampled_once_and_its_retry_finds_the_answer() -> N
     use(work, seconds=0.4)
 
 
+def test_equal_requests_are_sampled_differently_one_after_another_and_at_once() -> None:
+    async def work(found: Served) -> None:
+        await asyncio.gather(*(found.chat([USER]) for _ in range(4)))
+        await found.chat([USER])
+        assert len({params.conversation for _, params in found.engine.asked}) == 5
+
+    use(work, seconds=0.2)
+
+
 def test_every_turn_is_present_when_the_client_leaves_on_the_last_event() -> None:
     async def work(found: Served) -> None:
         key = {"authorization": f"Bearer {found.session.token}"}
