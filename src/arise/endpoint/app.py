@@ -131,10 +131,12 @@ async def _count(sessions: Sessions, request: Request) -> Response:
 
 def _models(sessions: Sessions, request: Request) -> Response:
     try:
-        model = sessions.find(key_of(request)).model
+        session = sessions.find(key_of(request))
     except Refused as refused:
         return _refusal(CHAT, refused)
-    entry = {"id": model, "object": "model", "created": 0, "owned_by": "arise"}
+    entry: dict[str, Any] = {"id": session.model, "object": "model", "created": 0, "owned_by": "arise"}
+    if session.window is not None:
+        entry["max_model_len"] = session.window  # vLLM's name for it, which clients know
     return JSONResponse({"object": "list", "data": [entry]})
 
 

@@ -34,6 +34,7 @@ class Rehearsal:
 
     speak: Callable[[Ask], Message]
     model: str = "policy"
+    window: int | None = None
     token: str = field(default_factory=new_key)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     calls: list[tuple[Ask, Message]] = field(default_factory=list)

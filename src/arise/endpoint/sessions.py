@@ -36,6 +36,8 @@ class Serves(Protocol):
     @property
     def model(self) -> str: ...
     @property
+    def window(self) -> int | None: ...
+    @property
     def over(self) -> asyncio.Event: ...
     async def answer(self, ask: Ask, body: bytes, marked_retry: bool = False) -> Answer: ...
     def count(self, ask: Ask) -> int: ...
@@ -88,6 +90,11 @@ class Session:
     def model(self) -> str:
         """Return the model name that clients see."""
         return self.policy.model
+
+    @property
+    def window(self) -> int:
+        """Return the tokens that a prompt and its answer may have together."""
+        return self.policy.window
 
     async def answer(self, ask: Ask, body: bytes, marked_retry: bool = False) -> Answer:
         """Answer a request, or repeat the answer for a marked retry; raise Refused.

@@ -249,7 +249,7 @@ def test_counting_tokens_records_nothing() -> None:
         answer = await found.post("/v1/messages/count_tokens", {"model": "m", "messages": [USER]})
         assert answer.json() == {"input_tokens": len("Fix it.") + 3}
         models = await found.client.get("/v1/models", headers={"x-api-key": found.session.token})
-        assert [model["id"] for model in models.json()["data"]] == ["policy"]
+        assert [(model["id"], model["max_model_len"]) for model in models.json()["data"]] == [("policy", 100_000)]
         assert found.session.history.calls == []
         assert (await found.client.get("/healthz")).json() == {"status": "ok"}
 
