@@ -71,6 +71,7 @@ def test_the_default_judge_is_made_of_rules() -> None:
 def test_two_agents_of_our_own() -> None:
     """Others make attempts too: the same agents behind an endpoint, a script, an example, wrappers."""
     own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker", "MyAgent", "HarnessAgent"}
+    own |= {"RemoteHarnessAgent"}
     wrappers = {"BarePromptRows", "RedactingAgent", "Collector"}
     assert classes("attempt") == own | wrappers
 

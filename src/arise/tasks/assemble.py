@@ -161,7 +161,9 @@ def _separate(asked: Sequence[schema.VerifierSection], tests: Sequence[Path], fi
     return replace(_place(section, tests[0]), image="")
 
 
-def _verifier_of_step(step: schema.VerifierSection, tests: Path, file: schema.TaskFile, shared: Path) -> VerifierSpec:
+def _inheriting_verifier(
+    step: schema.VerifierSection, tests: Path, file: schema.TaskFile, shared: Path
+) -> VerifierSpec:
     """Return the verifier of a step; what the step does not say is as the task says, except the time limit."""
     task, own = _verifier(file.verifier, shared, file), _verifier(step, tests, file)
     return replace(
@@ -186,7 +188,7 @@ def _one_of_several(asked: schema.StepSection, parts: Parts, file: schema.TaskFi
     return StepSpec(
         name=asked.name,
         instruction=parts.instruction,
-        verifier=_verifier_of_step(asked.verifier, parts.tests, file, shared),
+        verifier=_inheriting_verifier(asked.verifier, parts.tests, file, shared),
         agent=_agent(asked.agent),
         solution=_solution(file.solution, parts.solution),
         min_reward=asked.min_reward,

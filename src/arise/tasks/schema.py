@@ -19,7 +19,7 @@ from arise.tasks.schema_values import (
     Host,
     Phase,
     Seconds,
-    Section,
+    TaskTable,
     Text,
     User,
     mebibytes,
@@ -27,7 +27,7 @@ from arise.tasks.schema_values import (
 from arise.tasks.variables import VARIABLE_NAME, Environment
 
 
-class AboutSection(Section):
+class AboutSection(TaskTable):
     """Section `[task]`."""
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x20]+$")]
@@ -40,7 +40,7 @@ class AgentSection(Phase):
     prompt_prefix: str | None = None
 
 
-class HealthcheckSection(Section):
+class HealthcheckSection(TaskTable):
     """Section `[environment.healthcheck]`."""
 
     command: Text
@@ -51,7 +51,7 @@ class HealthcheckSection(Section):
     retries: Annotated[int, Field(ge=0)] = 3
 
 
-class SetupSection(Section):
+class SetupSection(TaskTable):
     """An entry of `setup_commands`; a plain text is the command alone."""
 
     model_config = ConfigDict(extra="forbid")
@@ -63,7 +63,7 @@ class SetupSection(Section):
     service: Literal["main"] = "main"
 
 
-class TpuSection(Section):
+class TpuSection(TaskTable):
     """Section `[environment.tpu]`."""
 
     type: Text
@@ -163,7 +163,7 @@ class VerifierSection(Phase):
         return self
 
 
-class SolutionSection(Section):
+class SolutionSection(TaskTable):
     """Section `[solution]`."""
 
     timeout_sec: Seconds = 600.0
@@ -183,7 +183,7 @@ class SolutionSection(Section):
         return {**given, "env": {**inline, **given.get("env", {})}} if inline else given
 
 
-class ArtifactSection(Section):
+class ArtifactSection(TaskTable):
     """An entry of `artifacts`."""
 
     source: Text
@@ -199,7 +199,7 @@ def _artifact(value: object) -> object:
 Artifacts = list[Annotated[ArtifactSection, BeforeValidator(_artifact)]]
 
 
-class StepSection(Section):
+class StepSection(TaskTable):
     """Section `[[steps]]`."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
@@ -210,7 +210,7 @@ class StepSection(Section):
     artifacts: Artifacts = Field(default_factory=list)
 
 
-class TaskFile(Section):
+class TaskFile(TaskTable):
     """A whole task.toml or frontmatter — `TaskFile.model_validate(tomllib.loads(text))`."""
 
     schema_version: str = "1.0"

@@ -41,13 +41,13 @@ Text = Annotated[str, Field(pattern=r"\S")]
 User = Annotated[str, Field(pattern=r"^[\w.-]+(:[\w.-]+)?$")] | Annotated[int, Field(ge=0)]
 
 
-class Section(BaseModel):
+class TaskTable(BaseModel):
     """A table of a task file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
-class Connected(Section):
+class Connected(TaskTable):
     """A section with a network."""
 
     network_mode: Network | None = None

@@ -28,7 +28,7 @@ def unsupported(task: TaskSpec) -> Iterator[Found]:
     """Yield need, path and reason of each part of a task that no sandbox of ARISE's own honours."""
     yield from _files(task)
     yield from _verifiers(task)
-    yield from _steps(task)
+    yield from _stages(task)
     if task.layout == "benchflow":
         yield from _document(task)
 
@@ -70,7 +70,7 @@ def verifiers_of(task: TaskSpec) -> list[tuple[str, VerifierSpec]]:
     return [(f"steps.{step.name}.verifier", step.verifier) for step in task.steps] or [("verifier", task.verifier)]
 
 
-def _steps(task: TaskSpec) -> Iterator[Found]:
+def _stages(task: TaskSpec) -> Iterator[Found]:
     """Yield what a step asks for its agent in another way than the task; all steps share one sandbox."""
     place = task.place
     for step in task.steps:
