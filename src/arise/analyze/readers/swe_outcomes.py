@@ -12,7 +12,7 @@ from arise.analyze.found import Outcome, Triage, verdict
 
 LEVELS = 4
 LARGEST = 20_000_000
-DEEPEST, MOST_FOLDERS = 5, 100_000
+DEEPEST, MOST_FOLDERS = 5, 20_000
 """Limits of the search for reports below an evaluation folder; beyond the second, none of them counts."""
 _EVALUATION = re.compile(r"eval|^logs?$|report", re.IGNORECASE)
 _PASSED, _LISTS = ("resolved_ids", "resolved"), ("resolved_ids", "resolved", "unresolved_ids", "completed_ids")
@@ -64,14 +64,14 @@ def _report(instance_id: str, folder: Path) -> Outcome | None:
 def _evaluated(instance_id: str, folder: Path, path: Path) -> Outcome | None:
     """Read the reports that an evaluation wrote beside the trajectories: `*/run_evaluation/RUN/MODEL/ID/report.json`.
 
-    Among reports of several runs only those below a folder that is named like one of the trajectory's count.
+    If the trajectory is in the folder of a run, only reports below a folder of that name count.
     """
+    own = {part.lower() for part in path.parts[len(folder.parts) : -1]} - {instance_id.lower()}
+    if len(own) > 1:
+        return None  # too far away: it may be the evaluation of something else
     reports = _reports(folder).get(instance_id, ())
-    verdicts = {file: value for file in reports if (value := _resolved(file, instance_id)) is not None}
-    if len(set(verdicts.values())) > 1:
-        own = {part.lower() for part in path.parts[len(folder.parts) :]} - {instance_id.lower()}
-        near = {file: value for file, value in verdicts.items() if own & {part.lower() for part in file.parts}}
-        verdicts = near or verdicts
+    near = [r for r in reports if not own or own & {part.lower() for part in r.parts[len(folder.parts) :]}]
+    verdicts = {file: value for file in near if (value := _resolved(file, instance_id)) is not None}
     if len(set(verdicts.values())) > 1:
         return Outcome(Triage.MISSING, reason=f"{len(verdicts)} reports on {instance_id} disagree")
     return next((verdict(float(value), file.name) for file, value in verdicts.items()), None)
