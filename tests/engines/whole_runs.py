@@ -91,6 +91,12 @@ class WholeRun:
     def end(self) -> None:
         assert self.process.wait(1800) == 0, self.said()
 
+    def close(self) -> None:
+        """End the run if its test did not."""
+        self.process.kill()
+        self.process.wait()
+        self._output.close()
+
     def said(self) -> str:
         self._output.seek(0)
         return self._output.read()
