@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from arise.cli import judge_report
 from arise.cli.output import AsJson, one_message, say
 from arise.cli.rejudge import rejudge
 from arise.cli.session import OPENAI, BaseUrl, KeyEnv, MaxUsd, Model, PriceOption, price_of, session
 from arise.errors import Exit
 
 if TYPE_CHECKING:
+    from arise.cli.judge_report import Checked
     from arise.config.llm import EndpointConfig
     from arise.llm.check.cases import Cases
 
@@ -57,6 +57,7 @@ def check(
     """Measure a judge and advise: valid verdicts, agreement with itself, the offline analyst and labels, cost."""
     import asyncio
 
+    from arise.cli import judge_report
     from arise.llm.check.cases import CasesError
 
     with one_message():
@@ -117,7 +118,8 @@ def _cases(path: Path | None, limit: int) -> "Cases":
 
 async def _check(
     found: "Cases", endpoint: "EndpointConfig", repeat: int, votes: int, max_usd: float, reasons: bool
-) -> "judge_report.Checked":
+) -> "Checked":
+    from arise.cli.judge_report import Checked, Progress
     from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check.check import check_judge
@@ -143,6 +145,6 @@ async def _check(
             reference=reference_judge(),
             labels=found.labels,
             votes=votes,
-            progress=judge_report.Progress(total, tell),
+            progress=Progress(total, tell),
         )
-        return judge_report.Checked(report, opened.cost(), endpoint.base_url)
+        return Checked(report, opened.cost(), endpoint.base_url)

@@ -246,9 +246,8 @@ def _start(config: Config) -> Finding:
         try:
             folder = model_folder(config.model.name)
         except ValueError as error:
-            remedy = "set model.name to a folder, a hub name, or one that `arise models list` shows"
-            if config.model.name in PULLABLE:
-                remedy = f"arise models pull {config.model.name}"
+            pull = f"arise models pull {config.model.name}" if config.model.name in PULLABLE else ""
+            remedy = pull or "set model.name to a folder, a hub name, or one that `arise models list` shows"
             return Finding("model", "failure", str(error), remedy, Exit.CONFIG)
         if folder is None:
             said = f"{config.model.name} is not a folder here: the first run looks for it on the hub"

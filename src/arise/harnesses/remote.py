@@ -26,6 +26,7 @@ class RemoteSession:
     speak: Speak
     attempt: str
     limits: CallLimits
+    window: int
     guidance: str = ""
     model: str = "policy"
     token: str = field(default_factory=new_key)
@@ -118,7 +119,7 @@ class RemoteHarnessAgent:
     ) -> Trajectory:
         """Run one attempt; a model that cannot be reached is a fault."""
         guidance = system.removeprefix(self.base).strip()
-        session = RemoteSession(self.speak, f"{seed}/{key}", self.limits, guidance)
+        session = RemoteSession(self.speak, f"{seed}/{key}", self.limits, self.window, guidance)
         ended = await self.launcher.run(session, sandbox, task.instruction, self.window, self.limits.tokens_per_call)
         if session.fault:
             raise PolicyLost(session.fault)
