@@ -163,9 +163,9 @@ def _why_not(support: _Support, covered_by: str | None, *, full: bool) -> str:
     if covered_by is not None:
         return f"already covered by rubric {covered_by}"
     if not support.issue_refs:
-        return f"{len(support.contrast_refs)} records show it done and none shows it missing"
+        return f"records that show it done: {len(support.contrast_refs)}; none shows it missing"
     if not support.contrast_refs:
-        return f"{len(support.issue_refs)} records show it missing and none shows it done"
+        return f"records that show it missing: {len(support.issue_refs)}; none shows it done"
     if support.missing_share < RARE:
         return f"missing in {len(support.misses)} of {len(support.misses) + len(support.contrasts)} records only"
     return "more supported behaviours came first" if full else ""

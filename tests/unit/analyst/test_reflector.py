@@ -82,8 +82,8 @@ def test_without_contrast_there_is_no_pair_but_a_reason() -> None:
     reflection = propose(EVIDENCE[:2])
     assert not reflection.proposals
     reasons = {r.text: r.reason for r in reflection.rejections}
-    assert reasons[wordings()["P12"].criterion] == "2 records show it missing and none shows it done"
-    assert reasons[wordings()["P08"].criterion] == "2 records show it done and none shows it missing"
+    assert reasons[wordings()["P12"].criterion] == "records that show it missing: 2; none shows it done"
+    assert reasons[wordings()["P08"].criterion] == "records that show it done: 2; none shows it missing"
 
 
 def test_no_evidence_no_pairs() -> None:

@@ -100,7 +100,7 @@ class Expected:
     def time(self) -> str:
         """Return how long it will take."""
         between = f"{numbers.duration(self.fastest)} to {numbers.duration(self.slowest)}"
-        return f"{self.calls:,} judge calls, {between} (all at once, or one after another)"
+        return f"{self.calls:,} judge call{'s' * (self.calls != 1)}, {between} (all at once, or one after another)"
 
     def __str__(self) -> str:
         cost = "cost not known" if self.usd is None else f"about {numbers.dollars(self.usd, 4)}" if self.usd else "free"

@@ -15,6 +15,8 @@ from arise.types import Group, Tally
 
 NO_SIGNAL_AFTER = 5
 VALID_VERDICTS = 0.95
+ONE_SIDED_AFTER = 64
+"""So many equal verdicts in a row, over rollouts of which some succeed and some fail, are not chance."""
 SUSPECT = "suspect "
 
 
@@ -38,7 +40,8 @@ def training_alarms(run: RunQueries) -> list[Alarm]:
     found = [
         _divergence(groups, counts, last, max(2, window)),
         _no_signal(groups, last),
-        _judge([count for count in counts if count.k > last - window], iterations[-window:]),
+        _judge(judged := [count for count in counts if count.k > last - window], iterations[-window:]),
+        _one_sided(judged, recent),
         _incomplete(recent, window),
         _set_aside(iterations[-1]),
         _skipped(iterations[-window:]),
@@ -119,6 +122,20 @@ def _judge(recent: Sequence[VerdictCount], window: Sequence[Iteration]) -> Alarm
     if not total or absent <= (1.0 - VALID_VERDICTS) * total:
         return None
     return Alarm("serious", "The judge gives too few verdicts", f"{absent} of {total} recent verdicts are missing.")
+
+
+def _one_sided(judged: Sequence[VerdictCount], recent: Sequence[GroupSums]) -> Alarm | None:
+    """Return an alarm if every verdict is the same although outcomes differ."""
+    passes, total = sum(count.passes for count in judged), sum(count.evaluations for count in judged)
+    successes, rewarded = sum(group.successes for group in recent), sum(group.rewarded for group in recent)
+    if total < ONE_SIDED_AFTER or 0 < passes < total or not 0 < successes < rewarded:
+        return None
+    return Alarm(
+        "note",
+        "One verdict for everything",
+        f"All {total} recent verdicts are {'passes' if passes else 'fails'}, while {successes} of {rewarded} rollouts "
+        "succeed: the judge may not tell good from bad. `arise judge check` measures it.",
+    )
 
 
 def _incomplete(recent: Sequence[GroupSums], window: int) -> Alarm | None:
