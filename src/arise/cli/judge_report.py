@@ -23,7 +23,7 @@ _MISSING = {
     QUARANTINED: "text in these trajectories may steer the judge: read some of them, and take a stronger model",
     WEAK: "control questions are answered wrongly even on a neutral trace, so no verdict counts: take a stronger model",
     CUT_OFF: "replies are cut off: raise --max-tokens",
-    UNREADABLE: "replies lack verdicts or break their form: confine them (--structured), or take a stronger model",
+    UNREADABLE: "replies lack verdicts or break their form: constrain them (--structured), or take a stronger model",
     INTERNAL: "a fault of ARISE: please report it",
 }
 """What to do about missing verdicts of a kind; a check withholds none and counts no votes."""
