@@ -1,4 +1,4 @@
-"""Updates on other processes: the printed loss on one and two of them, ratios of 1 after every update, recovery."""
+"""Updates on other processes: the paper's loss on one and two of them, ratios of 1 after every update, recovery."""
 
 import asyncio
 import os

@@ -58,7 +58,7 @@ def run_needs(config: Config) -> Needs:
 
 
 def pairs_that_fit(window: int) -> int:
-    """Return the largest pool whose judge calls fit into a window beside the shortest useful trace."""
+    """Return the largest pool whose judge calls fit into a window together with the shortest useful trace."""
     prompt = window - max(LEAST_REPLY, window // REPLY_SHARE)
     return max(0, (prompt * _CHARS_PER_TOKEN - PROMPT_CHARS - LEAST_TRACE_CHARS) // RUBRIC_CHARS)
 

@@ -55,7 +55,7 @@ class Opening:
 
 
 def one_word(filler: int = 0) -> Opening:
-    """Return a request for one word; `filler` makes its prompt about so many tokens long."""
+    """Return a request for one word; `filler` pads its prompt to about that many tokens."""
     return Opening("You answer in one word.", {"say": "ok"} | ({"filler": "word " * filler} if filler else {}))
 
 

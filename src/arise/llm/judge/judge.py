@@ -98,7 +98,7 @@ class LanguageModelJudge:
         )
 
     def _room(self, pool: Pool) -> int:
-        """Return the characters left for the trace beside prompt, rubrics and reply."""
+        """Return the characters left for the trace after prompt, rubrics and reply."""
         rubrics = sum(len(rubric.rule_text) + len(rubric.applicability_condition) + 250 for rubric in pool.rubrics)
         return trace_room(self._settings.endpoint, self._settings.chars_per_token, rubrics)
 
