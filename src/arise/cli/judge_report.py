@@ -133,8 +133,8 @@ def _remedy(report: "JudgeCheck") -> str:
     return {
         Advice.FIT: "use it as it is",
         Advice.CONFIRM: "set judge.votes = 2; a run then makes twice as many calls",
-        Advice.UNFIT: "take a stronger model, and measure it on rollouts of your own: arise judge check RUN",
-        Advice.UNKNOWN: "measure it on more cases with known answers: a file of your own with labels, or more of a run",
+        Advice.UNFIT: "take a stronger model, and measure it on your own rollouts: arise judge check RUN",
+        Advice.UNKNOWN: "measure it on more cases with known answers: your own file with labels, or more cases of a run",
     }[report.fitness.advice]
 
 

@@ -1,4 +1,4 @@
-"""How long a whole run still takes, from the stages that lie ahead and the pace of those that are done."""
+"""Forecast how long a whole run still takes, from the stages ahead and the pace of the finished ones."""
 
 import time
 from collections import deque
@@ -12,7 +12,7 @@ from arise.text.progress import Reached
 # Seconds on two cores of an AMD EPYC with `configs/embedded.toml`. Only their ratios matter: the pace is measured.
 DEMONSTRATION, CLONED_DEMONSTRATION, ATTEMPT = 0.017, 0.011, 0.03
 MIN_SECONDS, MIN_SHARE = 2.0, 0.005
-"""Before that nothing is said."""
+"""No forecast is shown before this much is done."""
 RECENT = 0.1
 """The pace is that of the last tenth of the run: a machine gets busy, and attempts get longer as a policy learns."""
 
@@ -68,7 +68,7 @@ class Forecast:
 
     @property
     def left(self) -> float | None:
-        """Return the seconds that are left, None while the pace is not known."""
+        """Return the remaining seconds; None while the pace is not known."""
         if not self._seen:
             return None
         begun, before = self._seen[0]
