@@ -134,7 +134,7 @@ def _remedy(report: "JudgeCheck") -> str:
         Advice.FIT: "use it as it is",
         Advice.CONFIRM: "set judge.votes = 2; a run then makes twice as many calls",
         Advice.UNFIT: "take a stronger model, and measure it on your own rollouts: arise judge check RUN",
-        Advice.UNKNOWN: "measure it on more cases with known answers: your own file with labels, or more cases of a run",
+        Advice.UNKNOWN: "measure it on more cases with known answers: your own labels, or more cases of a run",
     }[report.fitness.advice]
 
 

@@ -98,8 +98,8 @@ class ModelJudge(Section):
     votes: Annotated[int, Field(ge=1, le=9)] = 1
     """How often each rollout is judged; a verdict needs more than half of the votes."""
     when_unusable: Literal["stop", "task_only"] = "stop"
-    """What happens after a pool window in which less than half of the requested answers are usable: the run stops, or goes on
-    with task rewards only until a window is usable again."""
+    """What happens after a pool window in which less than half of the requested answers are usable: the run stops, or
+    continues with task rewards only until a window is usable again."""
     allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Models that may replace the judge within a window; any other change stops the run."""
     chars_per_token: Positive = 3.0
