@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 def run(
     base: Annotated[
-        Path, typer.Argument(help="The base configuration; methods/ next to it holds one overlay per method.")
+        Path, typer.Argument(help="The base configuration; methods/ beside it holds one overlay per method.")
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the comparison; the same one continues it.")],
     methods: Annotated[str, typer.Option("--methods", help="Comma-separated names, or `all`.")] = "all",

@@ -41,17 +41,17 @@ class TrainerSpec:
     gradient_checkpointing: bool = False
     backend: str = ""
     lora_rank: int = 0
-    """Rank of the trained adapters; 0 trains all weights."""
+    """The rank of the adapters that are trained; 0: all weights are."""
     threads: int = 1
     launch: tuple[str, ...] = ()
-    """A command that starts all processes on other machines; they reach the driver at `host`."""
+    """A command that starts all processes elsewhere; they reach the driver at `host`."""
     host: str = "127.0.0.1"
     start_seconds: float = 600.0
     answer_seconds: float = 7200.0
 
 
 class TrainerGroup:
-    """The running processes of a trainer; every request goes to all of them at once."""
+    """The running processes of one trainer; every request goes to all of them at once."""
 
     def __init__(self, spec: TrainerSpec, logs: Path) -> None:
         self._spec = spec
