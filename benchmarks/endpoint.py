@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from arise.endpoint.history import Start
+from arise.endpoint.history import PromptOrigin
 from arise.endpoint.policy import Policy
 from arise.endpoint.rows import export
 from arise.endpoint.serving import Endpoint, on_socket
@@ -104,7 +104,7 @@ async def served(
     for session in sessions:
         record = export(session.history)
         assert len(record.rows) == 1
-        assert record.starts[Start.EXTENDED.value] == TURNS - 1
+        assert record.starts[PromptOrigin.EXTENDED.value] == TURNS - 1
         await endpoint.sessions.end(session)
 
 
