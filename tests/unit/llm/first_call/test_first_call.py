@@ -87,7 +87,10 @@ def test_the_start_waits_for_a_short_rate_limit_and_says_so(caplog: pytest.LogCa
         found = call(EndpointConfig(model="judge-model", base_url=fake.base_url, price=PriceConfig(input=0, output=0)))
     assert found.structured == "grammar"
     assert not found.unchecked
-    assert "judge-model limits our rate: the first call waits 1.0 s and asks again, for at most 10 s in total" in caplog.text
+    assert (
+        "judge-model limits our rate: the first call waits 1.0 s and asks again, for at most 10 s in total"
+        in caplog.text
+    )
 
 
 def test_a_server_that_is_busy_is_waited_for_and_not_called_dead(caplog: pytest.LogCaptureFixture) -> None:
