@@ -8,7 +8,7 @@ from arise.analyst.acts import INSPECTIONS, Op
 from arise.types import Observation
 
 _HEAD, _TAIL = 15_000, 5_000
-"""Of a long answer the beginning and the end are read: programs complain last."""
+"""Only the beginning and the end of a long answer are read, because programs report errors last."""
 _FAILED = re.compile(
     r"^(?:[\w./+\[\]-]+:\s+){0,3}"
     r"(?:error|fatal|usage|exception|traceback \(most recent|fail(?:ed|ure)?)\b(?!\W{0,3}0\b)"
@@ -73,7 +73,7 @@ class Answer:
 
 
 def read_answer(observation: Observation, ops: frozenset[Op]) -> Answer:
-    """Parse an observation given what the call did: errors mentioned in a log that was read are no failure."""
+    """Parse an observation, given what the call did: errors mentioned in a log that was read are not failures."""
     text = observation.text
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"

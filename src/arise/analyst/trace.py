@@ -97,7 +97,7 @@ class Trace:
     def artifacts(self) -> list[Event]:
         """Return successful writes without backup copies; only named outputs, once one of them was written.
 
-        In a source repository the work is on files that were there: scripts the agent adds beside them are its tools.
+        In a source repository the work is on existing files: scripts that the agent adds are its tools.
         """
         done = [e for e in self.of(Op.WRITE) if not e.failed and e.path and not backup_like(e.path)]
         wanted = [e for e in done if e.path in self.brief.outputs]

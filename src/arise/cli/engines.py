@@ -72,7 +72,7 @@ def serve(
 ) -> None:
     """Run one sampling server in the foreground, for a run on another machine (`policy.sampler.addresses`).
 
-    Whoever reaches the port can change the weights: let only the driver reach it.
+    Anyone who reaches the port can change the weights: allow only the driver.
     """
     import os
 

@@ -59,7 +59,7 @@ def _slots(reader: "RunReader", iteration: int, slot: int | None) -> "list[SlotR
 
     slots = reader.slots(k_of(iteration))
     if not slots:
-        there = f"iterations 1 to {reader.committed()} are there"
+        there = f"iterations 1 to {reader.committed()} exist"
         raise AriseError("sampler", Exit.CONFIG, f"there is no iteration {iteration}", there, "name one of these")
     wanted = [found for found in slots if slot in (None, found.slot + 1)]
     if not wanted:

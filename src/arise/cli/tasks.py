@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from arise.tasks import TaskProblem
     from arise.types import TaskSpec
 
-app = typer.Typer(name="tasks", help="Look at a folder of tasks.", no_args_is_help=True)
+app = typer.Typer(name="tasks", help="Inspect, check or tag a folder of tasks.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="A folder of task directories.")]
 RECORD_FILE = ".tags.calls.db"
@@ -44,7 +44,7 @@ app.command(epilog="Example: arise tasks overlap corpus held-out")(corpus.overla
 @app.command(epilog="Example: arise tasks check corpus --cheat --ignore dockerfile")
 def check(
     folder: Folder,
-    lint_only: Annotated[bool, typer.Option("--lint", help="Look at the files only, build and run nothing.")] = False,
+    lint_only: Annotated[bool, typer.Option("--lint", help="Check the files only; build and run nothing.")] = False,
     oracle: Annotated[bool, typer.Option("--oracle", help="Run the solution only: it must earn 1.")] = False,
     null: Annotated[bool, typer.Option("--null", help="Run an agent that does nothing only: it must earn 0.")] = False,
     cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,

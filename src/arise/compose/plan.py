@@ -51,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Planned:
-    """A forecast with what it rests on."""
+    """A forecast with its assumptions."""
 
     forecast: Forecast
     judging: Judging | None

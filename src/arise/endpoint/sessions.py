@@ -29,7 +29,7 @@ PROMPT_END = 32
 
 
 class Serves(Protocol):
-    """What the routes need of a session: a policy answers it, or a script."""
+    """The interface of a session that the routes use; a policy or a script answers it."""
 
     @property
     def token(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Install Harbor into an environment of its own, with a Python of version 3.12 or later."""
+"""Install Harbor into its own environment, with Python 3.12 or later."""
 
 import json
 import os

@@ -14,7 +14,7 @@ from arise.types import Group, Pool, ShownSkill
 
 
 class Advantages(NamedTuple):
-    """A_j of a group, and the task and rubric terms it was combined from, before weighting."""
+    """A_j of a group, and its task and rubric terms before weighting."""
 
     combined_J: Floats
     task_J: Floats

@@ -59,7 +59,7 @@ class Display:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds to the end of the run, None while they are not known."""
+        """Return the remaining seconds of the run; None while they are not known."""
         return self.forecast.left if self.forecast else None
 
     def wait(self, wait: Wait) -> None:

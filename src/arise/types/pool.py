@@ -80,8 +80,8 @@ class Proposal:
 class Pool:
     """Eq. 3 — P_k, the active pairs; `born` counts every pair ever created, so ids are never reused.
 
-    `retired` holds the pairs that left it, in order. Generation may not recreate them: a pair
-    returns under its own id, on evidence that its behaviour fell.
+    `retired` holds the pairs that left the pool, in order. Generation may not recreate them: a pair returns under its
+    own id, on evidence that its behaviour fell.
     """
 
     pairs: tuple[Pair, ...] = ()

@@ -183,9 +183,9 @@ class Judgment:
     watched: Mapping[str, Verdict] = field(default_factory=dict)
     """Verdicts of retired rubrics, for the watch: no advantage, no evidence mass and no coverage comes from them."""
     notes: tuple[str, ...] = ()
-    """What a reader must know: what was cut from the judged trace, which lines or items of a reply were dropped."""
+    """Remarks for the reader: what was cut from the judged trace, which lines or items of a reply were dropped."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why a rubric passed or failed, with the turn that shows it; empty where the judge gives none."""
+    """Why a rubric passed or failed, with the turn that shows it; empty if the judge gives no reasons."""
 
 
 @dataclass(frozen=True, eq=False)

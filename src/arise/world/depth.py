@@ -1,4 +1,4 @@
-"""Tasks of one depth: each requires that many behaviours at once, and no task type is easier than another.
+"""Tasks of one depth: each requires that many behaviours at once, and all task types are equally hard.
 
 A value of the tool call is either stated in the instruction or hidden in a file. A hidden value is never the default
 that a careless worker assumes, so a task is solved only if every required behaviour is shown.

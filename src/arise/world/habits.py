@@ -35,16 +35,16 @@ UNASKED = {
     Habit.DELIVER: 0.25,
     Habit.ECONOMY: 0.60,
 }
-"""How often a habit shows without being asked for, in the mixed world."""
+"""How often a habit shows without a request, in the mixed world."""
 
 EVEN = dict.fromkeys(Habit, 0.20) | {Habit.ECONOMY: 0.60}
 """The same in a world of one depth, where no required behaviour may be easier than another."""
 
 ASKED = 0.97
-"""How often it shows when asked for."""
+"""How often a habit shows on request."""
 
 UNGUIDED, ASK_RATE = 0.3, 0.4
-"""How often nothing is asked for at all, and how often each habit is where something is."""
+"""How often nothing is requested, and how often each habit is when something is."""
 
 
 def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
@@ -55,7 +55,7 @@ def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
 
 
 def unasked_rates(depth: int) -> Mapping[Habit, float]:
-    """Return how often each habit shows unasked in the world of this depth; 0 is the mixed world."""
+    """Return how often each habit shows without a request in the world of this depth; 0 is the mixed world."""
     return EVEN if depth else UNASKED
 
 

@@ -207,7 +207,7 @@ def test_a_call_cancelled_in_flight_is_paid_for(tmp_path: Path) -> None:
     assert asyncio.run(run()) > 0
 
 
-def test_a_server_of_ones_own_is_free_only_if_that_is_said() -> None:
+def test_a_private_server_is_free_only_if_stated() -> None:
     async def run() -> None:
         async with FakeLLM(lambda _: Say("ok")) as fake:
             with pytest.raises(PriceUnknown) as stop:

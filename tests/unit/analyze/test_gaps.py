@@ -28,7 +28,7 @@ def kinds(attempts: list[AnalysedAttempt]) -> dict[str, Kind]:
     return {gap.behaviour.id: gap.kind for gap in find_gaps(attempts, behaviours())}
 
 
-def test_a_behaviour_that_goes_with_failure_within_tasks_is_a_gap() -> None:
+def test_a_behaviour_associated_with_failure_within_tasks_is_a_gap() -> None:
     attempts = [attempt(f"t{t}", n % 2 == 0, n % 2 == 1, n) for t in range(8) for n in range(4)]
     (gap,) = find_gaps(attempts, behaviours())
     assert (gap.kind, gap.strata, gap.informative, gap.tasks) == (Kind.ASSOCIATED, "task", 8, 8)

@@ -166,7 +166,7 @@ def test_simulations_of_tau2() -> None:
     assert errors(board) == [False, True]
 
 
-def test_simulations_of_tau2_in_files_of_their_own(tmp_path: Path) -> None:
+def test_simulations_of_tau2_in_separate_files(tmp_path: Path) -> None:
     document = json.loads((FILES / "tau2-1.0.1.json").read_text())
     for number, row in enumerate(document.pop("simulations")):
         dump(tmp_path / "simulations" / f"{number}.json", row)

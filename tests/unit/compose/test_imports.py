@@ -166,7 +166,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: py
     assert check_imports(config("sampler", "own_parts:Sampler"))
 
 
-def test_a_tracker_of_your_own_stands_beside_the_named_ones() -> None:
+def test_a_custom_tracker_works_next_to_named_ones() -> None:
     use = ["tensorboard", {"path": "own_parts:Tracker"}]
     assert [part.path for part in check_imports(Config.model_validate({"trackers": {"use": use}}))] == [
         "own_parts:Tracker"

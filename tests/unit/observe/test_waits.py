@@ -175,7 +175,7 @@ def test_the_forecast_follows_a_machine_that_gets_busy() -> None:
     assert forecast.left == pytest.approx(20 * 10.0)
 
 
-def test_the_forecast_is_told_once_and_then_stands_in_every_line() -> None:
+def test_the_forecast_is_announced_once_and_then_shown_in_every_line() -> None:
     lines: list[str] = []
     clock = Clock()
     display = Display(lines.append, 4)

@@ -70,7 +70,7 @@ def test_the_weakest_come_first_those_with_few_verdicts_last_and_what_was_never_
     assert [b.source for b in weakest(found, 0.9)] == ["held out", "training", "held out", "held out"]
 
 
-def test_a_change_is_clear_when_its_interval_leaves_out_zero() -> None:
+def test_a_change_is_clear_when_its_interval_excludes_zero() -> None:
     small, large = Change(Tally(5, 10), Tally(4, 10)), Change(Tally(80, 100), Tally(20, 100))
     assert (small.clear, large.clear) == (False, True)
     assert (small.from_to, small.noise_text) == ("50.0 % → 40.0 %", "within noise")

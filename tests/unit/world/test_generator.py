@@ -93,7 +93,7 @@ def test_every_oracle_passes_and_every_null_agent_fails(tmp_path: Path, settings
     assert asyncio.run(problems()) == []
 
 
-def test_neither_profile_nor_format_stands_in_the_instruction() -> None:
+def test_neither_profile_nor_format_is_in_the_instruction() -> None:
     for task, instance in first("train", 200):
         assert instance.profile not in task.instruction
         assert instance.separator not in task.instruction.split()

@@ -47,8 +47,8 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
 def _edits(trace: Trace) -> list[Event]:
     """Return changes to sources and settings, without data files and scripts that only reproduce a failure.
 
-    In a source repository scripts that the agent adds beside the sources are left out. A record of a structured
-    interface is no source.
+    In a source repository, scripts that the agent adds next to the sources are left out. A record of a structured
+    interface is not a source.
     """
     own = trace.is_own_tool if trace.repository else _REPRODUCES.search
     files = [e for e in trace.of(Op.WRITE) if not e.failed and kind_of(e.program) != RECORD]

@@ -58,9 +58,9 @@ class Sharing:
     """Which rows of a forward continue which shared prefix."""
 
     member_GM: Tensor
-    """For each prefix the rows that share it, filled up with row 0."""
+    """For each prefix the rows that share it, padded with row 0."""
     home_R: Tensor
-    """Where each row stands in that table, read line by line."""
+    """The index of each row in that table, read line by line."""
     reach: Reach
     alone_R: Tensor | None
     """Rows that share nothing, where there are any."""

@@ -9,7 +9,7 @@ from arise.llm.annotation.annotator import Annotated
 
 @dataclass(frozen=True)
 class AnnotationReport:
-    """One screen about a tagged corpus; `agreement` compares two runs, `against_known` the tags of before."""
+    """A one-screen report on a tagged corpus; `agreement` compares two runs, `against_known` the previous tags."""
 
     tasks: int
     covered: int
@@ -29,7 +29,7 @@ class AnnotationReport:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two runs over the same tasks: how many got equal sets of types, and the mean overlap of the sets."""
+    """Agreement of two runs on the same tasks: how many have equal sets of types, and the mean overlap of the sets."""
 
     tasks: int
     equal: float

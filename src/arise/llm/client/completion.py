@@ -65,7 +65,7 @@ def _text(message: Any) -> str | None:
 
 
 def _whole_message(text: str, message: Mapping[str, Any]) -> str:
-    """Return the message as JSON; what is not a list of calls or a text is left out."""
+    """Return the message as JSON, without fields of the wrong type."""
     reasoning = next((message[key] for key in ("reasoning_content", "reasoning") if message.get(key)), "")
     whole = {"content": text, "reasoning": reasoning, "tool_calls": _listed(message.get("tool_calls"))}
     return json.dumps(whole, ensure_ascii=False)

@@ -50,7 +50,7 @@ class Reservation:
 
     charge: Charge
     noted: int | None = None
-    """Its number in the store once it is about to be sent."""
+    """Its row number in the store, set just before the request is sent."""
 
     @property
     def nano_usd(self) -> int:

@@ -13,13 +13,13 @@ from arise.config.llm import EndpointConfig
 from arise.run.calls import Usage
 
 TEMPLATE_TOKENS = 1024
-"""Room for what a chat template or a gateway adds to the messages."""
+"""Room for the tokens that a chat template or a gateway adds to the messages."""
 BYTES_PER_TOKEN = 2
-"""For text whose tokens nobody counted: fewer bytes than any tokenizer needs for prose, JSON or code."""
+"""For text without a token count: fewer bytes than any tokenizer needs for prose, JSON or code."""
 MOST_BYTES_PER_TOKEN = 256
 """Text with more bytes per reported token was not counted by a tokenizer."""
 SMALL = 256
-"""Bytes that may count for nothing: an empty system prompt, the tokens around a message."""
+"""Bytes for which zero tokens are plausible: an empty system prompt, the tokens around a message."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
 
 
 def is_reported(problems: str) -> bool:
-    """Tell from the second value of `counted` whether the provider reported tokens, if only impossible ones."""
+    """Return whether the provider reported any tokens, even impossible ones, given the second value of `counted`."""
     return not problems.startswith("no ") and "; no " not in problems
 
 

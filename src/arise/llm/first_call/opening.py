@@ -1,4 +1,4 @@
-"""The requests of a first call: sent with patience, billed, and adapted to fields that a server refuses."""
+"""The requests of a first call: retried for a while, billed, and adapted to fields that a server refuses."""
 
 import asyncio
 import json
@@ -24,20 +24,20 @@ log = logging.getLogger(__name__)
 FIRST_CALL = "first_call"
 """A key of the JSON object in the user message of every request made here."""
 PATIENCE = 3.0
-"""Seconds in which a server that is failing is asked again."""
+"""Seconds for which a failing server is retried."""
 RATE_PATIENCE = 10.0
-"""Seconds that a start waits for a server that limits our rate; a longer Retry-After is not waited for."""
+"""Longest wait in seconds, at the start, for a server that limits our rate."""
 REPLY_SECONDS = 120.0
 """Seconds that a slow model may take for its first reply."""
 PAYMENT = re.compile(r"quota|credit|balance|billing|payment", re.IGNORECASE)
 _CONFINED = '{"confined":true}'
-"""A line that only a server that obeys a grammar writes: no prompt mentions it."""
+"""A line that only a server that obeys the grammar writes: no prompt mentions it."""
 _SAMPLING = re.compile(r"\b(temperature|top_p)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A request of the first call; `extra` holds the fields that ask for a form."""
+    """A request of the first call; `extra` holds the fields that ask for a shape."""
 
     system: str
     data: Mapping[str, Any]
@@ -55,19 +55,19 @@ class Opening:
 
 
 def one_word(filler: int = 0) -> Opening:
-    """Return a request for one word; `filler` makes its prompt about so many tokens long."""
+    """Return a request for one word; `filler` pads its prompt to about that many tokens."""
     return Opening("You answer in one word.", {"say": "ok"} | ({"filler": "word " * filler} if filler else {}))
 
 
 def modes(endpoint: EndpointConfig) -> tuple[str, ...]:
-    """Return the forms to try, best first: a grammar names every id but is known to servers of one's own only."""
+    """Return the modes to try, best first: a grammar fixes every id, but only self-hosted servers support grammars."""
     if endpoint.structured != "auto":
         return (endpoint.structured,)
     return ("grammar", "json_schema", "off") if own_host(endpoint.base_url) else ("json_schema", "off")
 
 
 def asked_in(question: Question, mode: str) -> Opening:
-    """Return the control questions as a request in one form."""
+    """Return the control questions as a request in one mode."""
     prompt = question.prompt
     extra = constraint(prompt.shape, mode)
     if mode == "grammar" and prompt.shape:
@@ -76,8 +76,8 @@ def asked_in(question: Question, mode: str) -> Opening:
     return Opening(prompt.system, json.loads(prompt.user), extra, prompt.template_hash)
 
 
-def confined(text: str, mode: str) -> tuple[str, bool]:
-    """Return the answer without the mark of a grammar, and whether the server kept to the form."""
+def constrained(text: str, mode: str) -> tuple[str, bool]:
+    """Return the answer without the mark of a grammar, and whether the server obeyed the mode."""
     if mode == "grammar":
         start, _, rest = text.strip().partition("\n")
         return (rest, True) if start.strip() == _CONFINED else (text, False)
@@ -123,7 +123,7 @@ class Sender:
         return recorded
 
     async def _patient(self, opening: Opening) -> Recorded | CallFailed:
-        """Send a request until it is answered; a failing or busy server gets a few seconds in all."""
+        """Retry a request until it is answered; a failing or busy server gets a few seconds in total."""
         while True:
             began = time.monotonic()
             reply = await self.once(opening, REPLY_SECONDS)
@@ -136,7 +136,7 @@ class Sender:
                 return reply
             if limited:
                 log.warning(
-                    "%s limits our rate: the first call waits %.1f s and asks again, %.0f s in all at most",
+                    "%s limits our rate: the first call waits %.1f s and asks again, for at most %.0f s in total",
                     self.endpoint.model, pause, RATE_PATIENCE,
                 )  # fmt: skip
             await asyncio.sleep(pause)

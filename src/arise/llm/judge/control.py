@@ -21,7 +21,7 @@ def control_question(salt: str) -> Question:
 
 
 def right(asked: Question, text: str) -> bool | None:
-    """Return whether a reply answers the control questions rightly; None if it does not answer both."""
+    """Return whether a reply answers the control questions correctly; None if it does not answer both."""
     parsed = parse_verdicts(text, [bird.alias for bird in asked.canaries])
     if len(parsed.verdicts) < len(asked.canaries):
         return None

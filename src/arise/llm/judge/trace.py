@@ -70,7 +70,7 @@ class _Excerpt:
 
 
 def trace_room(endpoint: EndpointConfig, chars_per_token: float, rubric_chars: int) -> int:
-    """Return the characters that an endpoint leaves for a trace beside prompt, rubrics and reply."""
+    """Return the characters that an endpoint leaves for a trace after prompt, rubrics and reply."""
     return int((endpoint.context_tokens - endpoint.max_tokens) * chars_per_token) - PROMPT_CHARS - rubric_chars
 
 

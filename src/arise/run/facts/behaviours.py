@@ -22,10 +22,10 @@ HELD_OUT, TRAINING = "held out", "training"
 class Behaviour:
     """One criterion, over all pairs with the same text, oldest pair first.
 
-    Training verdicts: of rollouts that saw its skill (`guided`), of others in the same iterations (`beside`), and of
-    iterations that did not show it (`alone`). `first` holds the unguided verdicts of its first window, `last` those of
-    its last window, or of as many of the last as hold enough for a rate. `before` and `after` are held-out attempts,
-    which never see a skill.
+    Training verdicts: `guided` are those of rollouts that saw the skill, `beside` those of other rollouts in the same
+    iterations, `alone` those of iterations that did not show it. `first` holds the unguided verdicts of the first
+    window, `last` those of the last window, together with earlier ones if it has too few for a rate. `before` and
+    `after` are held-out attempts, which never see a skill.
     """
 
     pairs: tuple[PairLife, ...]

@@ -111,7 +111,7 @@ def test_a_judge_that_overlooks_fails_is_not_fit_however_often_it_agrees() -> No
     assert report.fitness.doubts == ("it finds 65.5 % of the fails, 80.0 % are needed",)
 
 
-def test_missing_verdicts_are_not_cured_by_votes() -> None:
+def test_votes_cannot_replace_missing_verdicts() -> None:
     report = checked(lambda known, rng: None if rng.random() < 0.3 else known)
     assert report.fitness.advice is Advice.UNFIT
     assert "of verdicts are valid, 95.0 % are needed" in report.fitness.doubts[0]

@@ -27,7 +27,7 @@ def test_more_cached_tokens_than_the_prompt_has_count_as_none() -> None:
     assert is_reported(problems)
 
 
-def test_a_missing_report_is_an_estimate_and_said_to_be_one() -> None:
+def test_a_missing_report_is_estimated_and_marked() -> None:
     usage, problems = counted(None, SIZE, said=80)
     assert (usage.prompt_tokens, usage.completion_tokens) == (2_001, 41)
     assert problems == "no prompt_tokens reported; no completion_tokens reported"

@@ -76,7 +76,7 @@ def test_a_provider_that_limits_our_rate_delays_a_start_by_seconds_only() -> Non
     assert len(fake.asks) == 1
 
 
-def test_a_short_rate_limit_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_start_waits_for_a_short_rate_limit_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """A provider that asks for a second gets it, and the endpoint is checked after all."""
     answers = speaking("vllm", JUDGE)
 

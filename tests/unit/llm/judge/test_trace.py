@@ -125,7 +125,7 @@ def test_any_text_and_argument_is_rendered_or_refused(
         assert len(to_json(trace.sample)) <= budget
 
 
-def test_shown_skills_are_masked_wherever_they_stand() -> None:
+def test_shown_skills_are_masked_wherever_they_occur() -> None:
     of = pool(2)
     secret = of.pairs[0].skill.text
     shown = (ShownSkill("r001", 0),)

@@ -1,4 +1,4 @@
-"""AReaL's FSDP engine with the printed loss: a subclass that replaces the loss and guards the optimizer step."""
+"""AReaL's FSDP engine with the paper's loss: a subclass that replaces the loss and guards the optimizer step."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""verl's FSDP2 engine with the printed loss, one per process; on a CPU with a platform that verl does not have."""
+"""verl's FSDP2 engine with the paper's loss, one per process; on a CPU with a platform that verl does not have."""
 
 import importlib.metadata
 import math
@@ -20,7 +20,7 @@ from arise.engines.remote.workers.sharded import export_adapter, export_model, l
 
 
 class Cpu(PlatformBase):  # type: ignore[misc]
-    """A CPU as verl sees a device."""
+    """A CPU as a device of verl."""
 
     device_name = "cpu"
     vendor_name = "cpu"
