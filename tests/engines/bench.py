@@ -120,7 +120,7 @@ class Bench:
             group = idle.pop()
             group.call("load", folder=str(self._starts[key]))
             return group
-        group = TrainerGroup(spec, self._folder / "logs" / f"{spec.library}-{self._count}")
+        group = TrainerGroup(spec, self._folder / "logs" / f"{spec.library}-{self._count}").start()
         if key not in self._starts:
             start = self._folder / f"start-{len(self._starts)}"
             group.call("save", folder=str(start))

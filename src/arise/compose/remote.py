@@ -1,7 +1,9 @@
 """Engines on other processes, from a configuration: everything that can be wrong is checked before one is started."""
 
+import glob
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -240,11 +242,15 @@ def _require_memory(chosen: Chosen, parameters: int, adapters: bool) -> None:
 
 
 def _work_folder(chosen: Chosen) -> Path:
-    """Make a folder of this run for weights and logs; those whose run has died are removed."""
+    """Make a folder of this run for weights and logs; those whose run has died are removed.
+
+    Machines share `weights_dir`, and a number of a process means nothing on another one.
+    """
     root = Path(chosen.weights_dir).expanduser() if chosen.weights_dir else cache_root() / "engines" / "runs"
     root.mkdir(parents=True, exist_ok=True)
-    for left in root.glob("run-*-*"):
-        owner = left.name.split("-")[1]
+    here = f"run-{socket.gethostname()}-"
+    for left in root.glob(f"{glob.escape(here)}*-*"):
+        owner = left.name.removeprefix(here).partition("-")[0]
         if owner.isdigit() and not psutil.pid_exists(int(owner)):
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=root))
+    return Path(tempfile.mkdtemp(prefix=f"{here}{os.getpid()}-", dir=root))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from arise.compose.policies import check_remote, open_engine
+from arise.compose.remote import _work_folder
 from arise.config import ArealConfig, Config, VerlConfig
 from arise.config.file import load_config
 from arise.engines.local.models import save
@@ -128,3 +130,29 @@ def test_what_needs_no_model_is_refused_before_a_warm_start(cache: Path) -> None
     assert "attention heads have 16 values" in refused("areal", None, "model.kind='small'", "model.heads=8")
     assert "GiB of memory" in refused("areal", None, *small, "policy.sampler.cache_gib=9000.0")
     assert not (cache / "starts").exists()
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "message"),
+    [
+        ("fsdp:d2c4", "cuda", "backend 'fsdp:d2c4' is for 8 processes, processes is 4"),
+        ("fsdp:d2c2", "cpu", "divided by flash attention, which a CPU lacks: leave out c"),
+        ("fsdp:d2p2", "cuda", "String should match pattern"),
+    ],
+)
+def test_a_division_of_the_processes_that_cannot_be(backend: str, device: str, message: str) -> None:
+    policy = {"kind": "areal", "processes": 4, "backend": backend, "device": device}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Config.model_validate({"policy": policy})
+
+
+def test_folders_of_runs_on_other_machines_are_left_alone(cache: Path, tmp_path: Path) -> None:
+    dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
+    here, other = (tmp_path / "weights" / f"run-{name}-{dead}-x" for name in (socket.gethostname(), "node2"))
+    for folder in (here, other):
+        folder.mkdir(parents=True)
+    chosen, _ = configured("areal", None, f"policy.weights_dir='{tmp_path / 'weights'}'")
+    own = _work_folder(chosen)
+    assert own.is_dir()
+    assert other.is_dir(), "its driver may be alive there"
+    assert not here.exists()

@@ -89,10 +89,10 @@ class Server:
         answer = await self._call("POST", "/inference/v1/generate", request.body())
         return read_generation(answer, request)
 
-    async def healthy(self) -> bool:
-        """Return whether the server answers."""
+    async def healthy(self, seconds: float = 30.0) -> bool:
+        """Return whether the server answers within a time."""
         try:
-            await self._call("GET", "/health", timeout=30.0)
+            await self._call("GET", "/health", timeout=seconds)
         except ServerDown:
             return False
         return True

@@ -72,7 +72,12 @@ class ArealBackend:
     def facts(self) -> dict[str, Any]:
         """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.model.parameters())
-        return {"library": f"areal {areal.__version__}", "torch": torch.__version__, "parameters": count}
+        return {
+            "library": f"areal {areal.__version__}",
+            "torch": torch.__version__,
+            "parameters": count,
+            "share": self._engine.data_parallel_rank,
+        }
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
         """Take one update through `train_batch`; its loss weight is the number of generated tokens."""

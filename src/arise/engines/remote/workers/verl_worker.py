@@ -99,7 +99,8 @@ class VerlBackend:
         """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.module.parameters())
         library = f"verl {importlib.metadata.version('verl')}"
-        return {"library": library, "torch": torch.__version__, "parameters": count}
+        share = self._engine.get_data_parallel_rank()
+        return {"library": library, "torch": torch.__version__, "parameters": count, "share": share}
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
         """Take one update: verl runs the micro-batches, the loss and the decision to step are ours."""
