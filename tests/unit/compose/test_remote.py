@@ -20,6 +20,7 @@ from arise.engines.local.small_model import small_model
 from arise.errors import AriseError
 from arise.ports import SandboxPool
 from tests.stub_environments import make_environment
+from tests.unit.engines.vllm.fake import FakeVllm
 
 CORPUS = ["count the words of every file " * 20]
 TEMPLATE = "chat_template.jinja"
@@ -130,6 +131,37 @@ def test_what_needs_no_model_is_refused_before_a_warm_start(cache: Path) -> None
     assert "attention heads have 16 values" in refused("areal", None, "model.kind='small'", "model.heads=8")
     assert "GiB of memory" in refused("areal", None, *small, "policy.sampler.cache_gib=9000.0")
     assert not (cache / "starts").exists()
+
+
+def test_servers_of_another_release_or_without_their_key_are_named(
+    cache: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("areal", "vllm"):
+        make_environment(cache, name)
+    with FakeVllm() as server:
+        chosen, config = configured("areal", model, f"policy.sampler.addresses=['{server.address}']")
+        assert asyncio.run(check_remote(chosen, config))
+        server.release = "0.31.0"
+        said = refused("areal", model, f"policy.sampler.addresses=['{server.address}']")
+        assert f"{server.address} runs vLLM 0.31.0, ARISE works with 0.32.0" in said
+        server.release = ""
+        assert "runs vLLM of no release" in refused("areal", model, f"policy.sampler.addresses=['{server.address}']")
+        keyed = f"policy.sampler.addresses=['{server.address}']", "policy.sampler.key_env='NO_SUCH_KEY'"
+        said = refused("areal", model, *keyed)
+    assert "policy.sampler.key_env names NO_SUCH_KEY, which is not set | export it with the key of the servers" in said
+
+
+def test_a_folder_a_launcher_and_a_name_that_cannot_be_used(cache: Path, model: Path, tmp_path: Path) -> None:
+    for name in ("verl", "vllm"):
+        make_environment(cache, name)
+    (tmp_path / "file").write_text("")
+    said = refused("verl", model, f"policy.weights_dir='{tmp_path / 'file'}'")
+    assert f"policy.weights_dir {tmp_path / 'file'} cannot be written" in said
+    assert "name another folder" in said
+    said = refused("verl", model, "policy.launch=['no-such-srun']", "policy.host='127.0.0.1'")
+    assert "policy.launch starts no-such-srun, which is not on this machine | name its path" in said
+    said = refused("verl", model, "policy.launch=['sh']", "policy.host='192.0.2.1'")
+    assert "policy.host 192.0.2.1 is no name of this machine" in said
 
 
 @pytest.mark.parametrize(

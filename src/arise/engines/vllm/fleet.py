@@ -56,12 +56,17 @@ class Fleet:
         return [slot.process for slot in self._slots if slot.process is not None]
 
     async def reach(self) -> None:
-        """Raise EngineFault unless every server that was given answers."""
+        """Raise EngineFault unless every server that was given answers and is of the right release."""
         try:
             for slot, address in zip(self._slots, self._spec.addresses, strict=True):
                 slot.address = address
                 await self._await_health(slot, self._spec.first_seconds)
-        except ServerDown as error:
+                found = await self._server(slot).version()
+                if self._spec.release and found.partition("+")[0] != self._spec.release:
+                    raise ServerDown(
+                        f"{address} runs vLLM {found or 'of no release'}, ARISE works with {self._spec.release}"
+                    )
+        except (ServerDown, ValueError) as error:
             raise EngineFault(str(error)) from None
 
     async def open(self, folder: str, version: int) -> None:

@@ -98,8 +98,8 @@ class Server:
         return True
 
     async def version(self) -> str:
-        """Return the release of vLLM."""
-        return str((await self._call("GET", "/version", timeout=10.0))["version"])
+        """Return the release of vLLM, or an empty string if another program answers."""
+        return str((await self._call("GET", "/version", timeout=10.0)).get("version", ""))
 
     async def load(self, folder: str, weights: str) -> None:
         """Load a folder in place under the name that stamps every token; requests under way end with what they have."""

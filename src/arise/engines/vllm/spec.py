@@ -27,6 +27,8 @@ class FleetSpec:
     health_seconds: float = 30.0
     """How long that answer may take."""
     key: str = ""
+    release: str = ""
+    """The release of vLLM that servers given by address must have; empty: any."""
     base: str = ""
     """The model that every server holds where only adapters are trained; empty: servers load all weights."""
 

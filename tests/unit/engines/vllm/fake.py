@@ -13,6 +13,7 @@ class FakeVllm:
 
     def __init__(self) -> None:
         self.weights, self.folder, self.adapter = "default", "start", ""
+        self.release = "0.32.0+cpu"
         self.requests: list[dict[str, Any]] = []
         self.loads: list[str] = []
         self.hold = self.closed = False
@@ -69,7 +70,7 @@ class FakeVllm:
             self._paused.clear()
             self._resumed.set()
         elif path == "/version":
-            return {"version": "0.32.0"}
+            return {"version": self.release}
         elif path != "/health":
             return None
         return {}

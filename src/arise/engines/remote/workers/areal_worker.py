@@ -67,6 +67,7 @@ class ArealBackend:
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))
         self._engine.train()
         start_moments(self._engine.model, self._engine.optimizer)
+        self._budget = options["token_budget"]
         self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
 
     def facts(self) -> dict[str, Any]:
@@ -84,14 +85,20 @@ class ArealBackend:
         engine = self._engine
         engine.spec, engine.totals, engine.config.temperature = spec, Totals(spec), spec.temperature
         done = engine.train_batch(
-            _padded(rows), lambda *given, **_: engine.totals.add(given[0], *_targets(given[2])), _generated_tokens
+            self._batch(rows), lambda *given, **_: engine.totals.add(given[0], *_targets(given[2])), _generated_tokens
         )
         return engine.totals.taken(done["grad_norm"])
+
+    def _batch(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        # AReaL refuses a row that is longer than a micro-batch; it gets one of its own.
+        longest = max(len(row.ids_U) for row in rows)
+        self._engine.config.mb_spec = MicroBatchSpec(max_tokens_per_mb=max(self._budget, longest))
+        return _padded(rows)
 
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]:
         """Return log-probs of the generated tokens of each row."""
         self._engine.config.temperature = temperature
-        found = self._engine.forward_batch(_padded(rows), aggregate_fn=lambda parts: torch.cat(parts, dim=-1))
+        found = self._engine.forward_batch(self._batch(rows), aggregate_fn=lambda parts: torch.cat(parts, dim=-1))
         return [
             found[i, : len(row.ids_U) - 1].cpu().double().numpy()[row.generated_U[1:]] for i, row in enumerate(rows)
         ]
