@@ -95,6 +95,7 @@ async def check_machine(chosen: Chosen, config: Config) -> str:
             _require_head_size(config.model.hidden // config.model.heads)
     else:
         _require_gpus(chosen)
+        _require_flash_attention(chosen)
     if chosen.sampler.addresses:
         spec = FleetSpec(None, 0, chosen.sampler.addresses, frozenset(), 0, first_seconds=1.0, key=_key(chosen))
         try:
@@ -236,6 +237,17 @@ def _require_places(chosen: Chosen) -> None:
                 f"policy.host {chosen.host} is no name of this machine ({error.strerror}): "
                 "give the one under which the others reach it"
             ) from None
+
+
+def _require_flash_attention(chosen: Chosen) -> None:
+    """Raise ValueError if processes divide rows in an environment that cannot."""
+    folder = python_of(chosen.kind, chosen.environment, chosen.device).parent.parent
+    backend = getattr(chosen, "backend", "")
+    if "c" in backend and not list(folder.glob("lib/python*/site-packages/flash_attn")):
+        raise ValueError(
+            f"policy.backend {backend} divides rows (c), and {folder} lacks flash-attn: "
+            f"run `{folder}/bin/python -m pip install flash-attn --no-build-isolation`, or leave out c"
+        )
 
 
 def _require_gpus(chosen: Chosen) -> None:

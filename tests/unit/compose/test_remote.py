@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from arise.compose.policies import check_remote, open_engine
-from arise.compose.remote import _work_folder
+from arise.compose.remote import _require_flash_attention, _work_folder
 from arise.config import ArealConfig, Config, VerlConfig
 from arise.config.file import load_config
 from arise.engines.local.models import save
@@ -176,6 +176,16 @@ def test_a_division_of_the_processes_that_cannot_be(backend: str, device: str, m
     policy = {"kind": "areal", "processes": 4, "backend": backend, "device": device}
     with pytest.raises(ValueError, match=re.escape(message)):
         Config.model_validate({"policy": policy})
+
+
+def test_processes_that_divide_rows_need_flash_attention(cache: Path) -> None:
+    make_environment(cache, "areal", "cuda")
+    make_environment(cache, "vllm", "cuda")
+    chosen, _ = configured("areal", None, "policy.device='cuda'", "policy.processes=2", "policy.backend='fsdp:c2'")
+    with pytest.raises(ValueError, match=r"divides rows \(c\), and .* lacks flash-attn: run .* pip install flash-attn"):
+        _require_flash_attention(chosen)
+    (cache / "engines" / "areal" / "lib" / "python3.11" / "site-packages" / "flash_attn").mkdir()
+    _require_flash_attention(chosen)
 
 
 def test_folders_of_runs_on_other_machines_are_left_alone(cache: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_adapter, export_model, start_moments
+from arise.engines.remote.workers.sharded import export_adapter, export_model, flash_attention, start_moments
 
 
 class Actor(FSDPEngine):  # type: ignore[misc]
@@ -135,7 +135,7 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
         trial_name="trainer",
         path=options["model"],
         backend=options["backend"] or f"fsdp:d{os.environ['WORLD_SIZE']}",
-        attn_impl="sdpa" if options["device"] == "cpu" else "flash_attention_2",
+        attn_impl="flash_attention_2" if flash_attention(options["device"]) else "sdpa",
         mb_spec=MicroBatchSpec(max_tokens_per_mb=options["token_budget"]),
         gradient_checkpointing=options["gradient_checkpointing"],
         disable_dropout=True,
