@@ -132,7 +132,7 @@ def test_programs_that_find_the_port_do_not_end_the_start(
             send(stranger, Packet({"secret": "gu\u00e9ssed", "rank": 0, "pid": 1}))
         return listener
 
-    monkeypatch.setattr(trainer.socket, "create_server", visited)
+    monkeypatch.setattr(socket, "create_server", visited)
     monkeypatch.setattr(trainer, "_free_port", lambda _: 1)
     group = TrainerGroup(spec, tmp_path / "logs").start()
     try:
