@@ -32,16 +32,16 @@ def rejudge(
 ) -> None:
     """Judge the attempts of an analysis with another model and say which findings it shares with the stored ones."""
     with one_message():
-        from arise.compose.analyze import Inputs, field_map, instructions_of
-        from arise.report.analysis.serving import read_facts, stored_verdicts
+        from arise.compose.analysis_cases import inputs_of
+        from arise.compose.analyze import field_map
+        from arise.report.analysis.folder import read_facts, stored_verdicts
 
         before = read_facts(folder)
         stored = stored_verdicts(folder)
-        paths = [Path(path) for path in before["paths"]]
-        inputs = Inputs(field_map(fields or []), instructions_of(tasks), before["seed"])
+        paths, inputs = inputs_of(folder, before, field_map(fields or []), tasks)
         asked = Asked(model, base_url, api_key_env, price, max_usd, ask_all, repeat)
         found = judged(paths, inputs, asked, out, as_json)
-        facts, lines = report_of(found, paths, out, labels)
+        facts, lines = report_of(found, paths, inputs, out, labels)
         facts["stored"] = compared = _compared(found, stored)
     if as_json:
         say_json(facts)
