@@ -47,12 +47,15 @@ def rejudge(
         say_json(facts)
         return
     say("\n".join(lines))
-    say("\nagainst the stored verdicts, which count as the labels here")
+    say("\nagainst the stored verdicts, which count as the labels here; only what the judge was asked about")
     say("\n".join(label_lines(compared)))
 
 
 def _compared(found: "Analysis", stored: dict[tuple[str, str], bool]) -> dict[str, Any]:
+    """Compare what the judge was asked about; a detector's verdict that stands in both would agree with itself."""
     from arise.analyze.labels import agreement
     from arise.report.analysis.facts import agreement_of
 
-    return {name: agreement_of(row) for name, row in agreement(found.attempts, stored).items()}
+    asked = {(attempt.source, name) for attempt in found.attempts for name in attempt.asked}
+    shared = {key: present for key, present in stored.items() if key in asked}
+    return {name: agreement_of(row) for name, row in agreement(found.attempts, shared).items()}

@@ -156,7 +156,8 @@ def _findings(analysis: StoredAnalysis, line: AttemptLine) -> tuple[list[Finding
     gaps = analysis.facts["gaps"]
     names = {gap["id"]: str(gap["habit"]) for gap in gaps}
     why = {gap["id"]: quote["why"] for gap in gaps for quote in quotes_in(gap) if quote["source"] == line.source}
-    seen, absent = [], []
+    seen: list[Finding] = []
+    absent: list[Finding] = []
     for name in filter(line.behaviours.__contains__, names):
         turn = line.turn_of.get(name, 0)
         link = Link(f"turn {turn}", LINKS.trajectory(line.id, turn)) if turn and line.behaviours[name] else None

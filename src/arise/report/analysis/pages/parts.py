@@ -59,9 +59,9 @@ def rates(title: str, gaps: Iterable[Mapping[str, Any]], note: str) -> Figure:
     for gap in gaps:
         dots = []
         for name, rate in series_of(gap).items():
-            low, high = rate["interval"] or (None, None)
-            table.append((gap["habit"], name, _share(rate["rate"]), _share(low), _share(high), rate["count"],
-                          rate["total"]))  # fmt: skip
+            low, high = rate["interval"] or (0.0, 0.0)
+            shares = [Share(value) if rate["total"] else None for value in (rate["rate"] or 0.0, low, high)]
+            table.append((gap["habit"], name, *shares, rate["count"], rate["total"]))
             if rate["total"] >= numbers.FEW:
                 drawn.add(name)
                 dots.append(Dot(name, rate["rate"], low, high, rate_cell(rate)))
@@ -71,10 +71,6 @@ def rates(title: str, gaps: Iterable[Mapping[str, Any]], note: str) -> Figure:
     columns = ("behaviour", "where", "rate", "low", "high", "missed in", "of")
     svg = dot_chart(title, rows, colours, 1140.0)
     return Figure("rates", title, svg, Table(columns, table), note, tuple(colours.items()), wide=True)
-
-
-def _share(value: float | None) -> Share | None:
-    return None if value is None else Share(value)
 
 
 def outcome_of(line: AttemptLine) -> str:
