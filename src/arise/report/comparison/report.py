@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -77,7 +77,7 @@ def write_report(folder: Path, draw: DrawFigures | None = None) -> Written:
     pictures = list(draw(study, folder / "figures")) if draw else []
     found, promises = claims(study), checks(study)
     size = f"{counted(len(study), 'method')}, {counted(len(page['seeds']), 'seed')}"
-    title = f"{folder.resolve().name}: {size}, {Path(page['base']).stem}"
+    title = f"{folder.resolve().name}: {size}, {_base_names(page)}"
     blocks: list[Block] = [
         Heading(title, 1),
         Paragraph(_scope(study, finished, planned)),
@@ -122,6 +122,10 @@ def write_attempts(study: Study, path: Path) -> None:
                     won = "" if a.success is None else int(a.success)
                     rows.writerow([method, run.seed, k, a.task_id, a.attempt, a.domain, won, a.stop])
     path.write_bytes(gzip.compress(page.getvalue().encode(), mtime=0))
+
+
+def _base_names(page: Mapping[str, Any]) -> str:
+    return " with ".join(Path(path).stem for path in page.get("bases", [page["base"]]))
 
 
 def _scope(study: Study, finished: int, planned: int) -> str:

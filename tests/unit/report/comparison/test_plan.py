@@ -26,7 +26,7 @@ BASE = ROOT / "configs" / "embedded.toml"
 def planned(
     folder: Path, methods: Sequence[str] = METHODS, overrides: Sequence[str] = (), base: Path = BASE
 ) -> Comparison:
-    return plan(base, methods, (0, 1), overrides, folder)
+    return plan([base], methods, (0, 1), overrides, folder)
 
 
 def test_every_method_of_the_paper_can_be_compared(tmp_path: Path) -> None:
