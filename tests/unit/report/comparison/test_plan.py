@@ -50,6 +50,15 @@ def test_a_setting_that_one_method_lacks_still_reaches_the_others(tmp_path: Path
     assert rates["outcome-only"] is None
 
 
+def test_a_base_of_several_files_is_merged_from_left_to_right(tmp_path: Path) -> None:
+    sparse = ROOT / "configs" / "worlds" / "sparse.toml"
+    found = plan([BASE, sparse], ["arise", "outcome-only"], (0,), ["tasks.depth=2"], tmp_path)
+    config = found.members[0].config
+    assert (config.train.iterations, config.agent.max_turns, config.tasks.model_dump()["depth"]) == (50, 16, 2)
+    write_plan(found, {})
+    assert read_plan(tmp_path)["bases"] == [str(BASE), str(sparse)]
+
+
 def test_a_learning_curve_is_planned_unless_the_configuration_has_one(tmp_path: Path) -> None:
     found = planned(tmp_path, overrides=["train.iterations=40"]).members[0].config
     assert (found.evaluation.every, found.storage.keep_every) == (5, 5)
