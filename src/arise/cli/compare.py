@@ -29,7 +29,7 @@ def run(
     bases: Annotated[
         list[Path],
         typer.Argument(
-            metavar="BASE...",
+            metavar="BASE",
             help="The base configuration, several files merged left to right; methods/ beside the first holds one "
             "overlay per method.",
         ),
