@@ -59,9 +59,9 @@ def analyze(
 ) -> None:
     """Find what an agent keeps getting wrong: behaviours in failures and in passes, with quotes. No model needed."""
     with one_message():
-        from arise.compose.analyze import Inputs, analyze, field_map, instructions_of
+        from arise.compose.analyze import Inputs, analyze, field_map
 
-        inputs = Inputs(field_map(fields or []), instructions_of(tasks), seed, _progress)
+        inputs = Inputs(field_map(fields or []), tasks, seed, _progress)
         if against:
             raise typer.Exit(_compare(paths, against, inputs, as_json))
         if judge:
@@ -69,7 +69,7 @@ def analyze(
             found = judged(paths, inputs, asked, out, as_json)
         else:
             found = analyze(paths, inputs)
-        _report(found, paths, out, labels, as_json)
+        _report(found, paths, inputs, out, labels, as_json)
 
 
 def _progress(count: int) -> None:
@@ -77,10 +77,17 @@ def _progress(count: int) -> None:
         say(f"read {count:,} attempts", err=True)
 
 
-def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None, as_json: bool) -> None:
+def _report(
+    found: "Analysis",
+    paths: "Sequence[Path]",
+    inputs: "Inputs",
+    out: Path | None,
+    labels: Path | None,
+    as_json: bool,
+) -> None:
     from arise.errors import Exit
 
-    facts, lines = report_of(found, paths, out, labels)
+    facts, lines = report_of(found, paths, inputs, out, labels)
     if as_json:
         say_json(facts)
     else:
@@ -92,13 +99,13 @@ def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels
 
 
 def report_of(
-    found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None
+    found: "Analysis", paths: "Sequence[Path]", inputs: "Inputs", out: Path | None, labels: Path | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the files of an analysis and return its document and its screen."""
     from arise.report.analysis.facts import facts_of
     from arise.report.analysis.screen import screen
 
-    facts = facts_of(found, [str(path) for path in paths])
+    facts = facts_of(found, [str(path) for path in paths], inputs.fields, str(inputs.tasks or ""))
     agreed = _agreement(found, labels) if labels else {}
     if agreed:
         facts["labels"] = agreed

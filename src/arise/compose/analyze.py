@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from arise.analyst.catalogue import wordings
@@ -120,9 +121,14 @@ class Inputs:
     """Inputs shared by all analyses of one command."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    instructions: Mapping[str, str] = field(default_factory=dict)
+    tasks: Path | None = None
+    """A folder of task folders, for instructions by task id."""
     seed: int = 0
     progress: Callable[[int], None] | None = None
+
+    @cached_property
+    def instructions(self) -> Mapping[str, str]:
+        return instructions_of(self.tasks)
 
     def scan(self, paths: Sequence[Path]) -> Scan:
         """Return a scan of existing paths."""

@@ -133,9 +133,9 @@ async def confirm(
         progress(ledger.judged + ledger.unjudged.total())
         settled = _merged(offline, answered, asked)
         absent = {name for name, _ in answered.absent}
-        collected.keep(
-            found, settled, frozenset(absent if answered.sightings else {b.id for b in asked} if absent else ())
-        )
+        names = frozenset(behaviour.id for behaviour in asked)
+        unjudged = frozenset(absent) if answered.sightings or not absent else names
+        collected.keep(found, settled, unjudged, names)
         for number in range(1, plan.repeat if len(pairs) < SAMPLE and answered.sightings else 1):
             again = await _ask(client, ledger, found, asked, f"repeat {number}", counted=False)
             pairs.append((answered.sightings, again.sightings))

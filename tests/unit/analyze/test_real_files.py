@@ -136,6 +136,20 @@ def test_traces_of_verifiers() -> None:
     assert found[0].trajectory.turns[0].calls[0].arguments == {"first": 20, "second": 22}
 
 
+def test_rollouts_of_prime_rl() -> None:
+    """An episode is in `all` and, if it was trained on, in `effective`; one that failed at once has no trace."""
+    scan = Scan([FILES / "prime-rl-559b447.zip"])
+    found = list(scan)
+    assert (scan.coverage.read, scan.coverage.duplicates, scan.coverage.skipped) == (14, 8, Counter())
+    assert Counter((f.outcome.triage, f.outcome.passed) for f in found) == {
+        (Triage.VALID, True): 4, (Triage.VALID, False): 4, (Triage.INFRASTRUCTURE, None): 6,
+    }  # fmt: skip
+    lost = [f for f in found if not f.trajectory.turns]
+    assert [f.outcome.reason for f in lost] == ["SandboxError: the box did not start"] * 2
+    assert {f.group for f in found} == {"sums"}
+    assert all(f.source.startswith("prime-rl-559b447.zip!rollouts/step_") for f in found)
+
+
 def test_results_of_verifiers_0() -> None:
     """Every call is a string of JSON, and examples are numbered."""
     found = list(Scan([FILES / "verifiers-0.1.9.jsonl"]))

@@ -155,6 +155,16 @@ def test_the_whole_run_is_forecast_from_the_pace_so_far() -> None:
     assert 1.0 < resumed.left < 20.0
 
 
+def test_demonstrations_and_attempts_through_a_harness_weigh_more_than_the_cloning() -> None:
+    config = Config.model_validate({"agent": {"kind": "pi"}, "model": {"demonstrations": 500, "epochs": 14}})
+    weights = {stage.name: stage.weight for stage in stages(config, 24, warm_start=True)}
+    assert weights["warm start: demonstrations"] > weights["warm start: cloning"]
+    assert (
+        weights["iteration 1: rollouts"]
+        > 10 * {s.name: s.weight for s in stages(Config(), 24, False)}["iteration 1: rollouts"]
+    )
+
+
 def test_the_forecast_follows_a_machine_that_gets_busy() -> None:
     clock = Clock()
     forecast = TimeForecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 101)), clock)

@@ -89,17 +89,17 @@ class Server:
         answer = await self._call("POST", "/inference/v1/generate", request.body())
         return read_generation(answer, request)
 
-    async def healthy(self) -> bool:
-        """Return whether the server answers."""
+    async def healthy(self, seconds: float = 30.0) -> bool:
+        """Return whether the server answers within a time."""
         try:
-            await self._call("GET", "/health", timeout=30.0)
+            await self._call("GET", "/health", timeout=seconds)
         except ServerDown:
             return False
         return True
 
     async def version(self) -> str:
-        """Return the release of vLLM."""
-        return str((await self._call("GET", "/version", timeout=10.0))["version"])
+        """Return the release of vLLM, or an empty string if another program answers."""
+        return str((await self._call("GET", "/version", timeout=10.0)).get("version", ""))
 
     async def load(self, folder: str, weights: str) -> None:
         """Load a folder in place; its name stamps every token. Requests in progress end with the tokens they have."""

@@ -22,7 +22,13 @@ class FleetSpec:
     """Seconds without an answer after which a server given by address is lost."""
     first_seconds: float = 10.0
     """The same at the start of a run."""
+    watch_seconds: float = 60.0
+    """How often a server is asked for its health while it works on a request."""
+    health_seconds: float = 30.0
+    """How long that answer may take."""
     key: str = ""
+    release: str = ""
+    """The release of vLLM that servers given by address must have; empty: any."""
     base: str = ""
     """The model that every server holds where only adapters are trained; empty: servers load all weights."""
 

@@ -16,14 +16,18 @@ from arise.types import Turn
 FORMAT, VERSION = "arise-analysis", 1
 
 
-def facts_of(analysis: Analysis, paths: Sequence[str]) -> dict[str, Any]:
-    """Return the whole analysis as JSON values."""
+def facts_of(
+    analysis: Analysis, paths: Sequence[str], fields: Mapping[str, str] | None = None, tasks: str = ""
+) -> dict[str, Any]:
+    """Return the whole analysis as JSON values; `fields` and `tasks` are what is needed to read the paths again."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "arise": __version__,
         "seed": analysis.seed,
         "paths": [redact(path) for path in paths],
+        "map": dict(sorted((fields or {}).items())),
+        "tasks": redact(tasks),
         "coverage": coverage_of(analysis),
         "pass_rate": rate_of(analysis.verdicts),
         "raw_pass_rate": rate_of(analysis.raw),

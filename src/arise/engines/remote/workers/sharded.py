@@ -1,5 +1,6 @@
-"""Saving and exporting a model that FSDP2 has sharded, with torch's own functions."""
+"""What both trainers share: the choice of attention, and saving and exporting what FSDP2 has sharded."""
 
+import importlib.util
 import os
 from typing import Any
 
@@ -12,6 +13,11 @@ from torch.distributed.checkpoint.state_dict import (
     get_state_dict,
     set_state_dict,
 )
+
+
+def flash_attention(device: str) -> bool:
+    """Return whether rows are packed for flash attention, which `arise engines install` cannot build; else torch's."""
+    return device != "cpu" and importlib.util.find_spec("flash_attn") is not None
 
 
 def export_model(model: Any, folder: str, dtype: torch.dtype) -> None:

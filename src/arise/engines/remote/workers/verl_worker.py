@@ -16,7 +16,14 @@ from verl.plugin.platform.platform_base import PlatformBase
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_adapter, export_model, load_sharded, save_sharded, start_moments
+from arise.engines.remote.workers.sharded import (
+    export_adapter,
+    export_model,
+    flash_attention,
+    load_sharded,
+    save_sharded,
+    start_moments,
+)
 
 
 class Cpu(PlatformBase):  # type: ignore[misc]
@@ -99,7 +106,8 @@ class VerlBackend:
         """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.module.parameters())
         library = f"verl {importlib.metadata.version('verl')}"
-        return {"library": library, "torch": torch.__version__, "parameters": count}
+        share = self._engine.get_data_parallel_rank()
+        return {"library": library, "torch": torch.__version__, "parameters": count, "share": share}
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
         """Take one update: verl runs the micro-batches, the loss and the decision to step are ours."""
@@ -208,13 +216,13 @@ def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
     from verl.workers.config import FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
     from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
 
-    cpu = options["device"] == "cpu"
+    cpu, packed = options["device"] == "cpu", flash_attention(options["device"])
     precision = {"fp32": "fp32", "bf16": "bf16"}[options["precision"]]
     model = HFModelConfig(
         path=options["model"],
         enable_gradient_checkpointing=options["gradient_checkpointing"],
-        use_remove_padding=not cpu,
-        override_config={"attn_implementation": "sdpa"} if cpu else {},
+        use_remove_padding=packed,
+        override_config={} if packed else {"attn_implementation": "sdpa"},
         lora_rank=options["lora_rank"],
         lora_alpha=2 * options["lora_rank"],
         target_modules="all-linear",
@@ -224,7 +232,7 @@ def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
         model_dtype="fp32",
         mixed_precision={"param_dtype": precision, "reduce_dtype": "fp32", "buffer_dtype": "fp32"},
         use_torch_compile=not cpu,
-        use_remove_padding=not cpu,
+        use_remove_padding=packed,
         use_dynamic_bsz=True,
         max_token_len_per_gpu=options["token_budget"],
         infer_max_token_len_per_gpu=options["token_budget"],
