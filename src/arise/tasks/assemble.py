@@ -25,7 +25,7 @@ BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
 
 
 @dataclass(frozen=True)
-class TaskParts:
+class Parts:
     """The folders and the instruction of a task or of one step."""
 
     instruction: str
@@ -38,8 +38,8 @@ def task_spec(
     layout: Literal["harbor", "benchflow"],
     file: schema.TaskFile,
     given: Mapping[str, object],
-    parts: TaskParts,
-    steps: Sequence[TaskParts],
+    parts: Parts,
+    steps: Sequence[Parts],
 ) -> TaskSpec:
     """Return the task in `directory`; `steps` are the folders of `file.steps`."""
     environment = directory / "environment"
@@ -184,7 +184,7 @@ def _solution(asked: schema.SolutionSection, folder: Path | None) -> SolutionSpe
     return None if folder is None else SolutionSpec(folder, asked.timeout_sec, asked.env)
 
 
-def _one_of_several(asked: schema.StepSection, parts: TaskParts, file: schema.TaskFile, shared: Path) -> StepSpec:
+def _one_of_several(asked: schema.StepSection, parts: Parts, file: schema.TaskFile, shared: Path) -> StepSpec:
     return StepSpec(
         name=asked.name,
         instruction=parts.instruction,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from arise.tasks.assemble import TaskParts, task_spec
+from arise.tasks.assemble import Parts, task_spec
 from arise.tasks.frontmatter import load_yaml, sections, split_frontmatter
 from arise.tasks.problem import TaskProblem
 from arise.tasks.registry import check_task_types
@@ -53,7 +53,7 @@ def _part(directory: Path, first: str, second: str, prefer_second: bool) -> str:
     return second if prefer_second and (directory / second).is_dir() else first
 
 
-def _parts(directory: Path, prompt: str | None, steps: list[str], problems: list[TaskProblem]) -> TaskParts:
+def _parts(directory: Path, prompt: str | None, steps: list[str], problems: list[TaskProblem]) -> Parts:
     """Return the folders of a whole task; a task with steps may define instruction and tests in its steps only.
 
     `prompt` is the instruction in the task file, or None if it has none.
@@ -68,14 +68,14 @@ def _parts(directory: Path, prompt: str | None, steps: list[str], problems: list
     if not steps or _present(tests):
         _require_tests(tests, problems)
     solution = directory / _part(directory, "solution", "oracle", prefer_second=benchflow)
-    return TaskParts(instruction, tests, solution if (solution / "solve.sh").is_file() else None)
+    return Parts(instruction, tests, solution if (solution / "solve.sh").is_file() else None)
 
 
-def _parts_below(folder: Path, problems: list[TaskProblem]) -> TaskParts:
+def _parts_below(folder: Path, problems: list[TaskProblem]) -> Parts:
     path, tests, solution = folder / "instruction.md", folder / "tests", folder / "solution"
     instruction = _instruction(read_text(path), path, problems)
     _require_tests(tests, problems)
-    return TaskParts(instruction, tests, solution if (solution / "solve.sh").is_file() else None)
+    return Parts(instruction, tests, solution if (solution / "solve.sh").is_file() else None)
 
 
 def _require_tests(tests: Path, problems: list[TaskProblem]) -> None:

@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """x — a task in the method's view: `Task("csv-007", "Clean data.csv ...", ("data-cleaning-and-normalization",))`."""
+    """x — a task, for the method: `Task("csv-007", "Clean data.csv ...", ("data-cleaning-and-normalization",))`."""
 
     id: str
     instruction: str
