@@ -30,7 +30,7 @@ def run(
         list[Path],
         typer.Argument(
             metavar="BASE",
-            help="The base configuration, several files merged left to right; methods/ beside the first holds one "
+            help="The base configuration, several files merged left to right; methods/ next to the first holds one "
             "overlay per method.",
         ),
     ],

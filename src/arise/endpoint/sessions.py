@@ -206,7 +206,7 @@ class Session:
             raise Refused("unavailable", self.fault) from error
 
     def _again(self, plan: PromptPlan) -> int:
-        """Return how often this prompt was sampled before, also by calls under way, so that each sample differs."""
+        """Return how often this prompt was sampled before, including calls in progress, so that each sample differs."""
         if len(self._sampled) >= REMEMBERED:
             self._sampled.clear()
         prompt = blake2b(repr((plan.parent, plan.ids[plan.known :])).encode(), digest_size=16).digest()
