@@ -1,4 +1,4 @@
-"""Harbor in a process of its own: trials, sandboxes in its environments, cancelling, and what is left of them."""
+"""Harbor in a separate process: trials, sandboxes in its environments, cancelling, and what is left of them."""
 
 import asyncio
 import json

@@ -94,7 +94,7 @@ def test_the_start_waits_for_a_short_rate_limit_and_says_so(caplog: pytest.LogCa
 
 
 def test_a_server_that_is_busy_is_waited_for_and_not_called_dead(caplog: pytest.LogCaptureFixture) -> None:
-    """A server with one worker answers no page while it writes a reply to somebody else."""
+    """A server with one worker answers no page while it writes another reply."""
     busy = FakeLLM(speaking("llama.cpp", JUDGE), pages=pages_of("llama.cpp"), page_delay=30)
     with in_thread(busy) as fake, caplog.at_level("WARNING", "arise"):
         free = PriceConfig(input=0, output=0)

@@ -44,7 +44,7 @@ def guided(numbers: Sequence[int]) -> Pool:
 
 
 def oddly_named(numbers: Sequence[int]) -> Pool:
-    """Criteria of a group's own, and ids that look like aliases."""
+    """Group-specific criteria, and ids that look like aliases."""
     ids = ("c0a1b2c3", "r001-abcdef", "r002", "proposed")
     rubrics = (replace(rubric(n), id=name) for n, name in zip(numbers, ids, strict=False))
     return Pool(tuple(Pair(one, Skill("")) for one in rubrics), version=1)
