@@ -1,4 +1,4 @@
-"""The endpoint beside direct sampling: the same conversations, the same number of tokens, on one engine.
+"""The endpoint compared with direct sampling: the same conversations, the same number of tokens, on one engine.
 
     python -m benchmarks.endpoint             the small model of `make train`, and the memory that sessions hold
     python -m benchmarks.endpoint smollm2     a model of SmolLM2's shape, random weights
