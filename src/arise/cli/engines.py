@@ -8,7 +8,9 @@ import typer
 
 from arise.cli.output import AsJson, ConfigPaths, Overrides, config_files, one_message, say, say_json
 
-app = typer.Typer(help="Libraries that sample and train outside this process.", no_args_is_help=True)
+app = typer.Typer(
+    help="Install, list and serve libraries that sample and train outside this process.", no_args_is_help=True
+)
 
 
 class Library(StrEnum):

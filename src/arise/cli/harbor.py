@@ -6,7 +6,7 @@ import typer
 
 from arise.cli.output import AsJson, one_message, say, say_json
 
-app = typer.Typer(help="Harbor, for its environments and for Terminus-2.", no_args_is_help=True)
+app = typer.Typer(help="Install Harbor, for its environments and for Terminus-2.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: arise harbor install")

@@ -119,7 +119,7 @@ def _cases(path: Path | None, limit: int) -> "Cases":
 async def _check(
     found: "Cases", endpoint: "EndpointConfig", repeat: int, votes: int, max_usd: float, reasons: bool
 ) -> "Checked":
-    from arise.cli.judge_report import Checked, Progress
+    from arise.cli.judge_report import Checked, JudgeProgress
     from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check.check import check_judge
@@ -145,6 +145,6 @@ async def _check(
             reference=reference_judge(),
             labels=found.labels,
             votes=votes,
-            progress=Progress(total, tell),
+            progress=JudgeProgress(total, tell),
         )
         return Checked(report, opened.cost(), endpoint.base_url)

@@ -38,7 +38,7 @@ class Checked:
     base_url: str
 
 
-class Progress:
+class JudgeProgress:
     """Prints at intervals how many trajectories are judged and how long the rest will take."""
 
     def __init__(self, total: int, tell: Callable[[str], None]) -> None:

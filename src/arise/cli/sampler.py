@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from arise.run.rows import SlotRow
 
 WIDTH = 100
-app = typer.Typer(help="The task sampler of a run.", no_args_is_help=True)
+app = typer.Typer(help="Explain why tasks were drawn.", no_args_is_help=True)
 
 
 Place = Annotated[

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from arise.config.llm import EndpointConfig
-    from arise.llm.annotation.annotation_report import Agreement, AnnotationReport
+    from arise.llm.annotation.annotation_report import AnnotationReport, TagAgreement
     from arise.llm.annotation.annotator import Annotated as AnnotatedTasks
     from arise.llm.annotation.annotator import TaskCard
     from arise.rollouts.oracle import Trials
@@ -191,7 +191,7 @@ def card_of(found: "TaskSpec") -> "TaskCard":
 
 async def _tag(
     cards: "list[TaskCard]", endpoint: "EndpointConfig", repeat: int, record: Path, max_usd: float
-) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
+) -> "tuple[AnnotatedTasks, TagAgreement | None, Cost]":
     from arise.config.llm import AnnotationConfig, CallsConfig
     from arise.llm.annotation.annotation_report import agreement_of
     from arise.llm.annotation.annotator import Annotator

@@ -34,10 +34,8 @@ from arise.ports import Format
 CPU_HEAD_SIZES = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256)
 """Head sizes that vLLM's attention supports on a CPU."""
 TRAINER_COPIES, SERVER_COPIES = 5, 2
-"""fp32 copies of the weights.
-
-Trainer: weights, gradient, two moments and a published copy; server: the sampled weights and those that replace them.
-"""
+"""fp32 copies of the weights. A trainer holds weights, gradient, two moments and a published copy, a server the sampled
+weights and those that replace them."""
 PROCESS_GIB = 0.8
 """Memory of a process before it loads a model: mostly the library's code."""
 

@@ -56,7 +56,7 @@ def stages(config: Config, held_out: int, warm_start: bool) -> Iterator[Stage]:
     yield Stage("evaluation after: attempts", costs.attempt * held_out * evaluation.attempts)
 
 
-class Forecast:
+class TimeForecast:
     """Follows the progress reports of a run and extrapolates."""
 
     def __init__(self, stages: Iterator[Stage], clock: Callable[[], float] = time.monotonic) -> None:

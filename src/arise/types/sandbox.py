@@ -129,7 +129,7 @@ class VerifierJob:
 
 @dataclass(frozen=True)
 class RewardFile:
-    """A reward file as it stands after verification; `handed_to` names a program of the attempt that could write it."""
+    """A reward file as it is after verification; `handed_to` names a program of the attempt that could write it."""
 
     name: str
     data: bytes

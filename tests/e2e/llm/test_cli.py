@@ -131,7 +131,7 @@ def asked(fake: FakeLLM) -> list[Ask]:
 
 
 def stored_run(folder: Path, rollouts: int) -> Path:
-    """A run folder with one iteration of so many rollouts on one task, and a pool of three rubrics."""
+    """A run folder with one iteration of this many rollouts on one task, and a pool of three rubrics."""
     corpus(folder / "tasks/train", {"a": "Clean the table."})
     (folder / "config.toml").write_text("", "utf-8")
     group = Group(

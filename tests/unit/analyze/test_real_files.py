@@ -42,7 +42,7 @@ def test_a_trajectory_of_mini_swe_agent() -> None:
 
 
 def test_a_log_of_inspect_with_errors_limits_images_and_two_scorers() -> None:
-    """Its members are compressed with Zstandard, and the message of a failed tool is beside its empty content."""
+    """Its members are compressed with Zstandard, and the message of a failed tool is next to its empty content."""
     found = {f.task.id: f for f in Scan([FILES / "inspect-0.3.285.eval"])}
     assert {name: f.outcome.passed for name, f in found.items()} == {
         "files/count": True, "files/owner": False, "files/endless": True, "files/picture": True,

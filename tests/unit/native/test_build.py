@@ -1,4 +1,4 @@
-"""Compiled parts: no compiler is said once with its cost, and a cache from elsewhere never breaks anything."""
+"""Compiled parts: a missing compiler is reported once with its cost, and a foreign cache never breaks anything."""
 
 import logging
 import subprocess

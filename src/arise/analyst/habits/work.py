@@ -85,7 +85,7 @@ def _loop(scene: Scene) -> HabitFinding | None:
 
 
 def _ended_on_failure(scene: Scene) -> HabitFinding | None:
-    """Look at the last call before the submission: it failed, and the agent stopped there without a word of it."""
+    """Look at the last call before the submission: it failed, and the agent stopped there without mentioning it."""
     working = [call for call in scene.trace.calls if Op.FINISH not in call.ops]
     if not working or scene.trajectory.stop is not StopReason.FINISHED:
         return None
@@ -136,7 +136,7 @@ def _not_applied(scene: Scene) -> HabitFinding | None:
 
 
 def _never_run(scene: Scene) -> HabitFinding | None:
-    """Look for any program run after the last change to source code, in attempts that ended by themselves."""
+    """Look for any program run after the last change to source code, in attempts that the agent itself ended."""
     source = [e for e in scene.trace.of(Op.WRITE) if not e.failed and _SOURCE.search(e.path)]
     able = any(call.ops & _EXECUTES for call in scene.trace.calls)
     if not source or not able or not scene.trace.finished:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from arise.llm.client.usage import Size, counted
+from arise.llm.client.usage import RequestSize, counted
 from arise.run.calls import Recorded, Usage
 
 NAME_CHARS = 200
@@ -21,7 +21,7 @@ class NotACompletion(ValueError):  # noqa: N818 - data about a reply, not an err
         self.usage = usage
 
 
-def read_completion(body: bytes, size: Size, template_hash: str, *, with_calls: bool = False) -> Recorded:
+def read_completion(body: bytes, size: RequestSize, template_hash: str, *, with_calls: bool = False) -> Recorded:
     """Parse a body into a reply; its billed usage does not depend on whether the reply is usable.
 
     `with_calls` records text, reasoning and tool calls as one JSON object, where tools were offered.

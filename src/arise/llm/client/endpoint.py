@@ -27,7 +27,7 @@ from arise.llm.client.failures import (
     message_of,
 )
 from arise.llm.client.spend import own_host
-from arise.llm.client.usage import Size, size_of
+from arise.llm.client.usage import RequestSize, size_of
 from arise.llm.prompts.prompt import to_json
 from arise.llm.prompts.shapes import Shape
 from arise.run.calls import Recorded
@@ -71,7 +71,7 @@ def extra_of(prompt: Request) -> dict[str, Any]:
     return dict(getattr(prompt, "extra", {}))
 
 
-def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
+def size_of_request(prompt: Request, endpoint: EndpointConfig) -> RequestSize:
     """Return the size of a request, including tools and a schema, which a provider may count as input."""
     asked = constraint(shape_of(prompt), endpoint.structured) | extra_of(prompt)
     return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
@@ -139,7 +139,7 @@ class Connection:
             await self._http.aclose()
             self._http = None
 
-    async def _exchange(self, content: bytes, size: Size, timeout: float, trace: Any) -> bytes:
+    async def _exchange(self, content: bytes, size: RequestSize, timeout: float, trace: Any) -> bytes:
         """Return the body of a successful response; raise CallFailed for any other status."""
         import httpx2
 
@@ -207,7 +207,7 @@ class Connection:
         return (text.replace(self._key, "***") if self._key else text)[:300]
 
 
-async def _whole(response: "Response", size: Size) -> bytes:
+async def _whole(response: "Response", size: RequestSize) -> bytes:
     """Read and decompress a body up to its limit; refuse nested compression."""
     if "," in response.headers.get("content-encoding", ""):
         raise Transient("the reply is compressed more than once", size.most)

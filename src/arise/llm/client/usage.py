@@ -23,8 +23,8 @@ SMALL = 256
 
 
 @dataclass(frozen=True)
-class Size:
-    """The size of a request before it is sent — `Size(prompt_bytes=21_400, max_tokens=8192)`."""
+class RequestSize:
+    """The size of a request before it is sent — `RequestSize(prompt_bytes=21_400, max_tokens=8192)`."""
 
     prompt_bytes: int
     max_tokens: int
@@ -37,7 +37,7 @@ class Size:
         return Usage(prompt_tokens=self.prompt_bytes + TEMPLATE_TOKENS, completion_tokens=completion)
 
 
-def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> Size:
+def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> RequestSize:
     """Return the size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
     texts = (
         value if isinstance(value, str) else json.dumps(value) for message in messages for value in message.values()
@@ -48,10 +48,10 @@ def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> 
         endpoint.max_tokens, *(_count(extra.get(name)) or 0 for name in ("max_tokens", "max_completion_tokens"))
     )
     replies = max(1, *(_count(extra.get(name)) or 0 for name in ("n", "best_of")))
-    return Size(prompt, longest, replies)
+    return RequestSize(prompt, longest, replies)
 
 
-def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
+def counted(reported: object, size: RequestSize, said: int) -> tuple[Usage, str]:
     """Return the billed usage and why it differs from the provider's; `said` counts the model's output bytes."""
     fields = reported if isinstance(reported, dict) else {}
     most, problems = size.most, []

@@ -19,7 +19,7 @@ from arise.llm.client.spend import Budget, own_host
 from arise.llm.client.usage import is_reported
 from arise.llm.first_call.discovery import ALIVE, stated_window
 from arise.llm.first_call.needs import pairs_that_fit
-from arise.llm.first_call.opening import (
+from arise.llm.first_call.requests import (
     FIRST_CALL,
     PATIENCE,
     PAYMENT,

@@ -8,7 +8,7 @@ from arise.config.llm import EndpointConfig, ModelJudge
 from arise.llm.check.cases import Cases
 from arise.llm.client.spend import Budget
 from arise.llm.first_call.served import LEAST_REPLY, REPLY_SHARE, Needs, Served
-from arise.llm.judge.trace import LEAST_TRACE_CHARS, PROMPT_CHARS, Trace, render_trace
+from arise.llm.judge.trace import LEAST_TRACE_CHARS, PROMPT_CHARS, RenderedTrace, render_trace
 from arise.llm.prompts.prompt import to_json
 from arise.run.calls import Usage
 from arise.text import numbers
@@ -67,7 +67,9 @@ def cases_needs(cases: Cases, endpoint: EndpointConfig) -> tuple[Needs, int]:
     """Return the needs of judging these cases, and the tokens of their mean trace."""
     room = endpoint.context_tokens * _CHARS_PER_TOKEN
     traces = [render_trace(task, rollout, cases.pool, room) for task, rollout in cases.rollouts]
-    sizes = [len(to_json(trace.sample)) // _CHARS_PER_TOKEN for trace in traces if isinstance(trace, Trace)] or [0]
+    sizes = [
+        len(to_json(trace.sample)) // _CHARS_PER_TOKEN for trace in traces if isinstance(trace, RenderedTrace)
+    ] or [0]
     return judge_needs(len(cases.pool), max(sizes)), sum(sizes) // len(sizes)
 
 

@@ -1,7 +1,7 @@
 """Control questions on a neutral trace, to see how a judge answers where nothing tries to steer it."""
 
 from arise.llm.judge.evaluation import Question, caught, digest, question
-from arise.llm.judge.trace import Trace, render_trace
+from arise.llm.judge.trace import RenderedTrace, render_trace
 from arise.llm.wire import parse_verdicts
 from arise.types import Observation, Pool, Rollout, StopReason, Task, ToolCall, Trajectory, Turn
 
@@ -16,7 +16,7 @@ def control_question(salt: str) -> Question:
     """Return a request with nothing but control questions; the salt chooses their wording and order."""
     trajectory = Trajectory("control", _TASK.id, _TURNS, StopReason.FINISHED)
     trace = render_trace(_TASK, Rollout(trajectory, None), Pool(), 100_000)
-    assert isinstance(trace, Trace)
+    assert isinstance(trace, RenderedTrace)
     return question(trace, len(_TURNS), (), Pool(), diagnostics=False, canary=True, salt=digest(salt))
 
 

@@ -13,7 +13,7 @@ from arise.llm.client.client import Client, ModelReply, Observe, Unanswered
 from arise.llm.client.stops import RunStop
 from arise.llm.judge.control import control_question, right
 from arise.llm.judge.evaluation import Question, caught, digest, question, settled
-from arise.llm.judge.trace import Trace, render_trace, trace_room
+from arise.llm.judge.trace import RenderedTrace, render_trace, trace_room
 from arise.llm.prompts.prompt import Prompt, Template, render, template_hash, to_json
 from arise.llm.prompts.shapes import diagnostics_object
 from arise.llm.wire import VerdictReply, parse_diagnostics, parse_verdicts
@@ -106,7 +106,7 @@ class LanguageModelJudge:
         absent = {rubric.id: reason for rubric in pool.rubrics}
         return Judgment(pool.version, self.identity, absent=absent, diagnostic_absent=reason)
 
-    async def _analyse(self, trace: Trace, pool: Pool) -> _Part:
+    async def _analyse(self, trace: RenderedTrace, pool: Pool) -> _Part:
         """Run the initial analysis; retry an unreadable reply under another call number."""
         part = _Part()
         for attempt in range(self._settings.calls.format_attempts):
@@ -127,7 +127,7 @@ class LanguageModelJudge:
         return part
 
     async def _evaluate(
-        self, trace: Trace, turns: int, batch: Sequence[Rubric], pool: Pool, diagnostics: bool
+        self, trace: RenderedTrace, turns: int, batch: Sequence[Rubric], pool: Pool, diagnostics: bool
     ) -> _Part:
         """Judge one batch; missing verdicts are requested again in a smaller request."""
         part = _Part(diagnostic_absent="" if diagnostics else NO_DIAGNOSTICS)

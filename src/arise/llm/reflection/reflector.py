@@ -15,7 +15,7 @@ from arise.llm.judge.evaluation import digest
 from arise.llm.prompts.prompt import Prompt, Template, render, to_json
 from arise.llm.prompts.shapes import pair_items, same_lines, skill_rewrite
 from arise.llm.reflection.evidence_view import fit, generation_view, refinement_view
-from arise.llm.reflection.near_duplicates import agreement, repeats, same_words, shortlist
+from arise.llm.reflection.near_duplicates import repeats, same_words, shortlist, verdict_match
 from arise.llm.wire import PairReply, parse_duplicates, parse_pairs, parse_rewrite
 from arise.llm.wire.pairs import PROVENANCE, evidence_text
 from arise.types import Pair, Proposal, RefinementRecord, Reflection, Rejection, Return, Rewrite, Selection, Skill
@@ -165,7 +165,7 @@ class LanguageModelReflector:
         decided = await self._decide(proposals, similar) if similar else {}
         found: dict[int, tuple[Pair, str]] = {}
         for key, (index, pair) in similar.items():
-            agreed = agreement(proposals[index], pair.rubric.id, evidence.verdicts)
+            agreed = verdict_match(proposals[index], pair.rubric.id, evidence.verdicts)
             says_same = decided.get(key)
             if repeats(says_same, agreed):
                 word = "the model says so" if says_same else "the model does not say"

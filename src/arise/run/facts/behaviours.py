@@ -7,7 +7,7 @@ from typing import Any
 
 from arise.method.pass_rate import pass_rate
 from arise.method.standing import Standing
-from arise.run.facts.held_out import AFTER, BEFORE, Change, HeldOut, held_out
+from arise.run.facts.held_out import AFTER, BEFORE, HeldOut, RateChange, held_out
 from arise.run.facts.verdicts import Guided, counts_by_rubric, guided_counts
 from arise.run.facts.windows import latest, pair_windows
 from arise.run.pool_rows import PairLife, VerdictCount
@@ -60,10 +60,10 @@ class Behaviour:
         return HELD_OUT if self.after.evaluations else TRAINING
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> RateChange | None:
         """Return the unguided change on held-out tasks, or from the first to the last window of training."""
         first, last = (self.before, self.after) if self.after.evaluations else (self.first, self.last)
-        return Change(first, last) if first.evaluations and last.evaluations else None
+        return RateChange(first, last) if first.evaluations and last.evaluations else None
 
 
 def behaviours(run: RunQueries, evaluated: HeldOut | None = None) -> list[Behaviour]:

@@ -98,7 +98,7 @@ def test_a_slightly_noisy_judge_is_fit_and_a_noisier_one_needs_a_second_vote(see
 
 
 def test_a_judge_that_overlooks_fails_is_not_fit_however_often_it_agrees() -> None:
-    """Steady errors on one kind of answer: votes do not cure them, and agreement with the labels hides them."""
+    """Steady errors on one kind of answer: votes do not remove them, and agreement with the labels hides them."""
     report = checked(lambda known, _: PASS if known is FAIL else known)
     assert report.fitness.advice is Advice.UNFIT
     assert report.fitness.doubts[0] == "against the labels it is no better than chance"

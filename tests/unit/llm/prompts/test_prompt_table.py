@@ -1,4 +1,4 @@
-"""The table of docs/prompts.md: every rule stands where it says, and every heading of every prompt has a row."""
+"""The table of docs/prompts.md: every rule is where it says, and every heading of every prompt has a row."""
 
 import re
 from pathlib import Path

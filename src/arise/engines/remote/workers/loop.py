@@ -1,6 +1,6 @@
 """What every worker does: connect to the driver, answer its requests in order, and end when the driver does.
 
-Runs inside the environment of the training library. Beside that library it may import the standard library, numpy and
+Runs inside the environment of the training library. Besides that library it may import the standard library, numpy and
 the pure parts of ARISE: `boot.py` makes the package importable.
 """
 

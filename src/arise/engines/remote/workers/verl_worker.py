@@ -162,7 +162,7 @@ class VerlBackend:
         return [found[number] for number in range(len(rows))]
 
     def _batch(self, rows: Sequence[Row], temperature: float) -> Any:
-        """Return rows as verl's batch without padding; the targets stand where the logits are that predict them."""
+        """Return rows as verl's batch without padding; each target is at the position of the logits that predict it."""
 
         def nested(values: Sequence[NDArray[Any]]) -> torch.Tensor:
             return torch.nested.as_nested_tensor([torch.from_numpy(v.copy()) for v in values], layout=torch.jagged)

@@ -36,7 +36,7 @@ _SAMPLING = re.compile(r"\b(temperature|top_p)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Opening:
+class FirstRequest:
     """A request of the first call; `extra` holds the fields that ask for a shape."""
 
     system: str
@@ -54,9 +54,9 @@ class Opening:
         return self.system, self.messages[1]["content"], to_json(dict(self.extra))
 
 
-def one_word(filler: int = 0) -> Opening:
+def one_word(filler: int = 0) -> FirstRequest:
     """Return a request for one word; `filler` pads its prompt to about that many tokens."""
-    return Opening("You answer in one word.", {"say": "ok"} | ({"filler": "word " * filler} if filler else {}))
+    return FirstRequest("You answer in one word.", {"say": "ok"} | ({"filler": "word " * filler} if filler else {}))
 
 
 def modes(endpoint: EndpointConfig) -> tuple[str, ...]:
@@ -66,14 +66,14 @@ def modes(endpoint: EndpointConfig) -> tuple[str, ...]:
     return ("grammar", "json_schema", "off") if own_host(endpoint.base_url) else ("json_schema", "off")
 
 
-def asked_in(question: Question, mode: str) -> Opening:
+def asked_in(question: Question, mode: str) -> FirstRequest:
     """Return the control questions as a request in one mode."""
     prompt = question.prompt
     extra = constraint(prompt.shape, mode)
     if mode == "grammar" and prompt.shape:
         marked = grammar(prompt.shape).replace("root ::= ", f'root ::= {literal(_CONFINED)} "\\n" ', 1)
         extra = grammar_fields(marked)
-    return Opening(prompt.system, json.loads(prompt.user), extra, prompt.template_hash)
+    return FirstRequest(prompt.system, json.loads(prompt.user), extra, prompt.template_hash)
 
 
 def constrained(text: str, mode: str) -> tuple[str, bool]:
@@ -96,7 +96,7 @@ class Sender:
     def endpoint(self) -> EndpointConfig:
         return self.connection.endpoint
 
-    async def adapted(self, opening: Opening) -> Recorded | CallFailed:
+    async def adapted(self, opening: FirstRequest) -> Recorded | CallFailed:
         """Send a request; leave out a sampling field or rename the limit if that is what the server refuses."""
         while True:
             reply = await self._patient(opening)
@@ -106,7 +106,7 @@ class Sender:
             self.left_out += (name,)
             self.connection.endpoint = self.endpoint.without(name)
 
-    async def once(self, opening: Opening, timeout: float) -> Recorded | CallFailed:
+    async def once(self, opening: FirstRequest, timeout: float) -> Recorded | CallFailed:
         """Send one request and record its cost."""
         key = sha256(to_json([CONTRACT, time.time_ns(), *opening.distinct]).encode()).hexdigest()
         bill = Bill(self._budget, self.endpoint, size_of_request(opening, self.endpoint).most, key, self._purpose)
@@ -122,7 +122,7 @@ class Sender:
             bill.close()
         return recorded
 
-    async def _patient(self, opening: Opening) -> Recorded | CallFailed:
+    async def _patient(self, opening: FirstRequest) -> Recorded | CallFailed:
         """Retry a request until it is answered; a failing or busy server gets a few seconds in total."""
         while True:
             began = time.monotonic()
