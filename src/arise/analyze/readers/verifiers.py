@@ -1,7 +1,7 @@
 """Traces of verifiers and prime-rl: one episode per line, messages as a graph of nodes, rewards by name.
 
-prime-rl writes `rollouts/step_N/train|eval/all|effective/traces.jsonl`: an episode of `effective` is also in `all`, with
-the same id. An episode that failed before any trace was made is written, too.
+prime-rl writes `rollouts/step_N/train|eval/all|effective/traces.jsonl`: an episode of `effective` is also in `all`,
+with the same id. An episode that failed before any trace was made is written, too.
 """
 
 from collections.abc import Iterator, Mapping
