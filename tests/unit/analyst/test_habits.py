@@ -84,6 +84,25 @@ def test_an_assumption_about_what_the_task_names_is_none() -> None:
     assert not find_habits(Scene(task, trajectory, read_trace(task, trajectory)))["H10"].present
 
 
+@pytest.mark.parametrize(
+    ("text", "present"),
+    [
+        ("It is cancelled. Is there anything else I can help you with?", False),
+        ("It is cancelled. Let me know if you have any other questions.", False),
+        ("It is cancelled.\n\nIf you have any questions, just ask!", False),
+        ("Shall I cancel it? Is there anything else I can help you with?", True),
+        ("Would you like me to proceed?", True),
+    ],
+)
+def test_a_polite_last_sentence_is_no_question(text: str, present: bool) -> None:
+    assert found("H12", say(text)) is present
+
+
+def test_handing_over_changes_no_record() -> None:
+    transfer = act("transfer_to_human_agents", "done", summary="wants a refund")
+    assert found("H14", say("Hello.", "I want a refund."), transfer) is None
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_habit_is_seen_where_it_is_and_only_there(name: str) -> None:
     shown, clean = CASES[name]

@@ -45,6 +45,12 @@ _ASKS = re.compile(
     r"confirm|share)|could you (?:please )?(?:provide|clarify|confirm|share)|shall i)\b",
     re.IGNORECASE,
 )
+_COURTESY = re.compile(
+    r"[^.!?\n]*\b(?:(?:any|some)thing else|(?:any )?(?:further|other|more|additional) (?:assistance|help|questions?"
+    r"|concerns?)|any questions)\b[^.!?\n]*[.!?]*",
+    re.IGNORECASE,
+)
+"""A polite last sentence: it holds up nothing."""
 _ASSENT = re.compile(
     r"\b(?:yes|yeah|yep|sure|ok(?:ay)?|confirm(?:ed)?|correct|proceed|go ahead|please do|do it|agreed?"
     r"|sounds good|that works|"
@@ -124,7 +130,7 @@ def _asked_back(scene: Scene) -> HabitFinding | None:
     turn, text = scene.closing
     if scene.trajectory.stop is not StopReason.FINISHED or not text or scene.person:
         return None
-    last = text.strip()[-300:]
+    last = _COURTESY.sub("", text).strip()[-300:]
     if turn < len(scene.trajectory.turns) or not (match := _ASKS.search(last)):
         return absent()
     line = last[last.rfind("\n", 0, match.start()) + 1 :].strip()
@@ -169,7 +175,9 @@ def _ungrounded(scene: Scene) -> HabitFinding | None:
 
 def _unasked(scene: Scene) -> HabitFinding | None:
     """Find changes to records that no assent of the user came before, in a conversation with one."""
-    changes = [(turn, name) for turn, name, _ in _records(scene) if verb_of(name) in _CHANGES]
+    changes = [
+        (turn, name) for turn, name, _ in _records(scene) if verb_of(name) in _CHANGES and not _HANDS_OVER.search(name)
+    ]
     if not changes or not scene.person:
         return None
     for turn, name in changes:
