@@ -79,7 +79,7 @@ NO_MESSAGES = "no messages: name their field with --map messages=NAME"
 
 @dataclass(frozen=True)
 class Options:
-    """User options for the readers: the field map of `--map`, instructions by task id of `--tasks`, and `--outcomes`."""
+    """User options: the field map of `--map`, instructions by task id of `--tasks`, and `--outcomes`."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     instructions: Mapping[str, str] = field(default_factory=dict)

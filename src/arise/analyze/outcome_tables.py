@@ -1,4 +1,4 @@
-"""Outcomes from a table of the user, for trajectories that record none: CSV, JSON or JSON Lines, one row per attempt."""
+"""Outcomes from a table of the user, for trajectories that record none: CSV, JSON or JSON Lines, a row per attempt."""
 
 import csv
 import re

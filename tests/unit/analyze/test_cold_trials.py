@@ -284,3 +284,13 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_name(tmp_path: Path) ->
     assert "bad.json" in done.output
     lost = CliRunner().invoke(app, ["analyze", str(tmp_path / "a.jsonl"), "--outcomes", "nowhere.json"])
     assert "nowhere.json has no row with a task and an outcome" in lost.output
+
+
+def test_equal_simulations_of_two_runs_are_two_attempts(tmp_path: Path) -> None:
+    """A short conversation may go the same way twice; a copy has the same id."""
+    info = {"num_trials": 1, "user_info": {}, "agent_info": {"llm": "m"}}
+    for name, number in (("base", "s1"), ("retry", "s2"), ("copy", "s1")):
+        row = {"id": number, "task_id": "5", "trial": 0, "reward_info": {"reward": 1.0}, "messages": chat("Hi.", "No.")}
+        dump(tmp_path / f"{name}.json", {"info": info, "tasks": [], "simulations": [row]})
+    scan = Scan([tmp_path])
+    assert (len(list(scan)), scan.coverage.duplicates) == (2, 1)

@@ -76,7 +76,8 @@ def judge_lines(judge: Mapping[str, Any]) -> list[str]:
 def pass_line(facts: Mapping[str, Any]) -> str:
     """Write the pass rate of valid verdicts next to that of all recorded rewards."""
     if facts["pass_rate"]["rate"] is None:
-        return "pass rate  unknown: no attempt has a verdict; if a field holds it, add --map outcome=FIELD, if a file, --outcomes"
+        where = "--map outcome=FIELD names the field that holds it, --outcomes FILE a table"
+        return f"pass rate  unknown: no attempt has a verdict; {where}"
     line = f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
     partial = facts["coverage"]["partial_rewards"]
     return f"{line}\n           {partial:,} rewards between 0 and 1 count as failed" if partial else line
