@@ -294,3 +294,24 @@ def test_equal_simulations_of_two_runs_are_two_attempts(tmp_path: Path) -> None:
         dump(tmp_path / f"{name}.json", {"info": info, "tasks": [], "simulations": [row]})
     scan = Scan([tmp_path])
     assert (len(list(scan)), scan.coverage.duplicates) == (2, 1)
+
+
+def test_a_recording_of_the_terminal_shows_what_the_agent_typed(tmp_path: Path) -> None:
+    """Later jobs of terminal-bench keep an asciicast; an agent that failed before it typed anything has no verdict."""
+    shown = {"typed": "root@c:/app# ls\r\nin.csv\r\nroot@c:/app# cat in.csv\r\n1\r\n", "idle": "root@c:/app# clear\r\n"}
+    for name, mode in (("typed", "unknown_agent_error"), ("idle", "unknown_agent_error"), ("idle", "unset")):
+        folder = tmp_path / "job" / f"{name}-{mode}" / "trial"
+        dump(
+            folder / "results.json", {"task_id": name, "is_resolved": False, "failure_mode": mode, "instruction": "Do."}
+        )
+        (folder / "sessions").mkdir()
+        rows = [json.dumps({"version": 2}), *(json.dumps([0.1, "o", part]) for part in shown[name].splitlines(True))]
+        (folder / "sessions" / "agent.cast").write_text("\n".join(rows) + "\n")
+    found = {f.source.partition("/trial")[0][4:]: f for f in Scan([tmp_path])}
+    assert {name: (f.outcome.triage, f.outcome.passed) for name, f in found.items()} == {
+        "typed-unknown_agent_error": (Triage.VALID, False),
+        "idle-unknown_agent_error": (Triage.INFRASTRUCTURE, None),
+        "idle-unset": (Triage.VALID, False),
+    }
+    typed = found["typed-unknown_agent_error"].trajectory.turns
+    assert [turn.calls[0].arguments["command"] for turn in typed] == ["ls", "cat in.csv"]
