@@ -62,5 +62,7 @@ class Scheduler:
                     waiting.set_result(row.segment(generator.rules))
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Stop the thread, also while turns that nobody waits for are still being sampled."""
+        if self._pump:
+            self._pump.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
