@@ -5,9 +5,10 @@ import gc
 import threading
 from typing import Any
 
+from tests.conformance.conftest import tiny_model
+
 from arise.engines.local import LocalEngine
 from arise.types import SamplingParams
-from tests.conformance.conftest import tiny_model
 
 
 def test_closing_while_turns_are_sampled_leaves_no_unretrieved_error() -> None:
