@@ -51,7 +51,7 @@ TOLD = {
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run short enough to be exported in every format, many times."""
     folder = tmp_path_factory.mktemp("runs") / "first"
-    write_run(folder, iterations=12, tasks=2, group=4)
+    write_run(folder, iterations=20, tasks=2, group=4)
     return folder
 
 
