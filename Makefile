@@ -82,8 +82,8 @@ small-judge:
 	  || echo "llama-cpp-python cannot be installed here: the test of the small judge will be skipped"
 
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
-# Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.
-WORKERS ?= 3
+# Four workers keep two cores busy: two fifths of the time of a worker are waiting for sandboxes, containers and time limits.
+WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.

@@ -4,9 +4,9 @@
     python -m benchmarks.sparsity_map docs/results/map/depth-* --figure map.png      and the picture
 
 Each folder holds a comparison at one `tasks.depth`; `base.toml` and `results.json` are read, as `arise compare`
-wrote them. Runs that are not finished are left out of means and named below the table. A speed-up is outcome-only's
-first evaluation at 50 % over the method's. Where outcome-only never stands there, its budget takes its place and the
-speed-up is a lower bound.
+wrote them, and the map's four methods are shown. Runs that are not finished are named below the table. A speed-up is
+outcome-only's first evaluation at 50 % over the method's. Where outcome-only never stands there, its budget takes its
+place and the speed-up is a lower bound.
 """
 
 import argparse
@@ -35,16 +35,16 @@ CALCULATED = ("outcome only", "rubrics", "rubrics and skills")
 
 @dataclass(frozen=True)
 class Cell:
-    """A method at one depth: seeds that finished, mean curve, rates at the end, groups that all fail at the start."""
+    """A method at one depth: its finished seeds, mean curve, rates at the end, groups that all fail at the start."""
 
     depth: int
     method: str
     budget: int
-    seeds: int
+    seeds: tuple[str, ...]
     curve: Mapping[int, float]
     ends: tuple[float, ...]
-    failed: int
-    groups: int
+    failed: float | None
+    """The share of groups that fail whole before the first pool update; None if the comparison does not say."""
 
     @property
     def half(self) -> int | None:
@@ -53,31 +53,34 @@ class Cell:
 
 
 def read(folder: Path) -> list[Cell]:
-    """Return the cells of one depth."""
+    """Return the cells of one comparison."""
+    base, page = _pages(folder)
+    depth, budget = base["tasks"]["depth"], base["train"]["iterations"]
+    return [_cell(depth, method, budget, page) for method in MARKS if method in page["curves"]]
+
+
+def _pages(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     base = tomllib.loads((folder / "base.toml").read_text(encoding="utf-8"))
-    page = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    return [
-        _cell(base["tasks"]["depth"], method, base["train"]["iterations"], list(by_seed.values()), page)
-        for method, by_seed in page["curves"].items()
-    ]
+    return base, json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
-def _cell(depth: int, method: str, budget: int, curves: Sequence[Mapping[str, float]], page: Mapping[str, Any]) -> Cell:
-    points = sorted(set.intersection(*({int(k) for k in curve} for curve in curves)))
-    mean = {k: fmean(curve[str(k)] for curve in curves) for k in points}
-    failed, groups = (sum(counts) for counts in zip(*page["all_fail_at_start"][method].values(), strict=True))
-    return Cell(depth, method, budget, len(curves), mean, tuple(page["final"][method].values()), failed, groups)
+def _cell(depth: int, method: str, budget: int, page: Mapping[str, Any]) -> Cell:
+    curves = page["curves"][method]
+    points = sorted(set.intersection(*({int(k) for k in curve} for curve in curves.values())))
+    mean = {k: fmean(curve[str(k)] for curve in curves.values()) for k in points}
+    counts = page.get("all_fail_at_start", {}).get(method, {}).values()
+    failed = sum(failed for failed, _ in counts) / sum(groups for _, groups in counts) if counts else None
+    return Cell(depth, method, budget, tuple(curves), mean, tuple(page["final"][method].values()), failed)
 
 
 def stopped(folder: Path) -> list[str]:
-    """Name the unfinished runs of one depth with their last evaluation."""
-    depth = tomllib.loads((folder / "base.toml").read_text(encoding="utf-8"))["tasks"]["depth"]
-    unfinished = json.loads((folder / "results.json").read_text(encoding="utf-8"))["unfinished"]
+    """Name the unfinished runs of a comparison with their curves."""
+    base, page = _pages(folder)
     return [
-        f"depth {depth}, {label(method)}, seed {seed}: {decimal(rate, 0)} % at iteration {k}"
-        for method, by_seed in unfinished.items()
+        f"depth {base['tasks']['depth']}, {label(method)}, seed {seed}: "
+        + ", ".join(f"{decimal(rate, 0)} % at {k}" for k, rate in curve.items())
+        for method, by_seed in page.get("unfinished", {}).items()
         for seed, curve in by_seed.items()
-        for k, rate in list(curve.items())[-1:]
     ]
 
 
@@ -90,9 +93,11 @@ def table(cells: Sequence[Cell]) -> list[str]:
         end = student_interval(cell.ends).within(0.0, 100.0)
         interval = "" if end.low is None else f" ({decimal(end.low, 0)} to {decimal(end.high, 0)})"
         means = [decimal(cell.curve.get(k), 0) for k in points]
-        starts = [str(cell.depth), decimal(100.0 * cell.failed / cell.groups, 0) if cell.groups else MISSING]
+        starts = [str(cell.depth), MISSING if cell.failed is None else decimal(100.0 * cell.failed, 0)]
         half = str(cell.half) if cell.half is not None else "never"
-        rows.append([*starts, label(cell.method), str(cell.seeds), *means, half, decimal(end.estimate, 0) + interval])
+        rows.append(
+            [*starts, label(cell.method), ", ".join(cell.seeds), *means, half, decimal(end.estimate, 0) + interval]
+        )
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
@@ -101,7 +106,7 @@ def speed_up(half: int | None, reference: int | None, budget: int) -> tuple[floa
     return None if not half else ((reference or budget) / half, reference is None)
 
 
-def draw(path: Path, cells: Sequence[Cell], curves: Mapping[int, Sequence[Curve]]) -> None:
+def draw(path: Path, comparisons: Sequence[Sequence[Cell]], curves: Mapping[int, Sequence[Curve]]) -> None:
     """Draw iterations to 50 % and the speed-up against the depth: lines are the calculation, points are measured."""
     from matplotlib import pyplot
 
@@ -112,28 +117,8 @@ def draw(path: Path, cells: Sequence[Cell], curves: Mapping[int, Sequence[Curve]
         ratios = {d: speed_up(k, curves[d][0].reaches(0.5), LENGTH) for d, k in reached.items()}
         shown = {depth: ratio[0] for depth, ratio in ratios.items() if ratio}
         faster.plot(list(shown), list(shown.values()), color=f"C{n}", label=f"{name}, calculated")
-    reference = {cell.depth: cell.half for cell in cells if cell.method == REFERENCE}
-    for cell in cells:
-        marker, colour = MARKS[cell.method]
-        look = {
-            "marker": marker,
-            "color": colour,
-            "ls": "",
-            "ms": 9,
-            "alpha": 0.75,
-            "label": f"{label(cell.method)}, measured",
-        }
-        when.plot(cell.depth, cell.half or LENGTH, **look)
-        found = speed_up(cell.half, reference[cell.depth], cell.budget) if cell.depth in reference else None
-        if found:
-            faster.plot(cell.depth, found[0], **look)
-        if found and found[1]:
-            faster.annotate(
-                "",
-                (cell.depth, found[0] * 1.22),
-                (cell.depth, found[0]),
-                arrowprops={"arrowstyle": "->", "color": colour},
-            )
+    for cells in comparisons:
+        _points(when, faster, cells)
     when.set(yscale="log", xlabel="behaviours that every task requires at once", ylabel="iterations to 50 % held out")
     when.set_yticks([10, 20, 30, 50, 100, LENGTH], ["10", "20", "30", "50", "100", "never"])
     faster.set(
@@ -145,17 +130,33 @@ def draw(path: Path, cells: Sequence[Cell], curves: Mapping[int, Sequence[Curve]
     figure.savefig(path, dpi=130)
 
 
+def _points(when: Any, faster: Any, cells: Sequence[Cell]) -> None:
+    """Draw the cells of one comparison into both panels; an arrow upwards is a lower bound."""
+    reference = {cell.method: cell.half for cell in cells}
+    for cell in cells:
+        marker, colour = MARKS[cell.method]
+        name = f"{label(cell.method)}, measured"
+        look = {"marker": marker, "color": colour, "ls": "", "ms": 9, "alpha": 0.75, "label": name}
+        when.plot(cell.depth, cell.half or LENGTH, **look)
+        found = speed_up(cell.half, reference[REFERENCE], cell.budget) if REFERENCE in reference else None
+        if found:
+            faster.plot(cell.depth, found[0], **look)
+        if found and found[1]:
+            ends = (cell.depth, 1.22 * found[0]), (cell.depth, found[0])
+            faster.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": colour})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+", help="comparisons, one per depth")
+    parser.add_argument("folders", type=Path, nargs="+", help="comparisons, each at one depth")
     parser.add_argument("--figure", type=Path, help="draw calculation and measurements into this file")
     options = parser.parse_args()
-    cells = [cell for folder in options.folders for cell in read(folder)]
-    print("\n".join(table(cells)))
+    comparisons = [read(folder) for folder in options.folders]
+    print("\n".join(table([cell for cells in comparisons for cell in cells])))
     unfinished = [line for folder in options.folders for line in stopped(folder)]
     print("Not finished:", "; ".join(unfinished) or "none", end=".\n")
     if options.figure:
-        draw(options.figure, cells, calculated(range(SEEDS)))
+        draw(options.figure, comparisons, calculated(range(SEEDS)))
 
 
 if __name__ == "__main__":

@@ -29,12 +29,12 @@ def depth(folder: Path, number: int) -> Path:
 
 def test_each_row_has_the_mean_curve_the_first_half_and_the_end(tmp_path: Path) -> None:
     rows = table(read(depth(tmp_path / "depth-4", 4)))
-    assert rows[2] == "| 4 | 95 | ARISE | 2 | 0 | 50 | 85 | 10 | 85 (21 to 100) |"
-    assert rows[3] == "| 4 | 100 | Outcome-only RL | 1 | 0 | 10 | 50 | 20 | 50 |"
+    assert rows[3] == "| 4 | 95 | ARISE | 0, 1 | 0 | 50 | 85 | 10 | 85 (21 to 100) |"
+    assert rows[2] == "| 4 | 100 | Outcome-only RL | 0 | 0 | 10 | 50 | 20 | 50 |"
 
 
 def test_a_run_that_was_stopped_is_named_and_not_averaged(tmp_path: Path) -> None:
-    assert stopped(depth(tmp_path / "d", 4)) == ["depth 4, Outcome-only RL, seed 1: 5 % at iteration 10"]
+    assert stopped(depth(tmp_path / "d", 4)) == ["depth 4, Outcome-only RL, seed 1: 0 % at 0, 5 % at 10"]
 
 
 def test_a_speed_up_is_a_lower_bound_where_the_reference_never_gets_there() -> None:
@@ -44,5 +44,5 @@ def test_a_speed_up_is_a_lower_bound_where_the_reference_never_gets_there() -> N
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
-    draw(tmp_path / "map.png", read(depth(tmp_path / "d", 4)), {4: [NEVER] * 3})
+    draw(tmp_path / "map.png", [read(depth(tmp_path / "d", 4))], {4: [NEVER] * 3})
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")

@@ -10,6 +10,7 @@ from pathlib import Path
 from arise.analyze.archives import is_archive, unpacked
 from arise.analyze.files import Unreadable, fields_of, is_pointer, mentions
 from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Reader, Skipped
+from arise.analyze.outcome_tables import OutcomeTables
 from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
 
@@ -34,6 +35,9 @@ class Coverage:
     """Candidate files that no reader recognises, by suffix."""
     fields: dict[str, str] = field(default_factory=dict)
     """One example of them per suffix, with the names of its fields."""
+    outcome_rows: int = 0
+    """Rows with a verdict in the user's tables of outcomes, and the attempts that have theirs from one."""
+    outcome_rows_used: int = 0
 
     @property
     def found(self) -> int:
@@ -58,13 +62,14 @@ class Scan:
 
     def __init__(self, paths: Sequence[Path], options: Options | None = None, only: str = "") -> None:
         self.paths, self.options, self.only, self.coverage = paths, options or Options(), only, Coverage()
+        self.tables = OutcomeTables(self.options.outcomes, self.options) if self.options.outcomes else None
         self._seen: dict[bytes, str] = {}
         self._root = _Root(Path(), "", "")
 
     def __iter__(self) -> Iterator[Found]:
         for path in self.paths:
             self._root = _Root.of(path, len(self.paths) > 1)
-            for item in map(self._root.shown, self._walk(path, 0)):
+            for item in map(self._root.shown, map(self._judged, self._walk(path, 0))):
                 if isinstance(item, Skipped):
                     self.coverage.skip(item.source, item.reason)
                 elif self._repeated(item):
@@ -73,6 +78,14 @@ class Scan:
                     self.coverage.read += 1
                     self.coverage.forms[item.form] += 1
                     yield item
+
+    def _judged(self, item: Item) -> Item:
+        """Return an attempt with the outcome that a table of the user has for it."""
+        if self.tables is None or not isinstance(item, Found):
+            return item
+        filled = self.tables.filled(item)
+        self.coverage.outcome_rows, self.coverage.outcome_rows_used = self.tables.rows, self.tables.used
+        return filled
 
     def _repeated(self, found: Found) -> bool:
         """Return whether the same attempt was read before from another file, by name and content.

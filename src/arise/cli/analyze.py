@@ -33,6 +33,15 @@ Map = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="FIELD=NAME,...", help="Names of fields in these files: outcome=reward,task=id."),
 ]
+Outcomes = Annotated[
+    str,
+    typer.Option(
+        "--outcomes",
+        metavar="FILE",
+        help="CSV or JSON with a task and an outcome per row, for trajectories without one; a name is looked up "
+        "beside each trajectory.",
+    ),
+]
 LabelsFile = Annotated[
     Path | None,
     typer.Option("--labels", help="CSV of human labels (source,behaviour,present): kappa, precision, recall."),
@@ -52,6 +61,7 @@ def analyze(
     repeat: Repeat = 1,
     tasks: Tasks = None,
     fields: Map = None,
+    outcomes: Outcomes = "",
     labels: LabelsFile = None,
     out: Out = None,
     seed: Annotated[int, typer.Option(help="Seed for the choice among equally good quotes.")] = 0,
@@ -61,7 +71,7 @@ def analyze(
     with one_message():
         from arise.compose.analyze import Inputs, analyze, field_map
 
-        inputs = Inputs(field_map(fields or []), tasks, seed, _progress)
+        inputs = Inputs(field_map(fields or []), tasks, outcomes, seed, _progress)
         if against:
             raise typer.Exit(_compare(paths, against, inputs, as_json))
         if judge:
@@ -105,7 +115,7 @@ def report_of(
     from arise.report.analysis.facts import facts_of
     from arise.report.analysis.screen import screen
 
-    facts = facts_of(found, [str(path) for path in paths], inputs.fields, str(inputs.tasks or ""))
+    facts = facts_of(found, [str(path) for path in paths], inputs.fields, str(inputs.tasks or ""), inputs.outcomes)
     agreed = _agreement(found, labels) if labels else {}
     if agreed:
         facts["labels"] = agreed

@@ -20,8 +20,11 @@ def inputs_of(
     folder: Path, facts: Mapping[str, Any], fields: Mapping[str, str] | None = None, tasks: Path | None = None
 ) -> tuple[list[Path], Inputs]:
     """Return what an analysis was made from, to read it again; `fields` and `tasks` replace those it was made with."""
-    told = facts.get("tasks", "")
-    inputs = Inputs(fields or fields_of(facts), tasks or (found_at(folder, told) if told else None), facts["seed"])
+    told, outcomes = facts.get("tasks", ""), facts.get("outcomes", "")
+    if outcomes and (place := found_at(folder, outcomes)).is_file():
+        outcomes = str(place)
+    named = tasks or (found_at(folder, told) if told else None)
+    inputs = Inputs(fields or fields_of(facts), named, outcomes, facts["seed"])
     return paths_of(folder, facts), inputs
 
 

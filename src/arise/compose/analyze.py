@@ -123,6 +123,8 @@ class Inputs:
     fields: Mapping[str, str] = field(default_factory=dict)
     tasks: Path | None = None
     """A folder of task folders, for instructions by task id."""
+    outcomes: str = ""
+    """A table of outcomes: its path, or its name in the folder of each attempt."""
     seed: int = 0
     progress: Callable[[int], None] | None = None
 
@@ -133,7 +135,7 @@ class Inputs:
     def scan(self, paths: Sequence[Path]) -> Scan:
         """Return a scan of existing paths."""
         require_paths(paths)
-        return Scan(paths, Options(self.fields, self.instructions))
+        return Scan(paths, Options(self.fields, self.instructions, self.outcomes))
 
 
 def analyze(paths: Sequence[Path], inputs: Inputs | None = None) -> Analysis:

@@ -123,13 +123,15 @@ class BubblewrapSandbox:
         """Return a path by which the host can reach one of the layout's folders."""
         return Path(f"/proc/self/fd/{self.folders[place]}")
 
-    async def fill(self, place: str, source: Path, skip: Collection[str] = (), left_by_agent: bool = False) -> None:
-        """Copy the content of a host folder into one of the layout's folders.
+    async def fill(
+        self, place: str, source: Path, skip: Collection[str] = (), left_by_agent: bool = False, over: bool = False
+    ) -> None:
+        """Copy the content of a host folder into one of the layout's folders, `over` what is there or beside it.
 
         Raise TreeRefused if files left by an agent cannot be copied completely.
         """
         try:
-            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip, left_by_agent)
+            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip, left_by_agent, over)
         except TreeRefused as error:
             if left_by_agent:
                 raise

@@ -184,4 +184,8 @@ def rare_words(texts: Sequence[str]) -> NDArray[np.float32]:
 def text_of(task: TaskSpec) -> Text:
     """Return the compared parts of a task."""
     verifiers = [step.verifier for step in task.steps] or [task.verifier]
-    return Text(task.task.id, task.task.instruction, " ".join(tests_digest(each.tests) for each in verifiers))
+    return Text(
+        task.task.id,
+        task.task.instruction,
+        " ".join(tests_digest(folder) for each in verifiers for folder in each.folders),
+    )

@@ -53,6 +53,8 @@ class Place:
     image: str = ""
     dockerfile: Path | None = None
     """Built with its folder as the context, which then decides which files the image holds."""
+    context: Path | None = None
+    """The folder that a build sees, where it is another one."""
     build_timeout: float = 600.0
     workdir: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -113,9 +115,10 @@ class SandboxCapabilities:
 
 @dataclass(frozen=True)
 class VerifierJob:
-    """One run of a task's test.sh — `VerifierJob(Path("task/tests"), timeout=600)`."""
+    """One run of a task's test.sh — `VerifierJob((Path("task/tests"),), timeout=600)`."""
 
-    tests: Path
+    tests: tuple[Path, ...]
+    """Folders with the tests, each copied over the ones before it."""
     timeout: float = 600.0
     env: Mapping[str, str] = field(default_factory=dict)
     user: str = ""

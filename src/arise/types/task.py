@@ -47,6 +47,19 @@ class VerifierSpec:
     pytest_plugins: tuple[str, ...] = ()
     keep_conftests: bool = False
     """Whether files conftest.py outside the tests must stay in effect."""
+    shared: Path | None = None
+    """Tests that the steps of a task have in common; those of the step are copied over them."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the tests that exist, in the order in which they are copied."""
+        return tuple(path for path in (self.shared, self.tests) if path is not None and path.is_dir())
+
+    @property
+    def script(self) -> Path:
+        """Its test.sh, which may be the shared one."""
+        found = [path for folder in self.folders if (path := folder / "test.sh").exists()]
+        return found[-1] if found else self.tests / "test.sh"
 
 
 @dataclass(frozen=True)
@@ -113,7 +126,7 @@ class TaskSpec:
         own = self.verifier
         place = _as(own.place or self.environment, own.user, own.network)
         kept = tuple(artifact.source for artifact in self.artifacts)
-        return VerifierJob(own.tests, own.timeout, own.env, own.user, place, own.place is not None, kept)
+        return VerifierJob(own.folders, own.timeout, own.env, own.user, place, own.place is not None, kept)
 
 
 def _as(place: Place, user: str, network: str) -> Place:

@@ -98,6 +98,7 @@ def attempt_of_row(row: Any, place: str, options: Options, form: str) -> Item:
         checksum=str(pick(row, "checksum", options) or definition_of(row, task_id)),
         model=str(pick(row, "model", options) or ""),
         group=str(pick(row, "group", options) or ""),
+        attempt="" if attempt is None else str(attempt),
         notes=into.notes,
     )
 

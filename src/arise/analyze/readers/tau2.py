@@ -60,6 +60,7 @@ def _whole(row: Any, document: Mapping[str, Any]) -> Any:
     return {
         "model": as_mapping(facts.get("agent_info")).get("llm"),
         "domain": world.get("domain_name"),
+        "simulation_id": row.get("id"),
         "task_definition": next((task for task in tasks if str(task.get("id")) == str(row.get("task_id"))), None),
         **row,
         "messages": [{"role": "system", "content": policy}, *messages] if policy and messages else messages,
