@@ -103,7 +103,7 @@ def _never_seen(match: re.Match[str], scene: Scene) -> str:
     end = _SENTENCE_END.search(match.string, match.end())
     clause = _ADDRESS.sub(" ", match.string[match.start() : end.start() if end else len(match.string)][:300])
     for found in _THING.finditer(clause):
-        name = next(filter(None, found.groups()))
+        name = str(found[1] or found[2])
         last = re.split(r"[/(\[ ]", name.rstrip("/()"))[-1 if "/" in name else 0]
         parts = (last,) if FILE_NAME.search(last) else (last, last.rpartition(".")[2])
         if len(last) > 3 and not any(scene.shows(part) for part in parts if len(part) > 2):
