@@ -73,7 +73,7 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
         yield str(value)
 
 
-def stands(quote: str, turn: Turn) -> bool:
+def is_verified(quote: str, turn: Turn) -> bool:
     """Return whether a quote is an exact substring of a turn and long enough to be evidence."""
     return len(quote.strip()) >= SHORTEST and any(quote in text for text in texts_of(turn))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from arise.analyze.analysis import Analysis
     from arise.compose.analyze import Inputs
-    from arise.compose.confirm import Plan
+    from arise.compose.confirm import JudgePlan
 
 Paths = Annotated[
     list[Path],
@@ -171,8 +171,8 @@ class Asked:
     everything: bool
     repeat: int
 
-    def plan(self) -> "Plan":
-        from arise.compose.confirm import Plan
+    def plan(self) -> "JudgePlan":
+        from arise.compose.confirm import JudgePlan
         from arise.config.llm import EndpointConfig
 
         if self.max_usd is None:
@@ -181,14 +181,14 @@ class Asked:
             model=self.model, base_url=self.base_url, api_key_env=self.api_key_env, price=price_of(self.price),
             max_tokens=4096,
         )  # fmt: skip
-        return Plan(endpoint, self.max_usd, self.everything, self.repeat)
+        return JudgePlan(endpoint, self.max_usd, self.everything, self.repeat)
 
 
 def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | None, as_json: bool) -> "Analysis":
     """Print the cost estimate, then run the judge; replies are cached in `out`, so a rerun pays only for new ones."""
     import asyncio
 
-    from arise.cli.judge_report import Progress
+    from arise.cli.judge_report import JudgeProgress
     from arise.compose.analyze import behaviours
     from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate
     from arise.config.llm import CallsConfig
@@ -220,7 +220,7 @@ def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | 
                 each = expected.tokens // number
                 will = expected_calls(opened.served, plan.endpoint, FLIGHTS, opened.budget, number, each, 0)
                 tell(f"expected: {will.time}")
-            shown = Progress(number, tell)
+            shown = JudgeProgress(number, tell)
             return await confirm(paths, inputs, plan, opened.client, spent, expected, shown)
 
     return asyncio.run(run())

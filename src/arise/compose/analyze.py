@@ -14,7 +14,7 @@ from arise.analyze.against import Comparison, compare
 from arise.analyze.analysis import Analysis, analysis_of, collect
 from arise.analyze.behaviours import Behaviour, Sighting
 from arise.analyze.found import Found, Options
-from arise.analyze.quotes import stands
+from arise.analyze.quotes import is_verified
 from arise.analyze.scan import Scan
 from arise.errors import AriseError, Exit
 
@@ -46,7 +46,7 @@ def _sighting(name: str, finding: HabitFinding, found: Found) -> Sighting:
     """Return a habit as a sighting; its own words are the quote if they occur in the turn."""
     first, *also = finding.turns or (0,)
     turns = found.trajectory.turns
-    quoted = finding.quote if 0 < first <= len(turns) and stands(finding.quote, turns[first - 1]) else ""
+    quoted = finding.quote if 0 < first <= len(turns) and is_verified(finding.quote, turns[first - 1]) else ""
     return Sighting(name, finding.present, finding.miss, finding.detail, first, quoted, tuple(also))
 
 

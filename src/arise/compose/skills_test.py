@@ -57,7 +57,7 @@ class SkillsTest:
 
     @property
     def label(self) -> str:
-        """Return the name under which attempts are kept: those of another agent or model are others."""
+        """Return the name under which attempts are stored; it differs by agent and model."""
         facts = f"{self.endpoint.model} {self.agent.model_dump_json()}"
         return f"skills-{blake2b(facts.encode(), digest_size=4).hexdigest()}"
 

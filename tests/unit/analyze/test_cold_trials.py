@@ -101,7 +101,7 @@ def test_rows_inside_a_document_share_what_it_says_once(tmp_path: Path) -> None:
         ({"other_data": {"correct": False}}, "valid", False),
     ],
 )
-def test_outcomes_beside_an_error_or_inside_an_object(tmp_path: Path, more: Any, triage: str, passed: Any) -> None:
+def test_outcomes_next_to_an_error_or_inside_an_object(tmp_path: Path, more: Any, triage: str, passed: Any) -> None:
     dump_lines(tmp_path / "a.jsonl", [{"task_id": "t", "messages": chat("Do it.", "Done.")} | more])
     (found,) = read(tmp_path)
     assert (found.outcome.triage, found.outcome.passed) == (Triage(triage), passed)
@@ -123,7 +123,7 @@ def test_rewards_between_0_and_1_are_mentioned(tmp_path: Path) -> None:
     assert "1 rewards between 0 and 1 count as failed" in done.output
 
 
-def test_a_patient_is_no_agent(tmp_path: Path) -> None:
+def test_a_patient_is_not_an_agent(tmp_path: Path) -> None:
     spoken = [{"role": "doctor", "text": "What hurts?"}, {"role": "patient", "text": "My knee. Is it bad?"}]
     dump_lines(tmp_path / "a.jsonl", [{"scenario_id": "s", "dialogue": spoken, "success": False}])
     (found,) = read(tmp_path)
@@ -218,7 +218,7 @@ def test_a_refused_edit_and_an_edit_of_no_file_change_nothing(tmp_path: Path) ->
     assert not any("wrote ," in sighting.detail for sighting in findings.values())
 
 
-def test_an_offer_to_transfer_is_no_surrender(tmp_path: Path) -> None:
+def test_an_offer_to_transfer_is_not_giving_up(tmp_path: Path) -> None:
     offers = ("If you like, I can transfer you to a human agent.", "I will transfer you to a human agent.")
     rows = [{"task_id": str(n), "messages": chat("Help me.", text)} for n, text in enumerate(offers)]
     dump_lines(tmp_path / "a.jsonl", rows)

@@ -42,7 +42,7 @@ def test_a_trajectory_of_mini_swe_agent() -> None:
 
 
 def test_a_log_of_inspect_with_errors_limits_images_and_two_scorers() -> None:
-    """Its members are compressed with Zstandard, and the message of a failed tool is beside its empty content."""
+    """Its members are compressed with Zstandard, and the message of a failed tool is next to its empty content."""
     found = {f.task.id: f for f in Scan([FILES / "inspect-0.3.285.eval"])}
     assert {name: f.outcome.passed for name, f in found.items()} == {
         "files/count": True, "files/owner": False, "files/endless": True, "files/picture": True,
@@ -180,7 +180,7 @@ def test_simulations_of_tau2() -> None:
     assert errors(board) == [False, True]
 
 
-def test_simulations_of_tau2_in_files_of_their_own(tmp_path: Path) -> None:
+def test_simulations_of_tau2_in_separate_files(tmp_path: Path) -> None:
     document = json.loads((FILES / "tau2-1.0.1.json").read_text())
     for number, row in enumerate(document.pop("simulations")):
         dump(tmp_path / "simulations" / f"{number}.json", row)

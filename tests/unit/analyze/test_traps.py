@@ -127,9 +127,8 @@ def test_a_judge_within_an_episode_is_not_the_agent(tmp_path: Path) -> None:
 def test_a_file_that_begins_with_failed_episodes_is_read(tmp_path: Path) -> None:
     failed = {"id": "e", "env": {"id": "v"}, "task": {"key": "k"}, "ok": False, "traces": [],
               "errors": [{"type": "SandboxError", "message": "no box"}]}  # fmt: skip
-    dump_lines(
-        tmp_path / "traces.jsonl", [failed | {"id": f"e{n}"} for n in range(3)] + [{"traces": [verifiers_trace()]}]
-    )
+    episodes = [failed | {"id": f"e{n}"} for n in range(3)]
+    dump_lines(tmp_path / "traces.jsonl", [*episodes, {"traces": [verifiers_trace()]}])
     found = list(Scan([tmp_path]))
     assert [f.outcome.triage for f in found] == [Triage.INFRASTRUCTURE] * 3 + [Triage.VALID]
 

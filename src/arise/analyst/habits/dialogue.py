@@ -75,9 +75,9 @@ def _cut(match: re.Match[str]) -> str:
 
 
 def _assumed(scene: Scene) -> HabitFinding | None:
-    """Find words that put an assumption, a guess or invented data in the place of a look.
+    """Find words that replace a look with an assumption, a guess or invented data.
 
-    Who works in a shell also assumes while reasoning about code, and makes up data for a test. There the words must
+    An agent with a shell also assumes while it reasons about code, and makes up data for a test. There the words must
     name a file or a name in code that nothing in the whole attempt showed.
     """
     if not scene.said:
@@ -129,7 +129,7 @@ def _gave_up(scene: Scene) -> HabitFinding | None:
 
 
 def _asked_back(scene: Scene) -> HabitFinding | None:
-    """Find an end in a question, in attempts in which no user ever answered."""
+    """Find a final question in attempts in which no user ever answered."""
     turn, text = scene.closing
     if scene.trajectory.stop is not StopReason.FINISHED or not text or scene.person:
         return None
@@ -158,7 +158,7 @@ def _ids(arguments: Mapping[str, object]) -> Iterator[str]:
 
 
 def _ungrounded(scene: Scene) -> HabitFinding | None:
-    """Find identifiers in calls to records that nothing before them had mentioned."""
+    """Find identifiers in calls to records that were not mentioned anywhere before."""
     wanted = [(turn, list(_ids(given))) for turn, _, given in _records(scene)]
     if not any(ids for _, ids in wanted):
         return None
@@ -177,7 +177,7 @@ def _ungrounded(scene: Scene) -> HabitFinding | None:
 
 
 def _unasked(scene: Scene) -> HabitFinding | None:
-    """Find changes to records that no assent of the user came before, in a conversation with one."""
+    """Find changes to records without prior consent of the user, in conversations with a user."""
     changes = [
         (turn, name) for turn, name, _ in _records(scene) if verb_of(name) in _CHANGES and not _HANDS_OVER.search(name)
     ]

@@ -1,4 +1,4 @@
-"""What a habit is looked for in, and what it yields."""
+"""The input of a habit, one attempt, and its finding."""
 
 import re
 from collections.abc import Callable
@@ -76,7 +76,7 @@ class Scene:
 
     @cached_property
     def failed_calls(self) -> tuple[Call, ...]:
-        """Return the calls whose answer reports a failure; a search that finds nothing is none."""
+        """Return the calls whose answer reports a failure; a search that finds nothing has not failed."""
         return tuple(call for call in self.trace.calls if call.answer.failed)
 
     @cached_property

@@ -24,7 +24,7 @@ _WORDS = (
     "role", "from", "completion", "responses_create_params", "messages", "tool_calls", "history", "trajectory",
     "dialogue", "transcript", "prompt", "task_id",
 )  # fmt: skip
-"""Names of fields one of which every file of conversations has near its beginning."""
+"""Field names; every file of conversations has at least one of them near its beginning."""
 
 
 class OpenAIMessagesReader:

@@ -49,7 +49,7 @@ _PROVIDER = re.compile(
     r"|\b(?:429|500|502|503|529)\b",
     re.IGNORECASE,
 )
-"""Errors of the service that runs the model. Anything else may be of the agent's making."""
+"""Errors of the service that runs the model. Anything else may be the agent's fault."""
 
 
 def rows_of(value: Any) -> Iterator[tuple[str, Any]]:

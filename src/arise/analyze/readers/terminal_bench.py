@@ -64,7 +64,7 @@ class TerminalBenchReader:
 
 
 class TerminalBenchSummaryReader:
-    """Read the summary of a job under any name; one that lies beside its trials only repeats them."""
+    """Read the summary of a job under any name; a summary next to its trials only repeats them."""
 
     name = "terminal-bench-1"
 

@@ -118,7 +118,7 @@ def paths_of(folder: Path, facts: Mapping[str, Any]) -> list[Path]:
 
 
 def found_at(folder: Path, given: str) -> Path:
-    """Return a path as it was given to the analysis, or beside the folder of the analysis if it is only there."""
+    """Return a path as given to the analysis, or next to the folder of the analysis if it exists only there."""
     path = Path(given)
     other = folder.absolute().parent / path
     return other if not path.exists() and other.exists() else path

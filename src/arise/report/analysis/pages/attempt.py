@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from arise.analyze.quotes import rendered, stands
+from arise.analyze.quotes import is_verified, rendered
 from arise.report.analysis.folder import AttemptLine, StoredAnalysis, quotes_in, read_again
 from arise.report.analysis.pages.parts import LINKS, OUTCOMES, WORDS
 from arise.report.dashboard.charts import Link
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of an attempt as far as they are at hand: all of them, or runs of them around the quotes."""
+    """The available turns of an attempt: all of them, or stretches of them around the quotes."""
 
     instruction: str
     count: int
@@ -99,7 +99,7 @@ def _turns(analysis: StoredAnalysis, line: AttemptLine) -> Turns:
         lost = f"{line.source} is no longer below {paths}, seen from where arise view was started"
         return _kept(line, quotes, told, lost)
     turns = found.trajectory.turns
-    whole = len(turns) == line.turns and all(stands(quote["quote"], turns[quote["turn"] - 1]) for quote in quotes)
+    whole = len(turns) == line.turns and all(is_verified(quote["quote"], turns[quote["turn"] - 1]) for quote in quotes)
     if not whole:
         return _kept(line, quotes, told, f"{line.source} has changed since the analysis")
     return Turns(redact(found.task.instruction) or told, len(turns), [(1, turns)])
