@@ -1,4 +1,4 @@
-"""`kill -9` in the moment of an image's start in which bubblewrap alone would leave a process asleep for good."""
+"""`kill -9` at that moment of a start in which bubblewrap alone would leave a process asleep for good."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How long a whole run still takes, from the stages that lie ahead and the pace of those that are done."""
+"""Forecast how long a whole run still takes, from the stages ahead and the pace of the finished ones."""
 
 import time
 from collections import deque
@@ -25,7 +25,7 @@ EMBEDDED = Costs(0.017, 0.011, 0.03)
 HARNESS = Costs(1.1, 0.06, 0.9)
 """A program that starts for every attempt and writes longer prompts, with `configs/pi.toml`."""
 MIN_SECONDS, MIN_SHARE = 2.0, 0.005
-"""Before that nothing is said."""
+"""No forecast is shown before this much is done."""
 RECENT = 0.1
 """The pace is that of the last tenth of the run: a machine gets busy, and attempts get longer as a policy learns."""
 
@@ -56,7 +56,7 @@ def stages(config: Config, held_out: int, warm_start: bool) -> Iterator[Stage]:
     yield Stage("evaluation after: attempts", costs.attempt * held_out * evaluation.attempts)
 
 
-class Forecast:
+class TimeForecast:
     """Follows the progress reports of a run and extrapolates."""
 
     def __init__(self, stages: Iterator[Stage], clock: Callable[[], float] = time.monotonic) -> None:
@@ -82,7 +82,7 @@ class Forecast:
 
     @property
     def left(self) -> float | None:
-        """Return the seconds that are left, None while the pace is not known."""
+        """Return the remaining seconds; None while the pace is not known."""
         if not self._seen:
             return None
         begun, before = self._seen[0]

@@ -88,11 +88,11 @@ class BubblewrapSandbox:
     shown: dict[str, Path]
     group: ControlGroup | None
     watches_capped: bool = True
-    """Whether it can take no more than its part of the machine's inotify instances."""
+    """Whether its share of the machine's inotify instances is limited."""
     left_out: tuple[str, ...] = ()
     """What `fill` left out, and why."""
     left_running: bool = False
-    """Whether the last command that ran `alone` did not end all its processes itself."""
+    """Whether the last command that ran `alone` left processes running."""
     signalled: bool = False
     """Whether a signal ended the last command."""
     report: bytes = b""

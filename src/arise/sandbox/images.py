@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 Pull = Literal["missing", "never", "always"]
 LABEL = "arise.image"
 OWNER = "arise.owner"
-"""The label of containers, by which the next run finds those of a killed one."""
+"""The label of containers by which the next run finds those of a killed one."""
 PULL_SECONDS = 1800.0
 BUILDS_AT_ONCE = 2
 
@@ -91,7 +91,7 @@ class Images:
         self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
         self._wait = Progress(log, "task images")
         self.built = 0
-        """How many builds were run, because no earlier one had the same content."""
+        """Number of builds that were run because no earlier one had the same content."""
 
     async def get(self, place: Place) -> Image:
         """Return the image of a place; concurrent calls share one build, and a failed build is not cached.

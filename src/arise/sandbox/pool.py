@@ -49,8 +49,8 @@ def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
     if cgroups is None:
         watched = "memory" if os.geteuid() else "memory and processes"
         notes.append(
-            f"no writable control groups with memory and pids: {watched} of a sandbox can exceed the limit for a "
-            "moment, until its server looks, which ends what runs there, and files in memory are not counted"
+            f"no writable control groups with memory and pids: {watched} of a sandbox can exceed the limit "
+            "briefly, until its server notices and ends what runs there, and files in memory are not counted"
         )
     if cgroups is None or not cgroups.shares:
         notes.append("no writable control group with cpu: a busy sandbox slows the others down")

@@ -148,9 +148,9 @@ def _verifier(asked: schema.VerifierSection, tests: Path, file: schema.TaskFile)
 def _separate(asked: Sequence[schema.VerifierSection], tests: Sequence[Path], file: schema.TaskFile) -> Place | None:
     """Return the tests' own environment; None if they run in that of the agent.
 
-    `asked` and `tests` begin with those of a step, if it is one of a step. The environment is the first that is
-    described, else a fresh one as described for the agent. Its image is the first that is named or has a Dockerfile
-    beside the tests, else that of the agent.
+    `asked` and `tests` begin with those of a step if the task has steps. The environment is the first one described,
+    else a fresh copy of the agent's. Its image is the first one named or with a Dockerfile next to the tests, else that
+    of the agent.
     """
     modes = (each.environment_mode or (each.environment and "separate") for each in asked)
     if next(filter(None, modes), "shared") == "shared":

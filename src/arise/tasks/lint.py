@@ -41,7 +41,7 @@ def _verifiers(task: TaskSpec) -> list[VerifierSpec]:
 
 
 def _solutions(task: TaskSpec) -> list[Path]:
-    """Return the folders of solutions, also those that hold none."""
+    """Return the folders of solutions, including those without one."""
     parents = [task.directory / "steps" / step.name for step in task.steps] or [task.directory]
     return [path for parent in parents for name in ("solution", "oracle") if (path := parent / name).is_dir()]
 

@@ -41,7 +41,7 @@ class Unmet:
         if self.need == "format":
             return TaskProblem(self.path, self.what, AUTO)
         if self.need == "steps":
-            return TaskProblem(self.path, self.what, f"{engine}make each step a task of its own")
+            return TaskProblem(self.path, self.what, f"{engine}make each step a separate task")
         remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
         return TaskProblem(self.path, self.what, remedy)
 

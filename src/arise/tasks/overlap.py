@@ -26,7 +26,7 @@ NEIGHBOURS = 10
 OUT_WORDS, OUT_BOTH = 0.45, 0.75
 """How much a pair must stand out from its neighbours, by words alone and by the sum of words and meaning.
 
-Chosen on the first two sets of tests/unit/tasks, between the paraphrases and the tasks of their own.
+Chosen on the first two sets of tests/unit/tasks, between the paraphrases and the independent tasks.
 """
 COMMON_SHARE, COMMON_AMONG = 0.02, 100
 """Shingles in more than this share of a larger corpus are boilerplate and are ignored."""

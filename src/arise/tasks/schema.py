@@ -181,7 +181,7 @@ class SolutionSection(TaskTable):
     @model_validator(mode="before")
     @classmethod
     def _inline(cls, given: object) -> object:
-        """Accept variables that stand directly in the section, as in old tasks of SkillsBench."""
+        """Accept variables set directly in the section, as in old tasks of SkillsBench."""
         if not isinstance(given, Mapping):
             return given
         inline = {

@@ -1,4 +1,4 @@
-"""A task as its directory describes it, whole: what the method sees of it is `Task`, the rest says how it is run."""
+"""A task as its directory describes it: what the method sees is `Task`, the rest says how it is run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class VerifierSpec:
     network: str = ""
     reward_range: tuple[float, float] = (0.0, 1.0)
     place: Place | None = None
-    """The tests' own environment, None where they run in that of the agent."""
+    """The tests' own environment; None if they run in that of the agent."""
     collect: tuple[Mapping[str, object], ...] = ()
     """Commands that bring files from the agent's environment to the tests' own."""
     service: str = ""
@@ -73,7 +73,7 @@ class SolutionSpec:
 
 @dataclass(frozen=True)
 class StepSpec:
-    """One step of a task of several — `StepSpec("build", "Build it.", VerifierSpec(Path("steps/build/tests")))`."""
+    """One step of a task with several — `StepSpec("build", "Build it.", VerifierSpec(Path("steps/build/tests")))`."""
 
     name: str
     instruction: str
@@ -98,17 +98,17 @@ class TaskSpec:
     solution: SolutionSpec | None = None
     steps: tuple[StepSpec, ...] = ()
     reward_strategy: str = ""
-    """How the rewards of several steps become one: `mean` or `final`."""
+    """How the rewards of several steps are combined: `mean` or `final`."""
     artifacts: tuple[Artifact, ...] = ()
     skills: Path | None = None
     """The folder of the skills that the task provides."""
     skills_dir: str = ""
-    """Where its environment expects them."""
+    """The path at which its environment expects them."""
     mcp_servers: tuple[Mapping[str, object], ...] = ()
     compose_file: Path | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     given: Mapping[str, object] = field(default_factory=dict)
-    """Everything that its file says, as its author wrote it."""
+    """The content of its file, as its author wrote it."""
 
     @property
     def file(self) -> Path:

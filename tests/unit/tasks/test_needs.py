@@ -117,7 +117,7 @@ def test_what_the_sandboxes_offer_decides(need: str, tmp_path: Path) -> None:
     assert {unmet.need for unmet in found} == {need} & NEVER
 
 
-def test_a_sandbox_without_an_environment_of_its_own_refuses_variables(tmp_path: Path) -> None:
+def test_a_sandbox_without_a_separate_environment_refuses_variables(tmp_path: Path) -> None:
     task = read(tmp_path / "t", '[environment.env]\nA = "b"')
     (problem,) = refused(task, replace(BUBBLEWRAP, env=False))
     assert '"env" to tasks.ignore' in problem.remedy
