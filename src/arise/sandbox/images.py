@@ -94,13 +94,16 @@ class Images:
         """Number of builds that were run because no earlier one had the same content."""
 
     async def get(self, place: Place) -> Image:
-        """Return the image of a place; concurrent calls share one build, and a failed build is not cached."""
-        if place.dockerfile is not None:
+        """Return the image of a place; concurrent calls share one build, and a failed build is not cached.
+
+        As in Harbor and BenchFlow, an image that a task names takes precedence over its Dockerfile.
+        """
+        if place.image or place.dockerfile is None:
+            key = place.image
+        else:
             key = await asyncio.to_thread(context_digest, place.context or place.dockerfile.parent)
             if place.context is not None:
                 key = hashlib.sha256(f"{key} {place.dockerfile.relative_to(place.context)}".encode()).hexdigest()
-        else:
-            key = place.image
         task = self._known.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = asyncio.create_task(self._prepare(key, place))
@@ -111,12 +114,20 @@ class Images:
         self._wait.expect(1)
         try:
             async with self._slots:
-                if place.dockerfile is None:
-                    return await self._take(place.image)
+                if place.image or place.dockerfile is None:
+                    return await self._taken(place)
                 context = place.context or place.dockerfile.parent
                 return await self._build(key, place.dockerfile, context, place.build_timeout)
         finally:
             self._wait.add()
+
+    async def _taken(self, place: Place) -> Image:
+        try:
+            return await self._take(place.image)
+        except EngineFailed as error:
+            if place.dockerfile is None:
+                raise
+            raise EngineFailed(f'{error}; to build {place.dockerfile} instead, ignore "docker_image"') from error
 
     async def _take(self, name: str) -> Image:
         found = await self.program.inspect("image", name) if self.pull != "always" else None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from arise.tasks import schema
-from arise.tasks.compose import COMPOSE_FILE, compose_file, read_compose
+from arise.tasks.compose import compose_file, read_compose
 from arise.types import (
     AgentSpec,
     Artifact,
@@ -19,6 +19,7 @@ from arise.types import (
     TaskSpec,
     VerifierSpec,
 )
+from arise.types.sandbox import COMPOSE_FILE
 
 BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", COMPOSE_FILE})
 """Files in environment/ that describe an image and are not visible to the agent."""

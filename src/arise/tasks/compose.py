@@ -13,8 +13,8 @@ import yaml
 
 from arise.tasks.scan import read_text
 from arise.types import Place
+from arise.types.sandbox import COMPOSE_FILE
 
-COMPOSE_FILE = "docker-compose.yaml"
 OTHER_NAMES = ("docker-compose.yml", "singularity-compose.yaml")
 """Compose files that do not count where a task has an image or a Dockerfile."""
 MAIN = "main"

@@ -46,7 +46,7 @@ def leaks(task: TaskSpec, tests: Sequence[Path], solutions: Sequence[Path]) -> I
 def _copied_whole(place: Place) -> bool:
     """Return whether everything in the environment's folder reaches the agent."""
     if place.dockerfile is None:
-        return not place.image
+        return True
     text = read_text(place.dockerfile)
     if not isinstance(text, str):
         return False

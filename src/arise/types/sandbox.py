@@ -37,6 +37,10 @@ class SetupCommand:
     user: str = "root"
 
 
+COMPOSE_FILE = "docker-compose.yaml"
+"""Beside a Dockerfile or instead of it, the description of a task's containers."""
+
+
 @dataclass(frozen=True)
 class Place:
     """What a task requires of its sandbox — `Place(files=Path("task/environment"), workdir="/app")`.
@@ -45,7 +49,7 @@ class Place:
     """
 
     files: Path | None = None
-    """The task's own files. A sandbox that runs no image copies them into the working directory."""
+    """The task's own files, copied into the working directory unless a Dockerfile says where they belong."""
     skip: tuple[str, ...] = ()
     """Top-level names of `files` that are not copied."""
     folders: tuple[str, ...] = ()
