@@ -1,7 +1,6 @@
 """How sparse may outcomes be before training from outcomes alone fails? A calculation without a language model.
 
-    python -m benchmarks.sparsity                               depths 1 to 6, four seeds, 150 iterations
-    python -m benchmarks.sparsity --measured docs/results/depth-3 docs/results/depth-5 --figure map.png
+    python -m benchmarks.sparsity      depths 1 to 6, four seeds, 150 iterations
 
 A policy is one logit for each of eight behaviours, which start at a rate of 20 %. A task requires `depth` of them and
 succeeds if all are shown. Advantages are those of the method library (Eqs. 15-16); the update is the plain policy
@@ -13,13 +12,9 @@ The step size is the only fitted number: it sets how fast outcome-only training 
 """
 
 import argparse
-import csv
-import gzip
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from pathlib import Path
 
 import numpy as np
 
@@ -28,18 +23,7 @@ from arise.method.arrays import Floats
 
 BEHAVIOURS, START = 8, 0.2
 TASKS, GROUP, SHARE, UPDATE_EVERY, ACTIVATE_AT = 8, 8, 0.5, 4, 0.3
-STEP, SKILL = 4.0, 3.0
-MEASURED = {
-    "outcome-only": "outcome only, measured",
-    "no-skill-injection": "rubrics, measured",
-    "arise": "rubrics and skills, measured",
-    "bare-prompt": "skills left out of the update, measured",
-    "bare-unsolved": "the same, only where all fail, measured",
-    "same-prompt": "compared within one prompt, measured",
-    "fading": "fading skills, measured",
-}
-COLOURS = dict(zip(MEASURED, ("C0", "C1", "C2", "C3", "C4", "C5", "C6"), strict=True))
-MARKERS = dict(zip(MEASURED, "osD^*vP", strict=True))
+STEP, SKILL, SEEDS = 4.0, 3.0, 4
 METHODS = {"outcome only": (False, False), "rubrics": (True, False), "rubrics and skills": (True, True)}
 
 
@@ -104,64 +88,22 @@ def mean_curve(depth: int, seeds: Sequence[int], rubrics: bool, skills: bool) ->
     return Curve(np.mean([c.success for c in curves], axis=0), np.mean([c.all_failed for c in curves], axis=0))
 
 
-def measured(folder: Path) -> tuple[int, dict[str, int | None]]:
-    """Return the depth of a published comparison, and the first evaluated iteration at which each method has 50 %."""
-    depth = tomllib.loads((folder / "base.toml").read_text(encoding="utf-8"))["tasks"]["depth"]
-    counts: dict[str, dict[int, list[int]]] = {}
-    with gzip.open(folder / "attempts.csv.gz", "rt", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["success"] != "":
-                of_method = counts.setdefault(row["method"], {})
-                of_method.setdefault(int(row["iteration"]), []).append(int(row["success"]))
-    return depth, {
-        method: next((k for k, won in sorted(curve.items()) if sum(won) >= 0.5 * len(won)), None)
-        for method, curve in counts.items()
-    }
-
-
-def draw(path: Path, curves: Mapping[int, Sequence[Curve]], folders: Sequence[Path]) -> None:
-    """Draw the iterations to 50 % against the depth: lines are the calculation, points are measured."""
-    from matplotlib import pyplot
-
-    top = 160
-    figure, axes = pyplot.subplots(figsize=(7.0, 4.2), layout="constrained")
-    for n, name in enumerate(METHODS):
-        reached = [of_depth[n].reaches(0.5) or top for of_depth in curves.values()]
-        axes.plot(list(curves), reached, color=f"C{n}", label=f"{name}, calculated")
-    for folder in folders:
-        depth, found = measured(folder)
-        for method, iteration in found.items():
-            label = MEASURED[method]
-            axes.plot(depth, iteration or top, marker=MARKERS[method], color=COLOURS[method], label=label, ls="", ms=8)
-    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    axes.legend(handles.values(), handles.keys(), fontsize=8)
-    axes.set(yscale="log", xlabel="behaviours that every task requires at once", ylabel="iterations to 50 % held out")
-    axes.set_yticks([10, 20, 30, 50, 100, top], ["10", "20", "30", "50", "100", "never"])
-    axes.minorticks_off()
-    figure.savefig(path, dpi=150)
+def calculated(seeds: Sequence[int]) -> dict[int, list[Curve]]:
+    """Return the mean curves of all methods at every depth."""
+    return {depth: [mean_curve(depth, seeds, *method) for method in METHODS.values()] for depth in range(1, 7)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--measured", type=Path, nargs="*", default=[], help="published comparisons, one per depth")
-    parser.add_argument("--figure", type=Path, help="draw calculation and measurements into this file")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args()
-    seeds, drawn = range(options.seeds), dict[int, list[Curve]]()
     print("| depth | start | groups all-fail at the start |", " | ".join(METHODS), "|")
     print("|" + "---|" * (3 + len(METHODS)))
-    for depth in range(1, 7):
-        curves = drawn[depth] = [mean_curve(depth, seeds, *method) for method in METHODS.values()]
+    for depth, curves in calculated(range(options.seeds)).items():
         start, failed = START**depth, (1.0 - START**depth) ** GROUP
         cells = [f"{curve.reaches(0.5) or 'never'} ({curve.success[-1]:.0%})" for curve in curves]
         print(f"| {depth} | {start:.2%} | {failed:.0%} |", " | ".join(cells), "|")
     print("Each cell: iteration that reaches 50 % (success after 150 iterations).")
-    for folder in options.measured:
-        depth, found = measured(folder)
-        reached = (f"{MEASURED[method]} {iteration or 'never'}" for method, iteration in found.items())
-        print(f"measured at depth {depth}, first evaluation at 50 %: {', '.join(reached)}")
-    if options.figure:
-        draw(options.figure, drawn, options.measured)
 
 
 if __name__ == "__main__":

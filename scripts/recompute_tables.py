@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run of a method with a seed."""
+    """One run of a method with a seed; one that is not finished has no attempts `after`."""
 
     method: str
     seed: int
@@ -79,23 +79,22 @@ def read_attempts(folder: Path, db: sqlite3.Connection, label: str) -> list[Atte
 
 
 def read_run(place: Path, method: str, seed: int) -> Run | None:
-    """One run, or None while it is not finished."""
+    """One run, or None before its first evaluation."""
     planned = tomllib.loads((place / "config.toml").read_text(encoding="utf-8"))["train"]["iterations"]
     db = sqlite3.connect(f"file:{place / 'run.db'}?mode=ro", uri=True)
     try:
         (done,) = db.execute("SELECT COUNT(*) FROM iterations").fetchone()
         labels = {label for (label,) in db.execute("SELECT DISTINCT label FROM attempts")}
-        if done < planned or "after" not in labels:
-            return None
         parts: dict[int, list[float]] = defaultdict(list)
         for k, value in db.execute("SELECT k, value FROM vitals WHERE name LIKE 'seconds.%'"):
             parts[k].append(value)
-        points = {0: "before", planned: "after"}
+        points = {k: label for k, label in ((0, "before"), (planned, "after")) if label in labels}
         points |= {int(label[1:]): label for label in labels if label[0] == "k" and label[1:].isdigit()}
-        of_point = {k: read_attempts(place, db, label) for k, label in points.items()}
+        of_point = defaultdict(list, {k: read_attempts(place, db, label) for k, label in points.items()})
         curve = {k: one for k in sorted(points) if (one := rate(of_point[k])) is not None}
         seconds = [math.fsum(parts[k]) for k in sorted(parts)]
-        return Run(method, seed, of_point[0], of_point[planned], curve, seconds) if planned in curve else None
+        after = of_point[planned] if done >= planned and planned in curve else []
+        return Run(method, seed, of_point[0], after, curve, seconds) if curve else None
     finally:
         db.close()
 
@@ -110,14 +109,15 @@ def read_published(path: Path) -> dict[str, list[Run]]:
             of_run = points.setdefault((x["method"], int(x["seed"])), {})
             of_run.setdefault(int(x["iteration"]), []).append(attempt)
     found: dict[str, list[Run]] = defaultdict(list)
+    planned = max(k for of_point in points.values() for k in of_point)  # the budget is the same for all
     for (method, seed), of_point in points.items():
         curve = {k: one for k in sorted(of_point) if (one := rate(of_point[k])) is not None}
-        found[method].append(Run(method, seed, sorted(of_point[0]), sorted(of_point[max(of_point)]), curve, []))
+        found[method].append(Run(method, seed, sorted(of_point[0]), sorted(of_point.get(planned, [])), curve, []))
     return dict(found)
 
 
 def read_runs(folder: Path) -> dict[str, list[Run]]:
-    """Every finished run, in the order of the comparison's methods and seeds."""
+    """Every run with a curve, in the order of the comparison's methods and seeds."""
     if not (folder / "runs").is_dir():
         return read_published(folder / "attempts.csv.gz")
     plan = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
@@ -237,8 +237,27 @@ def first_reach(runs: list[Run], reference: list[Run]) -> str:
     return str(reached[0]) if reached else "never"
 
 
-def recompute(methods: dict[str, list[Run]]) -> dict[str, Rows]:
+def over_training(methods: dict[str, list[Run]]) -> Rows:
+    """Mean curves at the points that all seeds of a method have, and when they first stand at 50 %."""
+    points = sorted({k for runs in methods.values() for run in runs for k in run.curve})
+    rows = []
+    for method, runs in methods.items():
+        means = {k: mean([run.curve[k] for run in runs]) for k in points if all(k in run.curve for run in runs)}
+        half = next((str(k) for k, value in means.items() if value >= 50), "never")
+        rows.append([NAMES.get(method, method), str(len(runs)), half, *(printed(means.get(k)) for k in points)])
+    return rows
+
+
+def not_finished(runs: list[Run]) -> Rows:
+    """The curves of runs that did not reach their end."""
+    points = sorted({k for run in runs for k in run.curve})
+    return [[NAMES.get(r.method, r.method), str(r.seed), *(printed(r.curve.get(k)) for k in points)] for r in runs]
+
+
+def recompute(every: dict[str, list[Run]]) -> dict[str, Rows]:
     """Every table by the words its caption begins with."""
+    ended = {method: [run for run in runs if run.after] for method, runs in every.items()}
+    methods = {method: runs for method, runs in ended.items() if runs}
     starts = {"Start (no training)": [attempt for run in next(iter(methods.values())) for attempt in run.before]}
     ends = {NAMES.get(m, m): [attempt for run in runs for attempt in run.after] for m, runs in methods.items()}
     everything = starts | ends
@@ -270,6 +289,8 @@ def recompute(methods: dict[str, list[Run]]) -> dict[str, Rows]:
         "Table 11.": by_time if any(run.seconds for runs in methods.values() for run in runs) else [],
         "Final held-out pass rate (%), no skill shown": final,
         "How held-out attempts end": endings,
+        "Held-out pass rate (%) over training": over_training(methods),
+        "Runs that are not finished": not_finished([run for runs in every.values() for run in runs if not run.after]),
     }
     if "arise" in methods:
         rows = [(NAMES.get(m, m), paired(methods["arise"], runs)) for m, runs in methods.items() if m != "arise"]
@@ -283,8 +304,16 @@ def recompute(methods: dict[str, list[Run]]) -> dict[str, Rows]:
     return {caption: rows for caption, rows in found.items() if rows}
 
 
-DRAWN_AT_RANDOM = {"Paired differences": {2}, "First evaluation point": {2, 3, 4}}
-"""Columns by caption that are resampled, or repeat another column, and are not recomputed here."""
+LEFT_OUT = {
+    "Paired differences": {2},
+    "First evaluation point": {2, 3, 4},
+    "Held-out pass rate (%) over training": {3},
+    "Runs that are not finished": {2},
+}
+"""Columns by caption that are resampled, repeat another column or need the run itself, and are not recomputed here."""
+
+LATER = {"Held-out pass rate (%) over training"}
+"""Tables that earlier reports do not have."""
 
 
 def read_printed(page: str) -> list[tuple[str, Rows]]:
@@ -307,8 +336,8 @@ def compare(folder: Path) -> tuple[int, list[str]]:
     cells, differences = 0, []
     for name, rows in recompute(read_runs(folder)).items():
         shown = [found for caption, found in tables if caption.startswith(name)]
-        differences += [] if shown else [f"{name} is not printed"]
-        left_out = DRAWN_AT_RANDOM.get(name, set())
+        differences += [] if shown or name in LATER else [f"{name} is not printed"]
+        left_out = LEFT_OUT.get(name, set())
         for found in shown:
             kept = [[cell for column, cell in enumerate(row) if column not in left_out] for row in found]
             cells += sum(map(len, rows))

@@ -85,7 +85,7 @@ async def attempt(pool: OverlayPool | ContainerPool, place: Place, tests: Path) 
     try:
         await box.run("(setsid sleep 1000 &); echo 42 > answer.txt; dd if=/dev/zero of=/big bs=1M count=4", 20)
         await box.end()
-        run = await pool.verify(box, VerifierJob(tests, 20, place=place))
+        run = await pool.verify(box, VerifierJob((tests,), 20, place=place))
         return float(run.rewards[0].data)
     finally:
         await box.close()

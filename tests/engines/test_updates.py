@@ -1,4 +1,4 @@
-"""Updates on other processes: the printed loss on one and two of them, ratios of 1 after every update, recovery."""
+"""Updates on other processes: the paper's loss on one and two of them, ratios of 1 after every update, recovery."""
 
 import asyncio
 import os
@@ -130,7 +130,7 @@ async def updates(engine: Any, count: int) -> list[StepStats]:
 
 
 @pytest.mark.parametrize("every", [1, 3])
-def test_a_trainer_that_is_killed_goes_on_where_it_was(bench: Bench, library: str, tmp_path: Path, every: int) -> None:
+def test_a_killed_trainer_resumes_where_it_was(bench: Bench, library: str, tmp_path: Path, every: int) -> None:
     straight, broken = bench.engine(library), bench.engine(library)
     broken._recover_every = every
 

@@ -17,7 +17,7 @@ from arise.cli.output import AsJson, default_command, one_message
 app = typer.Typer(
     cls=default_command("run"),
     no_args_is_help=True,
-    help="Methods side by side: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
+    help="Compare methods with the same budget: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
 )
 
 
@@ -26,8 +26,13 @@ app = typer.Typer(
     epilog="Example: arise compare run configs/embedded.toml --methods arise,outcome-only --seeds 0-4 --out runs/both",
 )
 def run(
-    base: Annotated[
-        Path, typer.Argument(help="The base configuration; methods/ beside it holds one overlay per method.")
+    bases: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="BASE",
+            help="The base configuration, several files merged left to right; methods/ next to the first holds one "
+            "overlay per method.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the comparison; the same one continues it.")],
     methods: Annotated[str, typer.Option("--methods", help="Comma-separated names, or `all`.")] = "all",
@@ -41,7 +46,7 @@ def run(
         from arise.report.comparison import plan as planning
 
         comparison = planning.plan(
-            base, planning.parse_methods(methods), planning.parse_seeds(seeds), overrides or [], out
+            bases, planning.parse_methods(methods), planning.parse_seeds(seeds), overrides or [], out
         )
         _run(comparison, jobs or _cores(), as_json)
 

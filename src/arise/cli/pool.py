@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from arise.run.reader import RunReader
 
 NAMED = 6
-app = typer.Typer(help="A run's rubric-skill pairs.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and export a run's rubric-skill pairs.", no_args_is_help=True)
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="As it was after this iteration; the last by default.")]
 RubricId = Annotated[str, typer.Argument(help="A rubric's id, as `arise pool ls` shows it.", metavar="RUBRIC")]

@@ -32,12 +32,12 @@ from arise.errors import AriseError, Exit
 from arise.ports import Format
 
 CPU_HEAD_SIZES = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256)
-"""What vLLM's attention on a CPU computes."""
+"""Head sizes that vLLM's attention supports on a CPU."""
 TRAINER_COPIES, SERVER_COPIES = 5, 2
-"""fp32 copies of the weights: those trained, their gradient, two moments, one that is published; and, in a server,
-those sampled with those that replace them."""
+"""fp32 copies of the weights. A trainer holds weights, gradient, two moments and a published copy, a server the sampled
+weights and those that replace them."""
 PROCESS_GIB = 0.8
-"""Memory of a process before it holds a model: mostly the library's code."""
+"""Memory of a process before it loads a model: mostly the library's code."""
 
 START_SERVERS = "start the servers that policy.sampler.addresses names, with `arise engines serve`"
 
@@ -60,7 +60,7 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
 
 
 async def require_machine(chosen: Chosen, config: Config) -> None:
-    """Raise one message for what `check_machine` finds: before minutes are spent on a warm start."""
+    """Raise one error for all that `check_machine` finds, before minutes are spent on a warm start."""
     with _as_a_message():
         await check_machine(chosen, config)
 

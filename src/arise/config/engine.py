@@ -43,7 +43,7 @@ class VllmSampler(Section):
     rows: Count = 64
     """Conversations that one server decodes together."""
     cache_gib: Positive = 4.0
-    """Memory for keys and values on a CPU; on a GPU vLLM takes what the weights leave."""
+    """Memory for keys and values on a CPU; on a GPU vLLM uses what the weights leave."""
     threads: Count = 1
     """CPU threads of a server."""
     environment: str = ""
@@ -55,7 +55,7 @@ class VllmSampler(Section):
 
 
 class TrainerSettings(Section):
-    """What AReaL and verl have in common: a group of processes in an environment of its own."""
+    """What AReaL and verl have in common: a group of processes in a separate environment."""
 
     device: Literal["cpu", "cuda"] = "cuda"
     processes: Count = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from arise.method.pass_rate import pass_rate
 from arise.run.facts.behaviours import Behaviour, as_json
-from arise.run.facts.held_out import Change
+from arise.run.facts.held_out import RateChange
 from arise.run.facts.score import Evaluation, rate_text
 from arise.run.facts.story import Moved, RunFacts
 from arise.text import numbers
@@ -128,7 +128,7 @@ def _moved(title: str, moved: Sequence[Moved], most: int) -> list[str]:
     return [f"{title}: {len(moved)}", *lines, *_more(len(moved) - most)] if moved else []
 
 
-def _sizes(change: Change) -> str:
+def _sizes(change: RateChange) -> str:
     return "" if change.few else f", n = {change.first.evaluations} and {change.last.evaluations}"
 
 

@@ -12,7 +12,7 @@ from arise.cli.app import app
 from arise.llm.first_call.first_call import FIRST_CALL
 from arise.llm.judge.canaries import known_answer
 from arise.run.lifecycle_file import starting_pool
-from arise.testing import Ask, FakeLLM, Say, always, in_thread
+from arise.testing import Ask, FakeLLM, Say, always, honest, in_thread
 from arise.types import Verdict
 from tests.trajectory_files import POINTER, chat, contrast, dump_lines, trial
 
@@ -265,9 +265,36 @@ def test_rejudge_compares_with_the_stored_verdicts_and_keeps_them(tmp_path: Path
         shown = CliRunner().invoke(app, ["judge", "rejudge", str(out), "--base-url", fake.base_url, *words])
     facts = json.loads(done.stdout[done.stdout.index("{") :])
     assert facts["stored"]["P02"]["both"] == 6
+    assert set(facts["stored"]) == {"P02", "all"}
     assert (facts["labels"]["P02"]["precision"], facts["labels"]["P02"]["recall"]) == (0.5, 1.0)
     assert "against the stored verdicts" in shown.output
     assert (out / "attempts.jsonl").read_bytes() == before
+
+
+def test_a_mapped_folder_is_checked_and_judged_again_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = []
+    for number in range(12):
+        row = chat(f"t{number // 3}", None, reads_back=number % 3 == 0)
+        rows.append({"log": row["messages"], "grade": float(number % 3 == 0), "name": row["task_id"]})
+    dump_lines(tmp_path / "work" / "runs" / "mine.jsonl", rows)
+    monkeypatch.chdir(tmp_path / "work")
+    assert run("runs", "--map", "messages=log,outcome=grade,task=name", "--out", "out").exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    real = {"verdict": "fail", "turn": 3, "quote": "sort in.csv"}
+    with in_thread(FakeLLM(judge(lambda _ask, _entry: real))) as fake:
+        words = ["work/out", "--base-url", fake.base_url, "--model", "m", "--json"]
+        again = CliRunner().invoke(app, ["judge", "rejudge", *words, "--max-usd", "0"])
+    with in_thread(FakeLLM(honest(lambda _rule, _ask: Verdict.PASS))) as fake:
+        words = ["work/out", "--base-url", fake.base_url, "--model", "m", "--json"]
+        checked = CliRunner().invoke(app, ["judge", "check", *words])
+    assert again.exit_code == 0, again.output
+    facts = json.loads(again.stdout[again.stdout.index("{") :])
+    assert facts["pass_rate"]["total"] == 12
+    assert facts["stored"]["P02"]["both"] == 8
+    assert checked.exit_code == 0, checked.output
+    assert json.loads(checked.stdout)["cases"] == 12
 
 
 def test_unjudged_is_not_clean(tmp_path: Path) -> None:

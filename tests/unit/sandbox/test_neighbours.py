@@ -53,7 +53,7 @@ def test_120_busy_loops_slow_a_neighbour_by_at_most_2x(loops: str) -> None:
 
 
 async def beside_loops(command: str, timeout: float) -> tuple[float, str]:
-    """How long a command took in a sandbox that nothing protects from a neighbour's 24 loops, and how it ended."""
+    """How long a command took in a sandbox without protection from a neighbour's 24 loops, and how it ended."""
     pool = BubblewrapPool(2)
     pool.cgroups = None
     async with pool:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from arise.sandbox import BubblewrapPool, Limits, SandboxLost, SandboxUnavailable
-from arise.sandbox.owner import owner_mark
 from arise.types import Place
 from tests.leftovers import SLEEP, groups, processes_with, temporary_files
 
@@ -68,23 +67,6 @@ def test_nothing_outlives_the_owner(kind: signal.Signals) -> None:
 async def open_and_close() -> None:
     async with BubblewrapPool(1):
         pass
-
-
-def test_a_process_that_missed_the_death_of_its_owner_is_ended_by_the_next_start() -> None:
-    sleeper = (sys.executable, "-c", "import time; time.sleep(30)")
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    names = {"dead": f"arise-{dead.pid}-1", "living": owner_mark()}
-    for name in names.values():
-        subprocess.run(["/bin/sh", "-c", '"$@" &', "sh", *sleeper, name], check=True)
-    living = processes_with(names["living"])
-    try:
-        asyncio.run(open_and_close())
-        assert wait_until_gone(names["dead"], 2) == []
-        assert [pid for pid in living if pid in processes_with(names["living"])] == living != []
-    finally:
-        for pid in living:
-            os.kill(pid, signal.SIGKILL)
 
 
 def test_sandboxes_are_fresh_and_apart(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class RemoteEngine:
     async def open(self) -> "RemoteEngine":
         """Start trainer and servers together; on failure nothing is left running."""
         try:
-            if self._fleet.given:  # servers that do not answer are known before a trainer is started
+            if self._fleet.given:  # find out about servers that do not answer before a trainer is started
                 await self._fleet.reach()
                 group = await self._run(self._start_trainer)
                 if not self._handover.adapters:
@@ -90,7 +90,7 @@ class RemoteEngine:
     def _start_trainer(self) -> TrainerGroup:
         if self._closed:
             raise EngineFault("the engine was closed")
-        self._group = TrainerGroup(self._trainer, self._work / "logs")  # known before it runs: `close` can end it
+        self._group = TrainerGroup(self._trainer, self._work / "logs")  # set before it runs, so that `close` can end it
         return self._group.start()
 
     @property
@@ -178,7 +178,7 @@ class RemoteEngine:
             self._published = self._count.updates
         await self._fleet.load(self._weights, version)
         await self._check_weights()
-        if old not in (self._weights, self._first, self._policy.folder):  # servers are started again from the first
+        if old not in (self._weights, self._first, self._policy.folder):  # a restarted server begins with the first one
             shutil.rmtree(old, ignore_errors=True)
         if len(self._since) >= self._recover_every:
             await self._save_recovery_point(version)
@@ -231,7 +231,7 @@ class RemoteEngine:
         self._recovery, self._since = Path(uri), []
         await self._guarded(lambda group: group.call("load", folder=uri))
         self._count = UpdateCount(int(facts["updates"]), int(facts["failures"]))
-        self._published = -1  # the servers hold other weights, whatever the count
+        self._published = -1  # the servers hold other weights even if the version is the same
         await self._publish(int(facts["version"]))
         await self._save_recovery_point(self.version)  # the folder that was loaded may be removed by its owner
         return self.version
@@ -252,7 +252,7 @@ class RemoteEngine:
         return path
 
     async def _guarded(self, ask: Callable[[TrainerGroup], Answer]) -> Answer:
-        """Ask the trainer; if it is lost, start it again where it was and ask once more."""
+        """Call the trainer; if it is lost, restart it from the last recovery point and call it once more."""
 
         def attempt() -> Answer:
             assert self._group is not None, "open() starts the trainer"
@@ -280,7 +280,7 @@ class RemoteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._calls, work)
 
     def close(self) -> None:
-        """End trainer and servers and remove what passed between them; the logs stay if something was lost."""
+        """Stop trainer and servers and remove the files exchanged between them; keep the logs if a process was lost."""
         self._closed = True
         if self._group is not None:
             self._group.close()

@@ -56,7 +56,7 @@ class TrainerSpec:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One update as the trainer gets it; the driver keeps it until the next recovery point."""
+    """One update as the trainer receives it; the driver keeps it until the next recovery point."""
 
     rows: list[Row]
     spec: UpdateSpec
@@ -156,7 +156,7 @@ class TrainerGroup:
     def call_with_rows(self, request: str, rows: Sequence[Row], **facts: Any) -> list[tuple[list[int], Packet]]:
         """Distribute rows over the processes; return the row numbers of each, without padding rows, and its answer.
 
-        Processes that divide the model or the tokens of a row among them get the same rows.
+        Processes that share the model or the tokens of a row get the same rows.
         """
         different = distribute([len(row.ids_U) for row in rows], max(self._share_of) + 1)
         shares = [different[share] for share in self._share_of]
@@ -183,11 +183,11 @@ class TrainerGroup:
         first = next((failure for future in done if (failure := future.exception())), None)
         if first is None:
             return [future.result() for future in futures]
-        if isinstance(first, ValueError):  # what is wrong with a request, all processes see at the same time
+        if isinstance(first, ValueError):  # a wrong request is wrong for all processes at the same time
             wait(waiting, timeout=REFUSAL_SECONDS)
             if all(future.done() and isinstance(future.exception(), ValueError) for future in futures):
                 raise first
-        # What failed in one process leaves the others waiting for it: hang up, so that every call returns.
+        # A failure in one process leaves the others waiting for it: hang up, so that every call returns.
         self._hang_up()
         wait(futures)
         raise first if isinstance(first, TrainerLost) else self._lost(str(first))
@@ -217,7 +217,7 @@ class TrainerGroup:
 
 
 def _hello(connection: socket.socket) -> Mapping[str, Any]:
-    """Return how a process announces itself; nothing where another program has found the port."""
+    """Return how a process announces itself; nothing if another program connects to the port."""
     try:
         return receive(connection).facts
     except (ChannelClosed, ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
 """A fleet of vLLM servers that sample one policy: conversations stay on a server, and a lost server is started again.
 
-All servers hold the current version or take no requests. Requests under way when the weights change end early; their
-turns go on under the new version, with a cache of their own, so that every token's log-prob is exact for its version.
+All servers hold the current version or take no requests. Requests in progress when the weights change end early;
+their turns continue under the new version with a separate cache, so every token's log-prob is exact for its version.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from arise.ports import PolicyLost
 from arise.types import SamplingParams
 
 MAX_RESTARTS = 5
-"""Restarts of one server without a finished turn in between; one more ends the run."""
+"""Most restarts of one server without a finished turn in between; one more ends the run."""
 RETRY_SECONDS = 1.0
 """Time between two attempts to restore a server."""
 REMEMBERED = 100_000
@@ -92,7 +92,7 @@ class Fleet:
                 await asyncio.gather(*(self._update(slot) for slot in self._slots if slot.version >= 0))
                 for slot in self._slots:
                     if slot.version < 0:
-                        self._restore(slot)  # it takes the current weights when it is back
+                        self._restore(slot)  # it loads the current weights when it is back
             finally:
                 session.open.set()
 
@@ -136,7 +136,7 @@ class Fleet:
         )
 
     async def _ask(self, request: Request, conversation: str, version: int) -> Generation | None:
-        """Send one request to its conversation's server; None where it must be asked again."""
+        """Send one request to its conversation's server; return None if it must be repeated."""
         slot = self._slot_of(conversation)
         if slot is None:
             await self._wait_for_any()
@@ -191,7 +191,7 @@ class Fleet:
         if waiting:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             errors = [error for error in (task.exception() for task in done) if error is not None]
-            final = [e for e in errors if self.given or isinstance(e, PolicyLost)]  # ours are started a few times more
+            final = [e for e in errors if self.given or isinstance(e, PolicyLost)]  # ours restart a few times
             if final and not session.restoring and not any(slot.version >= 0 for slot in self._slots):
                 raise PolicyLost(str(final[0]))
             if errors:
@@ -214,7 +214,7 @@ class Fleet:
             task.add_done_callback(note_failure)
 
     async def _bring_up(self, slot: Slot) -> None:
-        """Start a server of ours, or wait for one that was given, until it holds the current weights."""
+        """Start a server, or wait for one given by address, until it holds the current weights."""
         if self._spec.start is None:
             slot.address = self._spec.addresses[slot.number]
             await self._await_health(slot, self._spec.lost_seconds if self.release else self._spec.first_seconds)
@@ -256,7 +256,7 @@ class Fleet:
                 await self._watched(slot, self._load_into(self._server(slot), self._label(version)))
             except ServerDown as fault:
                 if version != self.version:
-                    continue  # its folder may be gone: newer weights are there
+                    continue  # its folder is gone if newer weights have replaced it
                 if slot.version < 0:
                     raise
                 self._mark_down(slot, fault)
@@ -290,7 +290,7 @@ class Fleet:
         return self._session
 
     def close(self) -> None:
-        """End the servers that were started here; none is started again."""
+        """Stop the servers that were started here; none is started again."""
         self._closed = True
         for process in self.processes:
             process.end()

@@ -1,4 +1,4 @@
-"""Values of a fleet: where its servers come from, and what a turn gives."""
+"""Types of a fleet: where its servers come from, and the result of a turn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class FleetSpec:
 
 @dataclass(frozen=True)
 class SampledTurn:
-    """The whole of a sampled turn, over versions; `finish` as in `Segment`."""
+    """A complete sampled turn, which may span versions; `finish` as in `Segment`."""
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]

@@ -30,18 +30,20 @@ def _endings_row(name: str, runs: Sequence[RunMeasures], evaluation: str) -> lis
 
 
 def table_all_failures(study: Study) -> Table:
-    """Tabulate all-fail groups, which have no outcome signal, by third of the run."""
+    """Tabulate all-fail groups, which have no outcome signal, at the start and by third of the run."""
     rows = []
     for method, runs in study.items():
+        starts = [run.all_failures(run.update_every) for run in runs]
         counts = [
             [c for run in runs for c in run.all_failure_by_stage()[stage].values()] for stage in range(len(STAGES))
         ]
         sums = [(sum(failed for failed, _ in cells), sum(seen for _, seen in cells)) for cells in counts]
-        rows.append([label(method), *map(rate_text, sums)])
+        rows.append([label(method), *map(rate_text, [_total(starts), *sums])])
     caption = (
-        "Training groups whose rollouts all fail (%), by third of the run, seeds pooled; samplers draw other tasks."
+        "Training groups whose rollouts all fail (%), before the first pool update and by third of the run, seeds "
+        "pooled; samplers draw other tasks."
     )
-    return Table(caption, ["Method", *STAGES], rows)
+    return Table(caption, ["Method", "start", *STAGES], rows)
 
 
 def table_internalisation(study: Study) -> Table | None:

@@ -148,6 +148,11 @@ class RunMeasures:
                 found[self.stage(group.k)][group.task_id] = failed + (group.successes == 0), seen + 1
         return found
 
+    def all_failures(self, iterations: int) -> tuple[int, int]:
+        """Return (groups that all failed, complete groups) of the first iterations."""
+        complete = [group for group in self.groups if group.k < iterations and group.rewarded == group.size]
+        return sum(group.successes == 0 for group in complete), len(complete)
+
     def contrast_by_stage(self) -> list[tuple[Tally, Tally]]:
         """Return, for each stage, verdicts with and without the skill, of iterations that showed it."""
         found = [(Tally(), Tally())] * len(STAGES)

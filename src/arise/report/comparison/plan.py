@@ -52,7 +52,7 @@ class Comparison:
     """All runs of a comparison and the requested options."""
 
     folder: Path
-    base: Path
+    bases: tuple[Path, ...]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     overrides: tuple[str, ...]
@@ -70,11 +70,14 @@ class Comparison:
 
 
 def plan(
-    base: Path, methods: Sequence[str], seeds: Sequence[int], overrides: Sequence[str], folder: Path
+    bases: Sequence[Path], methods: Sequence[str], seeds: Sequence[int], overrides: Sequence[str], folder: Path
 ) -> Comparison:
-    """Resolve all configurations; refuse an unfair comparison before any run starts."""
-    shared = _shared(base, overrides)
-    overlays = {method: _overlay(base, method) for method in methods}
+    """Resolve all configurations; refuse an unfair comparison before any run starts.
+
+    Base files are merged left to right; the methods' overlays lie beside the first.
+    """
+    shared = _shared(bases, overrides)
+    overlays = {method: _overlay(bases[0], method) for method in methods}
     with TemporaryDirectory() as scratch:
         ground = Path(scratch) / "base.toml"
         ground.write_text(_toml(shared))
@@ -83,19 +86,19 @@ def plan(
             for seed in seeds
             for method in methods
         ]
-    found = Comparison(folder, base, tuple(methods), tuple(seeds), tuple(overrides), shared, tuple(members))
+    found = Comparison(folder, tuple(bases), tuple(methods), tuple(seeds), tuple(overrides), shared, tuple(members))
     problems = [*unmatched(found.members), *_changed(found.members)]
     if problems:
-        raise ConfigError(problems, f"{base} with {', '.join(methods)}")
+        raise ConfigError(problems, f"{' and '.join(map(str, bases))} with {', '.join(methods)}")
     return found
 
 
-def _shared(base: Path, overrides: Sequence[str]) -> Config:
+def _shared(bases: Sequence[Path], overrides: Sequence[str]) -> Config:
     """Return the configuration shared by all methods, with evaluations and checkpoints along the learning curve."""
-    config = load_config(base, overrides)
+    config = load_config(bases, overrides)
     every = config.evaluation.every or max(1, -(-config.train.iterations // CURVE_POINTS))
     wanted = [f"evaluation.every={every}", f"storage.keep_every={config.storage.keep_every or every}"]
-    return load_config(base, [*overrides, *wanted])
+    return load_config(bases, [*overrides, *wanted])
 
 
 def _resolved(ground: Path, overlays: Mapping[str, Path], method: str, seed: int, folder: Path) -> Config:
@@ -179,7 +182,8 @@ def write_plan(comparison: Comparison, facts: Mapping[str, Any]) -> None:
     page = {
         "format": "arise-comparison",
         "version": 1,
-        "base": str(comparison.base),
+        "base": str(comparison.bases[0]),
+        "bases": [str(path) for path in comparison.bases],
         "methods": list(comparison.methods),
         "seeds": list(comparison.seeds),
         "overrides": list(comparison.overrides),

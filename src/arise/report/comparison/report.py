@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -14,6 +14,7 @@ from arise.config import Config
 from arise.config.file import differences, load_config
 from arise.report.comparison.behaviour import table_all_failures, table_endings, table_internalisation, table_lives
 from arise.report.comparison.claims import OURS, REFERENCE, Claim, claims, outcomes, reaching
+from arise.report.comparison.course import table_course, table_unfinished
 from arise.report.comparison.document import (
     Block,
     Heading,
@@ -77,13 +78,14 @@ def write_report(folder: Path, draw: DrawFigures | None = None) -> Written:
     pictures = list(draw(study, folder / "figures")) if draw else []
     found, promises = claims(study), checks(study)
     size = f"{counted(len(study), 'method')}, {counted(len(page['seeds']), 'seed')}"
-    title = f"{folder.resolve().name}: {size}, {Path(page['base']).stem}"
+    title = f"{folder.resolve().name}: {size}, {_base_names(page)}"
     blocks: list[Block] = [
         Heading(title, 1),
         Paragraph(_scope(study, finished, planned)),
         *_answer(found),
         *_final(study),
         *_speed(study),
+        *_course(study, everything),
         *_behaviour(study),
         *_figures(pictures),
         Heading("Tables of the paper"),
@@ -94,8 +96,8 @@ def write_report(folder: Path, draw: DrawFigures | None = None) -> Written:
     (folder / "report.md").write_text(to_markdown(blocks, folder), encoding="utf-8")
     (folder / "report.html").write_text(to_html(title, blocks), encoding="utf-8")
     write_tables(study, folder)
-    write_attempts(study, folder / "attempts.csv.gz")
-    summary = _summary(study, found, promises, finished, planned)
+    write_attempts(everything, folder / "attempts.csv.gz")
+    summary = _summary(everything, found, promises, planned)
     (folder / "results.json").write_text(json.dumps(summary, indent=2) + "\n")
     return Written(_in_words(folder, found, promises, finished, planned), summary)
 
@@ -111,7 +113,10 @@ def write_tables(study: Study, folder: Path) -> list[Path]:
 
 
 def write_attempts(study: Study, path: Path) -> None:
-    """Write every held-out attempt of the curves to one file, so that a report can be recomputed without its runs."""
+    """Write every held-out attempt of the curves to one file, so that a report can be recomputed without its runs.
+
+    Runs that are not finished are in it as far as they go.
+    """
     page = io.StringIO()
     rows = csv.writer(page, lineterminator="\n")
     rows.writerow(["method", "seed", "iteration", "task", "attempt", "domain", "success", "stop"])
@@ -122,6 +127,10 @@ def write_attempts(study: Study, path: Path) -> None:
                     won = "" if a.success is None else int(a.success)
                     rows.writerow([method, run.seed, k, a.task_id, a.attempt, a.domain, won, a.stop])
     path.write_bytes(gzip.compress(page.getvalue().encode(), mtime=0))
+
+
+def _base_names(page: Mapping[str, Any]) -> str:
+    return " with ".join(Path(path).stem for path in page.get("bases", [page["base"]]))
 
 
 def _scope(study: Study, finished: int, planned: int) -> str:
@@ -198,6 +207,11 @@ def _speed(study: Study) -> list[Block]:
     return [Heading("Iterations to outcome-only's final pass rate"), Table(caption, header, rows)]
 
 
+def _course(study: Study, everything: Study) -> list[Block]:
+    unfinished = table_unfinished(everything)
+    return [Heading("Over training"), table_course(study), *([unfinished] if unfinished else [])]
+
+
 def _behaviour(study: Study) -> list[Block]:
     tables = [table_endings(study), table_all_failures(study), table_internalisation(study), table_lives(study)]
     return [Heading("Behaviour"), *(table for table in tables if table)]
@@ -241,16 +255,20 @@ def _how(page: dict[str, Any], study: Study) -> list[Block]:
     ]
 
 
-def _summary(
-    study: Study, found: Sequence[Claim], promises: Sequence[Check], finished: int, planned: int
-) -> dict[str, Any]:
+def _summary(everything: Study, found: Sequence[Claim], promises: Sequence[Check], planned: int) -> dict[str, Any]:
+    study = finished_only(everything)
+    stopped = {method: [run for run in runs if not run.finished] for method, runs in everything.items()}
     return {
-        "finished": finished,
+        "finished": sum(map(len, study.values())),
         "planned": planned,
         "claims": [asdict(claim) for claim in found],
         "fair": [asdict(check) for check in promises],
         "final": {method: {run.seed: run.score("after").rate for run in runs} for method, runs in study.items()},
         "curves": {method: {run.seed: run.curve() for run in runs} for method, runs in study.items()},
+        "all_fail_at_start": {
+            m: {run.seed: run.all_failures(run.update_every) for run in runs} for m, runs in study.items()
+        },
+        "unfinished": {method: {run.seed: run.curve() for run in runs} for method, runs in stopped.items() if runs},
     }
 
 

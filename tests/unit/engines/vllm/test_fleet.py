@@ -61,7 +61,7 @@ def test_the_cache_is_salted_by_run_and_version(servers: list[FakeVllm]) -> None
     assert servers[0].loads == ["start", "next"] * 2
 
 
-def test_a_turn_under_way_goes_on_under_the_new_weights(servers: list[FakeVllm]) -> None:
+def test_a_running_turn_continues_under_the_new_weights(servers: list[FakeVllm]) -> None:
     server = servers[0]
     server.hold = True
 

@@ -26,7 +26,7 @@ BASE = ROOT / "configs" / "embedded.toml"
 def planned(
     folder: Path, methods: Sequence[str] = METHODS, overrides: Sequence[str] = (), base: Path = BASE
 ) -> Comparison:
-    return plan(base, methods, (0, 1), overrides, folder)
+    return plan([base], methods, (0, 1), overrides, folder)
 
 
 def test_every_method_of_the_paper_can_be_compared(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_every_method_of_the_paper_can_be_compared(tmp_path: Path) -> None:
     assert not tmp_path.joinpath("runs").exists()
 
 
-def test_budgets_are_the_same_and_said(tmp_path: Path) -> None:
+def test_budgets_are_the_same_and_reported(tmp_path: Path) -> None:
     found = planned(tmp_path, overrides=["train.iterations=40"])
     assert "40 iterations x 8 tasks x 8 rollouts = 2560 rollouts a run" in "\n".join(budget_lines(found))
     assert {member.config.train.iterations for member in found.members} == {40}
@@ -48,6 +48,15 @@ def test_a_setting_that_one_method_lacks_still_reaches_the_others(tmp_path: Path
     rates = {m.method: getattr(m.config.judge, "flip_rate", None) for m in found.members}
     assert rates["arise"] == rates["ruscarl"] == 0.05
     assert rates["outcome-only"] is None
+
+
+def test_a_base_of_several_files_is_merged_from_left_to_right(tmp_path: Path) -> None:
+    sparse = ROOT / "configs" / "worlds" / "sparse.toml"
+    found = plan([BASE, sparse], ["arise", "outcome-only"], (0,), ["tasks.depth=2"], tmp_path)
+    config = found.members[0].config
+    assert (config.train.iterations, config.agent.max_turns, config.tasks.model_dump()["depth"]) == (50, 16, 2)
+    write_plan(found, {})
+    assert read_plan(tmp_path)["bases"] == [str(BASE), str(sparse)]
 
 
 def test_a_learning_curve_is_planned_unless_the_configuration_has_one(tmp_path: Path) -> None:

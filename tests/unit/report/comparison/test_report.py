@@ -2,12 +2,9 @@
 
 import gzip
 import json
-import random
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,37 +22,10 @@ from arise.report.comparison.statistics import Interval
 from arise.report.comparison.tables import interval_text, table_1, table_6
 from arise.report.figures.draw import draw
 from tests.synthetic_runs import write_run
+from tests.unit.report.comparison.comparisons import METHODS, SCRIPT, a_comparison, recompute
 
 ROOT = Path(__file__).parents[4]
-SCRIPT = ROOT / "scripts" / "recompute_tables.py"
 RESULTS = ROOT / "docs" / "results"
-METHODS = ("arise", "outcome-only")
-
-
-def a_comparison(folder: Path, seeds: int = 3, **options: object) -> Path:
-    """Random outcomes, a fault among them."""
-    for method in METHODS:
-        for seed in range(seeds):
-            dice = random.Random(f"{method} {seed}")
-            chance = 0.7 if method == "arise" else 0.4
-
-            def success(
-                task: str, attempt: int, k: int, dice: random.Random = dice, chance: float = chance
-            ) -> bool | None:
-                return None if dice.random() < 0.05 else dice.random() < chance * k / 6
-
-            place = folder / "runs" / method / f"seed-{seed}"
-            write_run(place, seed=seed, success=success, tasks=7, events=[(2, "r1", "born")], **options)  # type: ignore[arg-type]
-    page = {"base": "configs/embedded.toml", "methods": METHODS, "seeds": list(range(seeds)), "jobs": 1, "threads": 1}
-    page |= {"command": "arise compare base.toml --out DIR", "machine": {"cores": 2}}
-    (folder / "comparison.json").write_text(json.dumps(page))
-    return folder
-
-
-def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-I", str(SCRIPT), str(folder)], capture_output=True, text=True, check=False, timeout=60
-    )
 
 
 def test_an_independent_script_finds_the_same_digits(tmp_path: Path) -> None:
@@ -150,7 +120,7 @@ def test_the_report_holds_every_part(tmp_path: Path) -> None:
     assert "@import" not in web
 
 
-def test_unfinished_runs_are_left_out_and_said(tmp_path: Path) -> None:
+def test_unfinished_runs_are_left_out_and_reported(tmp_path: Path) -> None:
     folder = a_comparison(tmp_path)
     with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
         db.execute("DELETE FROM attempts WHERE label='after'")

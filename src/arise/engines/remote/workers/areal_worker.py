@@ -1,4 +1,4 @@
-"""AReaL's FSDP engine with the printed loss: a subclass that replaces the loss and guards the optimizer step."""
+"""AReaL's FSDP engine with the paper's loss: a subclass that replaces the loss and guards the optimizer step."""
 
 import math
 import os
@@ -90,7 +90,7 @@ class ArealBackend:
         return engine.totals.taken(done["grad_norm"])
 
     def _batch(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
-        # AReaL refuses a row that is longer than a micro-batch; it gets one of its own.
+        # AReaL refuses a row that is longer than a micro-batch, so such a row gets its own.
         longest = max(len(row.ids_U) for row in rows)
         self._engine.config.mb_spec = MicroBatchSpec(max_tokens_per_mb=max(self._budget, longest))
         return _padded(rows)
@@ -152,7 +152,7 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
 
 
 def _padded(rows: Sequence[Row]) -> dict[str, torch.Tensor]:
-    """Return rows as AReaL's padded batch; the targets stand where the logits are that predict them."""
+    """Return rows as AReaL's padded batch; each target is at the position of the logits that predict it."""
     width = max(len(row.ids_U) for row in rows)
 
     def table(values: Sequence[NDArray[Any]], shift: int) -> torch.Tensor:

@@ -66,10 +66,10 @@ def _as_type(state: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
 
 
 def start_moments(model: Any, optimizer: Any) -> None:
-    """Make the moments of the optimizer before its first step.
+    """Create the optimizer's moments before its first step.
 
-    torch makes moments that are missing when they are saved, by a step without gradients. It counts that step, and the
-    first update after it would be a quarter smaller.
+    torch creates missing moments when it saves them, by a step without gradients. It counts that step, which would make
+    the first real update a quarter smaller.
     """
     get_state_dict(model, optimizer)
     for state in optimizer.state.values():

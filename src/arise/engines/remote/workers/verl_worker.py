@@ -1,4 +1,4 @@
-"""verl's FSDP2 engine with the printed loss, one per process; on a CPU with a platform that verl does not have."""
+"""verl's FSDP2 engine with the paper's loss, one per process; on a CPU with a platform that verl does not have."""
 
 import importlib.metadata
 import math
@@ -27,7 +27,7 @@ from arise.engines.remote.workers.sharded import (
 
 
 class Cpu(PlatformBase):  # type: ignore[misc]
-    """A CPU as verl sees a device."""
+    """A CPU as a device of verl."""
 
     device_name = "cpu"
     vendor_name = "cpu"
@@ -162,7 +162,7 @@ class VerlBackend:
         return [found[number] for number in range(len(rows))]
 
     def _batch(self, rows: Sequence[Row], temperature: float) -> Any:
-        """Return rows as verl's batch without padding; the targets stand where the logits are that predict them."""
+        """Return rows as verl's batch without padding; each target is at the position of the logits that predict it."""
 
         def nested(values: Sequence[NDArray[Any]]) -> torch.Tensor:
             return torch.nested.as_nested_tensor([torch.from_numpy(v.copy()) for v in values], layout=torch.jagged)

@@ -1,0 +1,163 @@
+"""The map: when methods reach 50 %, by how many behaviours every task requires, measured and calculated.
+
+    python -m benchmarks.sparsity_map docs/results/map/depth-*                       the table
+    python -m benchmarks.sparsity_map docs/results/map/depth-* --figure map.png      and the picture
+
+Each folder holds a comparison at one `tasks.depth`; `base.toml` and `results.json` are read, as `arise compare`
+wrote them, and the map's four methods are shown. Runs that are not finished are named below the table. A speed-up is
+outcome-only's first evaluation at 50 % over the method's. Where outcome-only never stands there, its budget takes its
+place and the speed-up is a lower bound.
+"""
+
+import argparse
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from arise.report.comparison.statistics import student_interval
+from arise.report.comparison.tables import label
+from arise.text.numbers import MISSING, decimal
+from benchmarks.sparsity import SEEDS, Curve, calculated
+
+REFERENCE, HALF, LENGTH = "outcome-only", 50.0, 150
+MARKS = {
+    "outcome-only": ("o", "C0"),
+    "no-skill-injection": ("s", "C1"),
+    "arise": ("D", "C2"),
+    "bare-unsolved": ("*", "C4"),
+}
+CALCULATED = ("outcome only", "rubrics", "rubrics and skills")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method at one depth: its finished seeds, mean curve, rates at the end, groups that all fail at the start."""
+
+    depth: int
+    method: str
+    budget: int
+    seeds: tuple[str, ...]
+    curve: Mapping[int, float]
+    ends: tuple[float, ...]
+    failed: float | None
+    """The share of groups that fail whole before the first pool update; None if the comparison does not say."""
+
+    @property
+    def half(self) -> int | None:
+        """Return the first evaluation at which the mean curve stands at 50 %."""
+        return next((k for k, rate in self.curve.items() if rate >= HALF), None)
+
+
+def read(folder: Path) -> list[Cell]:
+    """Return the cells of one comparison."""
+    base, page = _pages(folder)
+    depth, budget = base["tasks"]["depth"], base["train"]["iterations"]
+    return [_cell(depth, method, budget, page) for method in MARKS if method in page["curves"]]
+
+
+def _pages(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    base = tomllib.loads((folder / "base.toml").read_text(encoding="utf-8"))
+    return base, json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+
+def _cell(depth: int, method: str, budget: int, page: Mapping[str, Any]) -> Cell:
+    curves = page["curves"][method]
+    points = sorted(set.intersection(*({int(k) for k in curve} for curve in curves.values())))
+    mean = {k: fmean(curve[str(k)] for curve in curves.values()) for k in points}
+    counts = page.get("all_fail_at_start", {}).get(method, {}).values()
+    failed = sum(failed for failed, _ in counts) / sum(groups for _, groups in counts) if counts else None
+    return Cell(depth, method, budget, tuple(curves), mean, tuple(page["final"][method].values()), failed)
+
+
+def stopped(folder: Path) -> list[str]:
+    """Name the unfinished runs of a comparison with their curves."""
+    base, page = _pages(folder)
+    return [
+        f"depth {base['tasks']['depth']}, {label(method)}, seed {seed}: "
+        + ", ".join(f"{decimal(rate, 0)} % at {k}" for k, rate in curve.items())
+        for method, by_seed in page.get("unfinished", {}).items()
+        for seed, curve in by_seed.items()
+    ]
+
+
+def table(cells: Sequence[Cell]) -> list[str]:
+    """Return the rows of the map."""
+    points = sorted({k for cell in cells for k in cell.curve})
+    head = ["depth", "groups all-fail at the start, %", "method", "seeds", *map(str, points), "50 % at", "end (95 %)"]
+    rows = [head, ["---"] * len(head)]
+    for cell in cells:
+        end = student_interval(cell.ends).within(0.0, 100.0)
+        interval = "" if end.low is None else f" ({decimal(end.low, 0)} to {decimal(end.high, 0)})"
+        means = [decimal(cell.curve.get(k), 0) for k in points]
+        starts = [str(cell.depth), MISSING if cell.failed is None else decimal(100.0 * cell.failed, 0)]
+        half = str(cell.half) if cell.half is not None else "never"
+        rows.append(
+            [*starts, label(cell.method), ", ".join(cell.seeds), *means, half, decimal(end.estimate, 0) + interval]
+        )
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def speed_up(half: int | None, reference: int | None, budget: int) -> tuple[float, bool] | None:
+    """Return the speed-up and whether it is only a lower bound; None if the method never stands at 50 %."""
+    return None if not half else ((reference or budget) / half, reference is None)
+
+
+def draw(path: Path, comparisons: Sequence[Sequence[Cell]], curves: Mapping[int, Sequence[Curve]]) -> None:
+    """Draw iterations to 50 % and the speed-up against the depth: lines are the calculation, points are measured."""
+    from matplotlib import pyplot
+
+    figure, (when, faster) = pyplot.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
+    for n, name in enumerate(CALCULATED):
+        reached = {depth: of_depth[n].reaches(0.5) for depth, of_depth in curves.items()}
+        when.plot(list(reached), [k or LENGTH for k in reached.values()], color=f"C{n}", label=f"{name}, calculated")
+        ratios = {d: speed_up(k, curves[d][0].reaches(0.5), LENGTH) for d, k in reached.items()}
+        shown = {depth: ratio[0] for depth, ratio in ratios.items() if ratio}
+        faster.plot(list(shown), list(shown.values()), color=f"C{n}", label=f"{name}, calculated")
+    for cells in comparisons:
+        _points(when, faster, cells)
+    when.set(yscale="log", xlabel="behaviours that every task requires at once", ylabel="iterations to 50 % held out")
+    when.set_yticks([10, 20, 30, 50, 100, LENGTH], ["10", "20", "30", "50", "100", "never"])
+    faster.set(
+        xlabel="behaviours that every task requires at once", ylabel="speed-up over outcome only (arrow: at least)"
+    )
+    when.minorticks_off()
+    handles = dict(zip(*reversed(when.get_legend_handles_labels()), strict=True))
+    when.legend(handles.values(), handles.keys(), fontsize=7)
+    figure.savefig(path, dpi=130)
+
+
+def _points(when: Any, faster: Any, cells: Sequence[Cell]) -> None:
+    """Draw the cells of one comparison into both panels; an arrow upwards is a lower bound."""
+    reference = {cell.method: cell.half for cell in cells}
+    for cell in cells:
+        marker, colour = MARKS[cell.method]
+        name = f"{label(cell.method)}, measured"
+        look = {"marker": marker, "color": colour, "ls": "", "ms": 9, "alpha": 0.75, "label": name}
+        when.plot(cell.depth, cell.half or LENGTH, **look)
+        found = speed_up(cell.half, reference[REFERENCE], cell.budget) if REFERENCE in reference else None
+        if found:
+            faster.plot(cell.depth, found[0], **look)
+        if found and found[1]:
+            ends = (cell.depth, 1.22 * found[0]), (cell.depth, found[0])
+            faster.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": colour})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+", help="comparisons, each at one depth")
+    parser.add_argument("--figure", type=Path, help="draw calculation and measurements into this file")
+    options = parser.parse_args()
+    comparisons = [read(folder) for folder in options.folders]
+    print("\n".join(table([cell for cells in comparisons for cell in cells])))
+    unfinished = [line for folder in options.folders for line in stopped(folder)]
+    print("Not finished:", "; ".join(unfinished) or "none", end=".\n")
+    if options.figure:
+        draw(options.figure, comparisons, calculated(range(SEEDS)))
+
+
+if __name__ == "__main__":
+    main()
