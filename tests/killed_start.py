@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from arise.sandbox.watch import first_processes
+from arise.sandbox.companion import first_processes
 
 _BWRAP = """#!{python} -IS
 import fcntl, os, sys
@@ -57,7 +57,7 @@ def companions(pid: int) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             line = (folder / "cmdline").read_bytes().split(b"\0")
-            if str(pid).encode() in line and any(word.endswith(b"sandbox/watch.py") for word in line):
+            if str(pid).encode() in line and any(word.endswith(b"sandbox/companion.py") for word in line):
                 found.append(int(folder.name))
     return found
 

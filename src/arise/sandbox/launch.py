@@ -14,13 +14,13 @@ from pathlib import Path
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, ControlGroup
+from arise.sandbox.companion import end, start_companion
 from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
 from arise.sandbox.outside import prepare
 from arise.sandbox.owner import new_name
 from arise.sandbox.seccomp import open_filter
 from arise.sandbox.tree import FOLDER
-from arise.sandbox.watch import end, watch
 
 Make = type[BubblewrapSandbox]
 START_SECONDS = 60.0
@@ -133,7 +133,7 @@ async def start(layout: Layout, cgroups: Cgroups | None, make: Make = Bubblewrap
 
 
 async def _start(layout: Layout, cgroups: Cgroups | None, make: Make) -> BubblewrapSandbox:
-    watch()
+    start_companion()
     name = new_name()
     with contextlib.ExitStack() as here, contextlib.ExitStack() as on_failure:
         with contextlib.ExitStack() as handed_over:

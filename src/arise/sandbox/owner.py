@@ -9,7 +9,7 @@ import signal
 import time
 from pathlib import Path
 
-from arise.sandbox.watch import first_processes, is_alone, start_time
+from arise.sandbox.companion import first_processes, is_alone, start_time
 
 _NAME = re.compile(r"arise-(\d+)-(\d+)(-\d+)?")
 _serial = itertools.count()
@@ -45,7 +45,7 @@ def orphans(folder: Path) -> list[Path]:
 def end_orphans() -> None:
     """Kill the first processes of sandboxes whose owner and bubblewrap are dead.
 
-    Sandboxes die with their owner, except in the instant that `watch.py` tells of. A live sandbox of another container
+    Sandboxes die with their owner, except in the instant that `companion.py` tells of. A live one of another container
     has its bubblewrap, so its owner's id, unknown here, does not matter; one that is just dying is waited for.
     """
     for _ in range(DYING_LOOKS):

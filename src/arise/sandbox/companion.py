@@ -74,13 +74,13 @@ def end(belongs: Callable[[str], bool]) -> int:
     return len(found)
 
 
-def watch() -> None:
+def start_companion() -> None:
     """Start the companion of this process, once; it is no child of this process, and ends shortly after it."""
-    _watch(os.getpid())
+    _start(os.getpid())
 
 
 @functools.cache
-def _watch(pid: int) -> None:
+def _start(pid: int) -> None:
     line = [sys.executable, "-I", "-S", __file__, str(pid), start_time(pid)]
     with contextlib.suppress(OSError):  # then the next start cleans up
         subprocess.run(
