@@ -4,9 +4,9 @@
     python -m benchmarks.sparsity_map docs/results/map/depth-* --figure map.png      and the picture
 
 Each folder holds a comparison at one `tasks.depth`; `base.toml` and `results.json` are read, as `arise compare`
-wrote them, and the map's four methods are shown. Runs that are not finished are named below the table. A speed-up is
-outcome-only's first evaluation at 50 % over the method's. Where outcome-only never stands there, its budget takes its
-place and the speed-up is a lower bound.
+wrote them, and the map's four methods are shown. Runs that are not finished are named below the table. Where a
+curve stands at 50 % is read off the line between two evaluations. A speed-up is outcome-only's number of iterations to
+there over the method's; where outcome-only never gets there, its budget takes its place, a lower bound.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -47,9 +48,12 @@ class Cell:
     """The share of groups that fail whole before the first pool update; None if the comparison does not say."""
 
     @property
-    def half(self) -> int | None:
-        """Return the first evaluation at which the mean curve stands at 50 %."""
-        return next((k for k, rate in self.curve.items() if rate >= HALF), None)
+    def half(self) -> float | None:
+        """Return where the mean curve first stands at 50 %, between two evaluations on the line through them."""
+        for (k, rate), (later, higher) in pairwise(self.curve.items()):
+            if rate < HALF <= higher:
+                return k + (later - k) * (HALF - rate) / (higher - rate)
+        return None
 
 
 def read(folder: Path) -> list[Cell]:
@@ -94,14 +98,14 @@ def table(cells: Sequence[Cell]) -> list[str]:
         interval = "" if end.low is None else f" ({decimal(end.low, 0)} to {decimal(end.high, 0)})"
         means = [decimal(cell.curve.get(k), 0) for k in points]
         starts = [str(cell.depth), MISSING if cell.failed is None else decimal(100.0 * cell.failed, 0)]
-        half = str(cell.half) if cell.half is not None else "never"
+        half = "never" if cell.half is None else decimal(cell.half, 0)
         rows.append(
             [*starts, label(cell.method), ", ".join(cell.seeds), *means, half, decimal(end.estimate, 0) + interval]
         )
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def speed_up(half: int | None, reference: int | None, budget: int) -> tuple[float, bool] | None:
+def speed_up(half: float | None, reference: float | None, budget: int) -> tuple[float, bool] | None:
     """Return the speed-up and whether it is only a lower bound; None if the method never stands at 50 %."""
     return None if not half else ((reference or budget) / half, reference is None)
 
@@ -116,14 +120,14 @@ def draw(path: Path, comparisons: Sequence[Sequence[Cell]], curves: Mapping[int,
         when.plot(list(reached), [k or LENGTH for k in reached.values()], color=f"C{n}", label=f"{name}, calculated")
         ratios = {d: speed_up(k, curves[d][0].reaches(0.5), LENGTH) for d, k in reached.items()}
         shown = {depth: ratio[0] for depth, ratio in ratios.items() if ratio}
-        faster.plot(list(shown), list(shown.values()), color=f"C{n}", label=f"{name}, calculated")
+        known = {depth: ratio[0] for depth, ratio in ratios.items() if ratio and not ratio[1]}
+        faster.plot(list(shown), list(shown.values()), color=f"C{n}", ls=":")
+        faster.plot(list(known), list(known.values()), color=f"C{n}")
     for cells in comparisons:
         _points(when, faster, cells)
     when.set(yscale="log", xlabel="behaviours that every task requires at once", ylabel="iterations to 50 % held out")
     when.set_yticks([10, 20, 30, 50, 100, LENGTH], ["10", "20", "30", "50", "100", "never"])
-    faster.set(
-        xlabel="behaviours that every task requires at once", ylabel="speed-up over outcome only (arrow: at least)"
-    )
+    faster.set(xlabel=when.get_xlabel(), ylabel="speed-up (dotted, arrow: at least)")
     when.minorticks_off()
     handles = dict(zip(*reversed(when.get_legend_handles_labels()), strict=True))
     when.legend(handles.values(), handles.keys(), fontsize=7)

@@ -17,9 +17,9 @@ def depth(folder: Path, number: int) -> Path:
     page = {
         "curves": {
             "arise": {"0": {"0": 0.0, "10": 40.0, "20": 90.0}, "1": {"0": 0.0, "10": 60.0, "20": 80.0}},
-            "outcome-only": {"0": {"0": 0.0, "10": 10.0, "20": 50.0}},
+            "outcome-only": {"0": {"0": 0.0, "10": 10.0, "20": 60.0}},
         },
-        "final": {"arise": {"0": 90.0, "1": 80.0}, "outcome-only": {"0": 50.0}},
+        "final": {"arise": {"0": 90.0, "1": 80.0}, "outcome-only": {"0": 60.0}},
         "all_fail_at_start": {"arise": {"0": [30, 32], "1": [31, 32]}, "outcome-only": {"0": [32, 32]}},
         "unfinished": {"outcome-only": {"1": {"0": 0.0, "10": 5.0}}},
     }
@@ -30,7 +30,7 @@ def depth(folder: Path, number: int) -> Path:
 def test_each_row_has_the_mean_curve_the_first_half_and_the_end(tmp_path: Path) -> None:
     rows = table(read(depth(tmp_path / "depth-4", 4)))
     assert rows[3] == "| 4 | 95 | ARISE | 0, 1 | 0 | 50 | 85 | 10 | 85 (21 to 100) |"
-    assert rows[2] == "| 4 | 100 | Outcome-only RL | 0 | 0 | 10 | 50 | 20 | 50 |"
+    assert rows[2] == "| 4 | 100 | Outcome-only RL | 0 | 0 | 10 | 60 | 18 | 60 |"
 
 
 def test_a_run_that_was_stopped_is_named_and_not_averaged(tmp_path: Path) -> None:

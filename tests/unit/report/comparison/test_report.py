@@ -52,7 +52,7 @@ def test_a_published_report_is_recomputed_without_its_runs(tmp_path: Path) -> No
     assert "Table 1. row 2" in recompute(folder).stdout
 
 
-@pytest.mark.parametrize("published", sorted(RESULTS.glob("*/attempts.csv.gz")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("published", sorted(RESULTS.glob("**/attempts.csv.gz")), ids=lambda path: path.parent.name)
 def test_published_tables_follow_from_their_published_attempts(published: Path) -> None:
     done = recompute(published.parent)
     assert done.returncode == 0, done.stdout + done.stderr
