@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from html import unescape
 from pathlib import Path
 
@@ -139,6 +140,23 @@ def test_the_folder_may_be_read_from_elsewhere(tmp_path: Path, monkeypatch: pyte
     client = opened(tmp_path / "work" / "out")
     address = hrefs(client.get("/attempts").text, '/attempts/[^"?]+')[0]
     assert "no longer below" not in client.get(address).text
+
+
+def test_attempts_in_archives_and_of_several_paths_are_read_again(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        dump_lines(tmp_path / name / "runs.jsonl", [chat(f"{name}{n}", float(n), reads_back=bool(n)) for n in range(2)])
+    with zipfile.ZipFile(tmp_path / "two" / "more.zip", "w") as archive:
+        archive.writestr("deep/runs.jsonl", json.dumps(chat("zipped", 0.0, reads_back=False)) + "\n")
+    out = tmp_path / "out"
+    words = ["analyze", str(tmp_path / "one"), str(tmp_path / "two"), "--out", str(out)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    client = opened(out)
+    addresses = hrefs(client.get("/attempts").text, '/attempts/[^"?]+')
+    assert len(addresses) == 5
+    for address in addresses:
+        html = client.get(address).text
+        assert "Only the turns around" not in html
+        assert 'id="turn-1"' in html
 
 
 def test_mapped_fields_are_read_again(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def _cells(facts: dict[str, Any]) -> list[str]:
 
 def _evidence(how: str, refs: "Sequence[str]") -> str:
     more = f" and {len(refs) - NAMED} more, see --json" if len(refs) > NAMED else ""
-    return f"{how} in {len(refs)} attempts{': ' if refs else ''}{', '.join(refs[:NAMED])}{more}"
+    return f"{how} in {len(refs)} attempt{'s' * (len(refs) != 1)}{': ' if refs else ''}{', '.join(refs[:NAMED])}{more}"
 
 
 def _both(event: "Event") -> str:

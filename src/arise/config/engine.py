@@ -93,7 +93,7 @@ class ArealConfig(TrainerSettings):
     kind: Literal["areal"] = "areal"
     backend: Annotated[str, Field(pattern=r"^(fsdp:([dct][1-9]\d*)+)?$")] = ""
     """AReaL's notation of how processes share the work: `fsdp:d4c2` is four groups with rows of their own; in each of
-    them two processes divide the tokens of a row (`t`: the weights of a layer). Empty: each has rows of its own."""
+    them two processes divide the tokens of a row. Empty: each has rows of its own."""
 
     @model_validator(mode="after")
     def _of_all_processes(self) -> Self:
@@ -104,6 +104,8 @@ class ArealConfig(TrainerSettings):
                 f"backend {self.backend!r} is for {needed} processes, processes is {self.processes}: "
                 "make the product of its numbers the number of processes"
             )
+        if "t" in sizes:
+            raise ValueError("layers divided over processes (t) gave other log-probs than one process: leave out t")
         if self.device == "cpu" and sizes.get("c", 1) > 1:
             raise ValueError("the tokens of a row are divided by flash attention, which a CPU lacks: leave out c")
         return self

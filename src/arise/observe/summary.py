@@ -69,7 +69,7 @@ class Summary:
             f"all-fail groups per iteration: {first} first, {last} last",
             *(f"set aside: {task}, {lost} groups lost in a row" for task, lost in self.set_aside.items()),
             *self.trust,
-            f"time: {numbers.duration(self.seconds)}; of an iteration: {parts}",
+            f"time: {numbers.duration(self.seconds)}" + (f"; of an iteration: {parts}" if parts else ""),
             f"next: arise view {self.run}   arise pool ls {self.run}   arise sampler why {self.run} 1",
         ]
         return "\n".join(lines)

@@ -169,6 +169,7 @@ def test_a_folder_a_launcher_and_a_name_that_cannot_be_used(cache: Path, model: 
     [
         ("fsdp:d2c4", "cuda", "backend 'fsdp:d2c4' is for 8 processes, processes is 4"),
         ("fsdp:d2c2", "cpu", "divided by flash attention, which a CPU lacks: leave out c"),
+        ("fsdp:d2t2", "cuda", "layers divided over processes (t) gave other log-probs than one process: leave out t"),
         ("fsdp:d2p2", "cuda", "String should match pattern"),
     ],
 )

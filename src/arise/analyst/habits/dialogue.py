@@ -66,7 +66,10 @@ def _cut(match: re.Match[str]) -> str:
     """Return the sentence around a match, from its text, at most 200 characters."""
     text = match.string
     before = text[max(0, match.start() - 120) : match.start()]
-    start = match.start() - len(before) + max(before.rfind("\n") + 1, before.rfind(". ") + 2 if ". " in before else 0)
+    skipped = max(before.rfind("\n") + 1, before.rfind(". ") + 2 if ". " in before else 0)
+    if not skipped and len(before) < match.start():
+        skipped = before.find(" ") + 1  # no half word
+    start = match.start() - len(before) + skipped
     end = min((e for e in (text.find("\n", match.end()), text.find(". ", match.end())) if e >= 0), default=len(text))
     return text[start : min(end, start + 200)].strip()
 
@@ -103,7 +106,7 @@ def _never_seen(match: re.Match[str], scene: Scene) -> str:
     end = _SENTENCE_END.search(match.string, match.end())
     clause = _ADDRESS.sub(" ", match.string[match.start() : end.start() if end else len(match.string)][:300])
     for found in _THING.finditer(clause):
-        name = next(filter(None, found.groups()))
+        name = str(found[1] or found[2])
         last = re.split(r"[/(\[ ]", name.rstrip("/()"))[-1 if "/" in name else 0]
         parts = (last,) if FILE_NAME.search(last) else (last, last.rpartition(".")[2])
         if len(last) > 3 and not any(scene.shows(part) for part in parts if len(part) > 2):
@@ -130,7 +133,7 @@ def _asked_back(scene: Scene) -> HabitFinding | None:
     turn, text = scene.closing
     if scene.trajectory.stop is not StopReason.FINISHED or not text or scene.person:
         return None
-    last = _COURTESY.sub("", text).strip()[-300:]
+    last = _COURTESY.sub("", text.strip()[-600:]).strip()[-300:]
     if turn < len(scene.trajectory.turns) or not (match := _ASKS.search(last)):
         return absent()
     line = last[last.rfind("\n", 0, match.start()) + 1 :].strip()

@@ -42,7 +42,7 @@ class StoredAnalysis:
     facts: Mapping[str, Any]
     attempts: tuple[AttemptLine, ...]
 
-    def attempt(self, attempt_id: str) -> AttemptLine | None:
+    def line(self, attempt_id: str) -> AttemptLine | None:
         return next((line for line in self.attempts if line.id == attempt_id), None)
 
     def quotes_of(self, source: str) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:

@@ -77,7 +77,8 @@ def write_report(folder: Path, draw: DrawFigures | None = None) -> Written:
         return Written(f"no run of {folder} is finished yet; 0 of {planned}", {"finished": 0, "planned": planned})
     pictures = list(draw(study, folder / "figures")) if draw else []
     found, promises = claims(study), checks(study)
-    size = f"{counted(len(study), 'method')}, {counted(len(page['seeds']), 'seed')}"
+    seeds = {run.seed for runs in study.values() for run in runs}
+    size = f"{counted(len(study), 'method')}, {counted(len(seeds), 'seed')}"
     title = f"{folder.resolve().name}: {size}, {_base_names(page)}"
     blocks: list[Block] = [
         Heading(title, 1),

@@ -170,6 +170,9 @@ class VerlBackend:
         def shifted(values: NDArray[Any]) -> NDArray[Any]:
             return np.append(values[1:], np.zeros(1, values.dtype))
 
+        # A row longer than a micro-batch gets one of its own; verl wants the same limit in every process.
+        longest = torch.tensor(max(len(row.ids_U) for row in rows))
+        dist.all_reduce(longest, op=dist.ReduceOp.MAX)
         tensors = {
             "input_ids": nested([row.ids_U for row in rows]),
             "position_ids": nested([np.arange(len(row.ids_U)) for row in rows]),
@@ -182,7 +185,7 @@ class VerlBackend:
             "temperature": temperature,
             "use_remove_padding": self._engine.use_remove_padding,
             "use_dynamic_bsz": True,
-            "max_token_len_per_gpu": max(self._budget, *(len(row.ids_U) for row in rows)),
+            "max_token_len_per_gpu": max(self._budget, int(longest)),
             "use_fused_kernels": False,
         }
         return self._tensordicts.get_tensordict(tensors, settings)

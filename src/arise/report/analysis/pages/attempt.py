@@ -50,7 +50,7 @@ class Turns:
 
 def build(analysis: StoredAnalysis, attempt: str, turn: int = 1, part: int | None = None) -> Page:
     """Build the page from `turn` on; `part` selects a piece of one long turn."""
-    line = analysis.attempt(attempt)
+    line = analysis.line(attempt)
     if line is None:
         raise NotFound(f"no attempt {attempt!r} in this analysis")
     turns = _turns(analysis, line)
