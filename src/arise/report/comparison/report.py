@@ -258,7 +258,7 @@ def _how(page: dict[str, Any], study: Study) -> list[Block]:
 
 def _summary(everything: Study, found: Sequence[Claim], promises: Sequence[Check], planned: int) -> dict[str, Any]:
     study = finished_only(everything)
-    stopped = {method: [run for run in runs if not run.finished] for method, runs in everything.items()}
+    stopped = {method: [run for run in runs if not run.finished and run.curve()] for method, runs in everything.items()}
     return {
         "finished": sum(map(len, study.values())),
         "planned": planned,
