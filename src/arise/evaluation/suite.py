@@ -1,5 +1,6 @@
 """The official score of a benchmark: every attempt counts, and one without a reward counts as failed."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,18 +9,21 @@ from arise.evaluation.metrics import mean_and_deviation, pooled_pass_rate
 from arise.run.facts.verdicts import tallies
 from arise.types import Tally
 
+SHOWN_FAULTS, FAULT_CHARS = 3, 400
+"""How many reasons of faults the table names, and how much of each."""
+
 
 @dataclass(frozen=True)
 class SuiteScore:
-    """`SuiteScore("skillsbench", Tally(117, 261), {...}, (Tally(40, 87), ...), faults=2)`."""
+    """`SuiteScore("skillsbench", Tally(117, 261), {...}, (Tally(40, 87), ...), {"sandbox: ...": 2})`."""
 
     label: str
     overall: Tally
     by_domain: Mapping[str, Tally]
     runs: tuple[Tally, ...]
     """The tally of each attempt number over all tasks."""
-    faults: int
-    """Attempts that infrastructure ended; the official score counts them as failed."""
+    faults: Mapping[str, int]
+    """Attempts that infrastructure ended, by reason; the official score counts them as failed."""
 
     def table(self) -> str:
         """Return the domain table, the stability table and the faults, as in the paper."""
@@ -33,11 +37,16 @@ class SuiteScore:
             mean, deviation = mean_and_deviation(rates)
             each = "  ".join(f"Run {at} {rate:.1f}" for at, rate in enumerate(rates, 1))
             lines.append(f"stability: {each}  Mean {mean:.1f} ± {deviation:.1f}")
-        counted = self.overall.evaluations - self.faults
+        faults = sum(self.faults.values())
+        counted = self.overall.evaluations - faults
         beside = (
             f"{pooled_pass_rate(self.overall.passes, counted):.1f} % of the other {counted}" if counted else "no others"
         )
-        lines.append(f"infrastructure faults: {self.faults}, counted as failed above ({beside} without them)")
+        lines.append(f"infrastructure faults: {faults}, counted as failed above ({beside} without them)")
+        most_often = sorted(self.faults.items(), key=lambda fault: -fault[1])[:SHOWN_FAULTS]
+        lines += [f"  {count} x {reason[:FAULT_CHARS]}" for reason, count in most_often]
+        if len(self.faults) > SHOWN_FAULTS:
+            lines.append(f"  and {len(self.faults) - SHOWN_FAULTS} more; the `result.json` of a trial names its reason")
         return "\n".join(lines)
 
     def _rows(self) -> list[tuple[str, Tally]]:
@@ -50,7 +59,8 @@ class SuiteScore:
             "rate": pooled_pass_rate(*self.overall) if self.overall.evaluations else None,
             "successes": self.overall.passes,
             "attempts": self.overall.evaluations,
-            "faults": self.faults,
+            "faults": sum(self.faults.values()),
+            "fault_reasons": dict(self.faults),
             "domains": {name: list(tally) for name, tally in self.by_domain.items()},
             "runs": [list(run) for run in self.runs],
         }
@@ -69,7 +79,7 @@ def score_trials(label: str, trials: Sequence[Mapping[str, Any]]) -> SuiteScore:
         Tally(passes, len(outcomes)),
         tallies([(about["domain"] or "(none)", success) for about, success in outcomes]),
         tuple(tallies([(about["attempt"], success) for about, success in outcomes]).values()),
-        sum(bool(fault_of(trial)) for trial in trials),
+        Counter(filter(None, map(fault_of, trials))),
     )
 
 

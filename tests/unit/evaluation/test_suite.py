@@ -78,6 +78,18 @@ def test_an_attempt_that_infrastructure_ended_counts_as_failed_and_is_reported_w
         return {"arise": {"attempt": attempt, "domain": "d", "success": success}, "exception_info": fault}
 
     score = score_trials("s", [trial(0, True), trial(1, None), trial(2, True), trial(0, False)])
-    assert (score.overall, score.faults) == ((2, 4), 1)
+    assert (score.overall, score.faults) == ((2, 4), {"infrastructure": 1})
     assert "50.0 % of 4 attempts" in score.table()
     assert "infrastructure faults: 1, counted as failed above (66.7 % of the other 3 without them)" in score.table()
+
+
+def test_the_table_names_the_most_frequent_reasons_of_faults() -> None:
+    def trial(reason: str) -> dict[str, object]:
+        about = {"attempt": 0, "domain": "d", "success": None, "fault": reason}
+        return {"arise": about, "exception_info": {"exception_type": "InfrastructureFault"}}
+
+    score = score_trials("s", [trial(reason) for reason in ("no disk", "no image", "no image", "no key", "no port")])
+    lines = score.table().splitlines()
+    assert lines[-4:-1] == ["  2 x no image", "  1 x no disk", "  1 x no key"]
+    assert lines[-1].startswith("  and 1 more;")
+    assert score.facts()["faults"] == 5
