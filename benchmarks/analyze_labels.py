@@ -1,4 +1,4 @@
-"""Where findings lie beside human labels: `python -m benchmarks.analyze_labels --trail DIR --who-and-when DIR`.
+"""Compare findings with human labels: `python -m benchmarks.analyze_labels --trail DIR --who-and-when DIR`.
 
 Offline detectors, or with `--scripted-judge` a stand-in judge (`benchmarks/keyword_judge.py`). A finding predicts the
 turns it names; a label names a turn. None of the data is shipped.

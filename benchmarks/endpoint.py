@@ -1,4 +1,4 @@
-"""The endpoint beside direct sampling: the same conversations, the same number of tokens, on one engine.
+"""The endpoint compared with direct sampling: the same conversations, the same number of tokens, on one engine.
 
     python -m benchmarks.endpoint             the small model of `make train`, and the memory that sessions hold
     python -m benchmarks.endpoint smollm2     a model of SmolLM2's shape, random weights
@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from arise.endpoint.history import Start
+from arise.endpoint.history import PromptOrigin
 from arise.endpoint.policy import Policy
 from arise.endpoint.rows import export
 from arise.endpoint.serving import Endpoint, on_socket
@@ -104,7 +104,7 @@ async def served(
     for session in sessions:
         record = export(session.history)
         assert len(record.rows) == 1
-        assert record.starts[Start.EXTENDED.value] == TURNS - 1
+        assert record.starts[PromptOrigin.EXTENDED.value] == TURNS - 1
         await endpoint.sessions.end(session)
 
 

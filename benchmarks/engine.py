@@ -1,4 +1,4 @@
-"""The embedded engine beside transformers.generate, a plain PyTorch loop and TRL: same model, prompts and token counts.
+"""The engine compared with transformers.generate, a plain PyTorch loop and TRL: same model, prompts, token counts.
 
     python -m benchmarks.engine                       every part that can run here
     python -m benchmarks.engine sampling update       only some: sampling update prompts trl growth memory smollm2

@@ -33,7 +33,7 @@ class Turns(TrainerCallback):
 
 
 def several_turns(prompts: Sequence[list[int]], rollouts: Callable[[Any], list[list[int]]]) -> Callable[..., Any]:
-    """TRL makes one turn by itself; more go through its hook for rollouts of one's own."""
+    """TRL makes one turn by itself; more need its hook for custom rollouts."""
 
     def roll_out(_: list[str], trainer: Any) -> dict[str, Any]:
         completions = [row[len(p) :] for row, p in zip(rollouts(trainer.model), prompts, strict=True)]

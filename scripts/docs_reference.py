@@ -260,7 +260,7 @@ def _parameters(command: Any) -> list[str]:
 
 
 def api_page() -> str:
-    """Return the API reference: the public names of `arise`, the method library, the seams and the types."""
+    """Return the API reference: the public names of `arise`, the method library, the protocols and the types."""
     lines = ["# Python API", ""]
     public = [name for name in getattr(arise, "__all__", ()) if not inspect.ismodule(getattr(arise, name))]
     if public:
@@ -285,7 +285,7 @@ def api_page() -> str:
     lines += [
         "## Ports",
         "",
-        "The other protocols of `arise.ports`; those of the open seams are above.",
+        "The other protocols of `arise.ports`; those of the extension points are above.",
         "",
     ]
     ports = [(name, value) for name, value in _own_names(arise.ports) if name not in public]

@@ -51,7 +51,7 @@ def nothing_left() -> Iterator[None]:
     """Fails when what runs inside leaves anything behind."""
     before = len(os.listdir("/proc/self/fd")), sorted(children())
     yield
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30  # on a busy machine
     while (groups(owner_mark()) or sorted(children()) != before[1]) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert sorted(children()) == before[1]

@@ -1,6 +1,6 @@
 """All protocols on one page. Adapters implement them; `compose` chooses.
 
-A class of your own with these methods can be named in a configuration with `kind = "import"`.
+A configuration can name your own class with these methods by `kind = "import"`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +45,13 @@ from arise.types import (
 
 
 class Sampler(Protocol):
-    """Chooses the tasks of a batch, says why, and learns from finished groups; its state restores exactly."""
+    """Chooses the tasks of each batch and learns from finished groups.
+
+    - `draw` returns up to `count` different tasks, none of `unavailable`, each with the reason why it was drawn.
+    - `observe` learns from judged groups; a group with a missing reward must teach nothing.
+    - `keep_only` forgets everything about rubrics that are no longer in the pool.
+    - `to_dict` returns the whole state as JSON values, random generator included; `restore` continues exactly there.
+    """
 
     def draw(self, count: int, version: int, unavailable: Collection[str] = ()) -> list[Draw]: ...
     def observe(self, groups: Sequence[Group], pool: Pool, version: int) -> None: ...
@@ -55,7 +61,11 @@ class Sampler(Protocol):
 
 
 class Judge(Protocol):
-    """Verdicts and uncovered behaviour of one rollout, diagnostics only while the pool is empty; never raises."""
+    """Judges one rollout by the rubrics of the pool; never raises.
+
+    A judgment holds a verdict, or the reason why there is none, for every rubric, and behaviour that no rubric covers;
+    with an empty pool, the latter only. `identity` names the model and the rules, and is stored with each judgment.
+    """
 
     @property
     def identity(self) -> str: ...
@@ -63,13 +73,13 @@ class Judge(Protocol):
 
 
 class Assessor(Protocol):
-    """Judges a finished group as a whole, by the pool's rubrics or by criteria of its own."""
+    """Judges a finished group as a whole, by the rubrics of the pool or by its own criteria."""
 
     async def assess(self, group: Group, pool: Pool) -> Group: ...
 
 
 class Guidance(Protocol):
-    """Which pairs' texts stand in the prompt of each rollout of a group.
+    """Chooses, for each rollout of a group, the pairs whose texts are in its prompt.
 
     `unguided` counts the recent successes without skills at tasks of the same types.
     """
@@ -80,7 +90,12 @@ class Guidance(Protocol):
 
 
 class Reflector(Protocol):
-    """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8)."""
+    """Writes new pairs from evidence (Eq. 4) and rewrites a skill from failures under it (Eq. 8).
+
+    - `propose` returns at most `max_items` pairs, none of which repeats a pair in `avoid`. One update may call it
+      several times, with other evidence and the next `round_number`.
+    - `rewrite` returns a new text for the skill of a pair, or the reason to keep the old one.
+    """
 
     async def propose(
         self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int
@@ -89,7 +104,7 @@ class Reflector(Protocol):
 
 
 class Chat(Protocol):
-    """How a tokenizer writes conversations; the ids of a conversation only ever grow."""
+    """Writes conversations as token ids; `extend` only ever appends to the ids of a conversation."""
 
     def prompt(self, messages: Sequence[Mapping[str, str]]) -> list[int]: ...
     def extend(self, ids_so_far: Sequence[int], text: str, role: str = "tool") -> list[int]: ...
@@ -97,9 +112,10 @@ class Chat(Protocol):
 
 
 class Agent(Protocol):
-    """Makes one attempt at a task in a sandbox; its randomness depends on `key` and `seed` only.
+    """Makes one attempt at a task in a sandbox; its randomness must depend on `key` and `seed` only.
 
-    To be trained on, the trajectory holds the exact tokens of every conversation in `rows`.
+    `system` is the whole system prompt, which contains the texts of the skills in `shown`. To be trained on, the
+    trajectory must hold the exact tokens of every conversation in `rows`.
     """
 
     async def attempt(
@@ -110,8 +126,11 @@ class Agent(Protocol):
 class Engine(Protocol):
     """A policy that samples with exact token records and takes the paper's update.
 
-    `score` and `train_step` take log-probs at the temperature of the rollouts, as `sample` recorded them. `facts` are
-    kept in the run's record: the digest of the weights and what the arithmetic depends on.
+    - `sample` returns `n` continuations of a prompt under the published weights; many calls may run at once.
+    - `train_step` takes one update (Eqs. 18-19); `publish` makes the trained weights those that are sampled.
+    - `score` and `train_step` compute log-probs at the temperature of the rollouts, as `sample` recorded them.
+    - `save_state` stores all that a resume needs and returns a URI for `load_state`, which returns the policy version.
+    - `facts` are stored in the run's record: the digest of the weights and what the arithmetic depends on.
     """
 
     @property
@@ -145,12 +164,12 @@ class Format(Protocol):
     """How one model family writes conversations as token ids; text of a message never becomes a control token.
 
     - `prompt` renders a whole conversation, up to where the assistant speaks next; raises FormatError.
-    - `extend` continues `ids`, which end after a sampled assistant turn (without its stop token where the turn was cut
-      by a limit), by a group of tool, user and system messages. The result starts with `ids`: what was sampled is never
-      rendered again. None where this format cannot continue here; the caller then renders a new row with `prompt`.
+    - `extend` continues `ids`, which end after a sampled assistant turn (without its stop token if a limit cut the
+      turn), with a group of tool, user and system messages. The result starts with `ids`: sampled tokens are never
+      rendered again. It returns None if it cannot continue here; the caller then renders a new row with `prompt`.
     - `answer` gives the ids of an assistant turn as the model would write it, its stop token included.
     - `read` and `stream` take the generated ids of one turn. Give `prompt`, the ids before them (their last 32 are
-      enough), where it is at hand: some templates open the reasoning inside the prompt, and not in every turn.
+      enough), if you have it: some templates open the reasoning inside the prompt, and not in every turn.
     - `count` is the number of tokens that a text takes inside a message.
     - `text` shows ids of a turn as text, without its stop token.
     """
@@ -177,7 +196,7 @@ class PolicyLost(Exception):  # noqa: N818 - what happened, not which class of e
 
 
 class TreeRefused(Exception):  # noqa: N818 - what happened, not which class of error it is
-    """Files of an attempt cannot be copied whole: the agent's doing, never a fault; the message says what is wrong."""
+    """Files of an attempt cannot be copied whole: caused by the agent, never a fault; the message says why."""
 
 
 class Sandbox(Protocol):
@@ -223,7 +242,7 @@ class Sandbox(Protocol):
 
 
 class SandboxPool(Protocol):
-    """Hands out fresh sandboxes; raises SandboxLost, an infrastructure fault."""
+    """Hands out fresh sandboxes, each as its place requires; raises SandboxLost, an infrastructure fault."""
 
     @property
     def capabilities(self) -> SandboxCapabilities: ...
@@ -237,7 +256,7 @@ class SandboxPool(Protocol):
 
 
 class VerifierPool(Protocol):
-    """Runs the tests of a task on the files that an attempt left, in sandboxes where its agent never was."""
+    """Runs the tests of a task on the files that an attempt left, in sandboxes that the agent never touched."""
 
     @property
     def notes(self) -> tuple[str, ...]: ...
@@ -252,7 +271,7 @@ class VerifierPool(Protocol):
 
 
 class Tracker(Protocol):
-    """Receives the numbers of every iteration, in a thread of its own; an exception drops it and the run goes on."""
+    """Receives the numbers of every iteration, in its own thread; one that raises is dropped and the run continues."""
 
     def log(self, iteration: int, values: Mapping[str, float]) -> None: ...
     def close(self) -> None: ...

@@ -36,7 +36,7 @@ def sql(path: Path) -> list[str]:
     return calls + [found for found in strings(path) if SQL.search(found)]
 
 
-def test_sql_on_a_run_stands_in_run_only() -> None:
+def test_sql_on_a_run_is_in_the_run_package_only() -> None:
     """Readers of trajectories may read the databases of other tools."""
     assert offenders(outside("run", "analyze/readers"), sql) == {}
 

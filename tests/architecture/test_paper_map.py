@@ -79,7 +79,7 @@ def test_every_equation_line_table_and_figure_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("row", table("Equations"), ids=first)
-def test_every_equation_has_exactly_one_home(row: Row) -> None:
+def test_every_equation_has_exactly_one_function(row: Row) -> None:
     dotted = code(row["Function"])
     described = symbol(dotted).__doc__ or ""
     match = TAG.match(described)

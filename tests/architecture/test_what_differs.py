@@ -68,7 +68,7 @@ def test_the_default_judge_is_made_of_rules() -> None:
     assert {name: config.judge.kind for name, config in RUN_HERE.items() if config.judge.kind == "model"} == {}
 
 
-def test_two_agents_of_our_own() -> None:
+def test_two_built_in_agents() -> None:
     """Others make attempts too: the same agents behind an endpoint, a script, an example, wrappers."""
     own = {"ShellAgent", "EndpointAgent", "ToolAgent", "ToolEndpointAgent", "ScriptedWorker", "MyAgent", "HarnessAgent"}
     own |= {"RemoteHarnessAgent"}

@@ -66,7 +66,7 @@ def tiny_model(seed: int = 0, context_length: int = 512, scale: float = 4.0) -> 
     return loaded
 
 
-@pytest.fixture(params=REMOTE or ["fast", "torch", "generic", "lora"])
+@pytest.fixture(scope="session" if REMOTE else "function", params=REMOTE or ["fast", "torch", "generic", "lora"])
 def kind(request: pytest.FixtureRequest) -> str:
     """Which engine a test runs against."""
     return str(request.param)

@@ -1,4 +1,4 @@
-"""What an update does: the printed loss, exactly; nothing where there is nothing to learn or the numbers are bad."""
+"""What an update does: the paper's loss, exactly; nothing where there is nothing to learn or the numbers are bad."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - one task per entry
-"""Sixteen small tasks in both formats, each for one thing that a task can ask of its environment."""
+"""Twenty-one small tasks in both formats, each for one thing that a task can ask of its environment."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,6 +72,20 @@ TASKS: dict[str, Files] = {
         "steps/first/tests/test.sh": test("[ -e /app/one ] && [ ! -e /app/two ]"), "steps/first/solution/solve.sh": "touch one\n",
         "steps/second/tests/test.sh": test("[ -e /app/one ] && [ -e /app/two ] && [ -e /app/given ]"), "steps/second/solution/solve.sh": "touch two\n",
         "steps/second/workdir/setup.sh": "touch given\n",
+    },
+    "shared-tests": {
+        **harbor("shared-tests", LIMITS + '[[steps]]\nname = "first"\n[[steps]]\nname = "second"\n'),
+        "environment/Dockerfile": FROM + "WORKDIR /app\n",
+        "tests/test.sh": test('[ -e "/app/$(cat /tests/wanted)" ] && [ -e /tests/common ]'), "tests/wanted": "one\n", "tests/common": "x\n",
+        "steps/first/instruction.md": "First.\n", "steps/first/solution/solve.sh": "touch one\n",
+        "steps/second/instruction.md": "Second.\n", "steps/second/solution/solve.sh": "touch two\n", "steps/second/tests/wanted": "two\n",
+    },
+    "named-image": {**harbor("named-image", LIMITS + f'docker_image = "{NAME}"\nworkdir = "/app"\n', **parts("RUN exit 1 # the image was built before\n", '[ -e /app/x ] && [ ! -e /app/data.csv ]', "touch x")), "environment/data.csv": "1\n"},
+    "named-image-and-files": harbor("named-image-and-files", LIMITS + f'docker_image = "{NAME}"\nworkdir = "/app"\n', **{"environment/in/data.csv": "1\n2\n", "tests/test.sh": test('[ "$(cat /app/sum)" = 3 ]'), "solution/solve.sh": "awk '{s+=$1} END {print s}' in/data.csv > sum\n"}),
+    "compose": {
+        **harbor("compose", **parts("COPY app /app\nWORKDIR /app\n", '[ "$(cat /app/site/status)" = up ] && [ $TEST_DIR = /tests ]', "echo up > $SITE/status")),
+        "app/site/page": "hi\n",
+        "environment/docker-compose.yaml": "services:\n  main:\n    build: {context: '${CONTEXT_DIR}/..', dockerfile: '${CONTEXT_DIR}/Dockerfile'}\n    command: [sh, -c, sleep infinity]\n    environment: ['TEST_DIR=${TEST_DIR}', SITE=/app/site]\n    network_mode: none\n",
     },
     "benchflow": benchflow("environment:\n  memory_mb: 256\n  storage_mb: 200\n  env: {COLOUR: red}\n", **parts("WORKDIR /root\n", '[ "$(cat /root/c)" = red ]', "echo $COLOUR > c", tests="verifier", solution="oracle")),
     "benchflow-skills": benchflow("sandbox:\n  memory_mb: 256\n  storage_mb: 200\n", **{**parts("COPY skills /root/.agents/skills\n", "[ \"$(cat /found)\" = 1 ]", "ls /root/.agents/skills/*/SKILL.md | wc -l > /found", tests="verifier", solution="oracle"), "environment/skills/counting/SKILL.md": "---\nname: counting\ndescription: Count.\n---\nCount.\n"}),

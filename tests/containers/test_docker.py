@@ -19,7 +19,7 @@ from arise.sandbox.overlay_pool import OverlayPool
 from arise.sandbox.programs import Program, find_program, require_program
 from arise.tasks import read_task
 from arise.types import TaskSpec
-from tests.containers import daemon
+from tests.containers import daemon, guarded
 from tests.containers.tasks import write
 from tests.containers.test_lifecycle import check_killed, many
 from tests.leftovers import processes_with
@@ -78,7 +78,7 @@ def test_the_daemon_of_killed_tests_ends() -> None:
         folder = Path(tests.stdout.readline().strip().removeprefix("unix://")).parent
         assert processes_with(f"{folder}/pid")
         tests.kill()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + guarded.END_SECONDS + 30
     while (processes_with(f"{folder}/") or folder.exists()) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert processes_with(f"{folder}/") == []

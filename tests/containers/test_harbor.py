@@ -1,4 +1,4 @@
-"""Harbor in a process of its own: trials, sandboxes in its environments, cancelling, and what is left of them."""
+"""Harbor in a separate process: trials, sandboxes in its environments, cancelling, and what is left of them."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from arise.cli.app import app
 from arise.harbor import install
 from arise.harbor.client import HarborWorker
 from arise.harbor.pool import HarborPool
-from arise.harbor.trials import HarborEnvironment, Outcome, outcome, trial_config
+from arise.harbor.trials import HarborEnvironment, TrialOutcome, outcome, trial_config
 from arise.ports import SandboxLost
 from arise.rollouts.oracle import TrialPools, run_null, run_oracle
 from arise.rollouts.verifier import Verifier, VerifierResult
@@ -54,7 +54,7 @@ async def started() -> AsyncIterator[HarborWorker]:
     assert containers(owner_mark()) == []
 
 
-async def trial(worker: HarborWorker, task: Path, agent: str) -> Outcome:
+async def trial(worker: HarborWorker, task: Path, agent: str) -> TrialOutcome:
     config = trial_config(task, new_name(), worker.scratch, PODMAN) | {"agent": {"name": agent}}
     return outcome((await worker.call("trial", config=config))["result"])
 
@@ -62,12 +62,12 @@ async def trial(worker: HarborWorker, task: Path, agent: str) -> Outcome:
 def test_trials_of_the_solution_earn_one_and_of_nothing_zero(tmp_path: Path) -> None:
     names = ("env", "user", "json-reward", "separate-verifier", "steps")
 
-    async def body() -> dict[tuple[str, str], Outcome]:
+    async def body() -> dict[tuple[str, str], TrialOutcome]:
         slots = asyncio.Semaphore(3)
 
         async with started() as worker:
 
-            async def one(name: str, agent: str) -> Outcome:
+            async def one(name: str, agent: str) -> TrialOutcome:
                 async with slots:
                     return await trial(worker, write(name, tmp_path), agent)
 
@@ -75,7 +75,7 @@ def test_trials_of_the_solution_earn_one_and_of_nothing_zero(tmp_path: Path) -> 
             return dict(zip(pairs, await asyncio.gather(*(one(*pair) for pair in pairs)), strict=True))
 
     found = asyncio.run(body())
-    assert found == {pair: Outcome(1.0 if pair[1] == "oracle" else 0.0) for pair in found}
+    assert found == {pair: TrialOutcome(1.0 if pair[1] == "oracle" else 0.0) for pair in found}
 
 
 def test_agents_of_arise_work_in_an_environment_of_harbor(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_killed_run_takes_its_environments_with_it(tmp_path: Path) -> None:
 
 def test_what_a_trial_means() -> None:
     raised = {"exception_type": "AgentTimeoutError", "exception_message": "900 s"}
-    assert outcome({"verifier_result": {"rewards": {"reward": 1}}, "exception_info": raised}) == Outcome(1.0)
-    assert outcome({"exception_info": raised}) == Outcome(0.0, reason="AgentTimeoutError: 900 s")
+    assert outcome({"verifier_result": {"rewards": {"reward": 1}}, "exception_info": raised}) == TrialOutcome(1.0)
+    assert outcome({"exception_info": raised}) == TrialOutcome(0.0, reason="AgentTimeoutError: 900 s")
     lost = outcome({"exception_info": {"exception_type": "DaytonaError", "exception_message": "quota"}})
     assert (lost.reward, lost.fault) == (None, "DaytonaError: quota")
     assert HarborEnvironment("my.module:Env", {"kwargs": {"a": 1}}).fields() == {

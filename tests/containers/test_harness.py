@@ -23,7 +23,18 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["pi", "mini-swe-agent"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pi", "overlay"),
+        pytest.param("mini-swe-agent", "overlay", marks=pytest.mark.slow),
+        pytest.param("pi", "podman", marks=pytest.mark.slow),
+        ("mini-swe-agent", "podman"),
+        pytest.param("pi", "docker", marks=pytest.mark.slow),
+        pytest.param("mini-swe-agent", "docker", marks=pytest.mark.slow),
+    ],
+    indirect=["kind"],
+)
 def test_a_harness_works_in_an_image_that_has_nothing_of_it(name: str, kind: str, tmp_path: Path) -> None:
     if not status(name).usable:
         pytest.skip(f"arise harness install {name}")

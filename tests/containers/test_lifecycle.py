@@ -85,7 +85,7 @@ async def attempt(pool: OverlayPool | ContainerPool, place: Place, tests: Path) 
     try:
         await box.run("(setsid sleep 1000 &); echo 42 > answer.txt; dd if=/dev/zero of=/big bs=1M count=4", 20)
         await box.end()
-        run = await pool.verify(box, VerifierJob(tests, 20, place=place))
+        run = await pool.verify(box, VerifierJob((tests,), 20, place=place))
         return float(run.rewards[0].data)
     finally:
         await box.close()
@@ -158,7 +158,7 @@ def check_killed_in_the_middle(kind: str, count: int, folder: Path) -> None:
         run.kill()
     assert asyncio.run(attempts(kind, count - count // 2, folder)) == [1.0] * (count - count // 2)
     mark = f"arise-{run.pid}-"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (_processes(mark) or networks() - before) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert networks() <= before
@@ -228,7 +228,7 @@ def check_killed(kind: str, tmp_path: Path) -> None:
     process.wait()
     process.stdout.close()
     mark = f"arise-{process.pid}-"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while _processes(mark) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert _processes(mark) == []

@@ -263,7 +263,7 @@ def test_absent_verdicts_are_shown_with_their_reason(client: TestClient, run: Pa
     assert sum(float(row["format"]) for row in rows) == absent > 0
 
 
-def test_evaluations_stand_side_by_side_with_their_proof(client: TestClient) -> None:
+def test_evaluations_are_shown_side_by_side_with_their_proof(client: TestClient) -> None:
     page = text_of(client.get("/runs/first/evaluation").text)
     assert "before" in page
     assert "after" in page

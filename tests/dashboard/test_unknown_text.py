@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from benchmarks.big_run import write_run
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -21,7 +22,7 @@ COMMANDS = ("verify {run}", "pool ls {run} --all", "pool show {run} r001", "pool
             "view {run} --export {out}.html")  # fmt: skip
 SHOWN = {
     "a stop reason": "UPDATE rollouts SET stop='sandbox_lost'",
-    "an event": "UPDATE events SET kind='merged' WHERE kind='hide'",
+    "an event": "UPDATE events SET kind='merged' WHERE kind='activate'",
     "a verdict": "UPDATE verdicts SET verdict='maybe'",
     "a path of a draw": "UPDATE draws SET path='psychic'",
     "a verdict of an evaluation": """UPDATE attempts SET verdicts='{"r001": "maybe"}'""",
@@ -46,11 +47,19 @@ TOLD = {
 }
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run short enough to be exported in every format, many times."""
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    write_run(folder, iterations=20, tasks=2, group=4)
+    return folder
+
+
 def changed(run: Path, tmp_path: Path, sql: str) -> Path:
     folder = tmp_path / "runs" / "first"
     shutil.copytree(run, folder)
     with closing(sqlite3.connect(folder / "run.db")) as db:
-        db.execute(sql)
+        assert db.execute(sql).rowcount > 0, "nothing was changed"
         db.commit()
     return folder
 

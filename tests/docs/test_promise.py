@@ -1,4 +1,4 @@
-"""The README promises equal runs only where they can be had: with deterministic commands."""
+"""The README promises equal runs only on the condition that makes them possible: deterministic commands."""
 
 from pathlib import Path
 

@@ -107,7 +107,7 @@ def test_every_page_is_in_the_navigation_once(site: Path, pages: dict[Path, Page
     assert set(named.values()) == {1}
 
 
-def test_decisions_stand_in_order_in_the_navigation() -> None:
+def test_decisions_are_in_order_in_the_navigation() -> None:
     numbers = re.findall(r"decisions/(\d{4})-", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     assert numbers == sorted(numbers)
 

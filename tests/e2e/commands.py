@@ -1,4 +1,4 @@
-"""`arise` commands, each in a process of its own that is forked from one with torch already imported.
+"""`arise` commands, each in a separate process that is forked from one with torch already imported.
 
 A fresh interpreter spends three seconds on imports, a fork none. Memory, process id, signals and exit code are its own.
 """

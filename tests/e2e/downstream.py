@@ -1,4 +1,4 @@
-"""A downstream project's own parts, written with the public API only; copied into a package of its own by the test."""
+"""A downstream project's own parts, written with the public API only; copied into a separate package by the test."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A tiny pretrained model that calls tools, tasks of one's own, and the settings to train on them."""
+"""A tiny pretrained model that calls tools, own tasks, and the settings to train on them."""
 
 from pathlib import Path
 

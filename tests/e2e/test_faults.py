@@ -95,7 +95,7 @@ def test_a_jumping_clock_changes_nothing(finished: tuple[Path, str], cache: Path
     assert times != sorted(times), "the clock did jump"
 
 
-def test_of_twenty_starters_one_gets_the_run_and_readers_read_on(copied: Path, cache: Path, tmp_path: Path) -> None:
+def test_one_of_twenty_starters_gets_the_run_and_readers_continue(copied: Path, cache: Path, tmp_path: Path) -> None:
     held = copied
     gate = tmp_path / "gate"
     waits = (

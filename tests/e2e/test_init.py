@@ -40,7 +40,7 @@ def test_the_sample_tasks_of_a_new_project_are_sound(project: Path, cache: Path)
     assert json.loads(done.stdout)["tasks"]["train"] == "tasks/train"
 
 
-def test_a_model_and_a_task_of_ones_own_are_trained(project: Path, cache: Path) -> None:
+def test_your_own_model_and_task_are_trained(project: Path, cache: Path) -> None:
     """The README's way: put a model folder and a task folder into the project, change one line, train."""
     write_tool_model(project / "models" / "mine", epochs=0, window=2048)
     own = shutil.copytree(project / "tasks/train/sum-small", project / "tasks/train/hello")

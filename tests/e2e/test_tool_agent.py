@@ -1,4 +1,4 @@
-"""A model folder and tasks of one's own through the commands: train, evaluate, export, chat, and what is refused."""
+"""Your own model folder and tasks through the commands: train, evaluate, export, chat, and what is refused."""
 
 import json
 import subprocess

@@ -24,6 +24,7 @@ from arise.engines.vllm.untied import untied_copy
 from tests.conformance.conftest import CORPUS
 
 WINDOW = 2048
+MOST_IDLE = 4
 Key = tuple[Any, ...]
 
 
@@ -54,7 +55,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self._folder, self._made = folder, list[SharedEngine]()
         self._servers: dict[str, tuple[Process, str]] = {}
-        self._idle: dict[Key, list[TrainerGroup]] = {}
+        self._idle: list[tuple[Key, TrainerGroup]] = []
         self._starts: dict[Key, Path] = {}
         self._count = 0
 
@@ -115,12 +116,12 @@ class Bench:
 
     def trainer(self, key: Key, spec: TrainerSpec) -> TrainerGroup:
         """A trainer at its start: an idle one that is set back, else a new one."""
-        idle = self._idle.setdefault(key, [])
-        if idle:
-            group = idle.pop()
-            group.call("load", folder=str(self._starts[key]))
-            return group
-        group = TrainerGroup(spec, self._folder / "logs" / f"{spec.library}-{self._count}")
+        for place in reversed(range(len(self._idle))):
+            if self._idle[place][0] == key:
+                _, group = self._idle.pop(place)
+                group.call("load", folder=str(self._starts[key]))
+                return group
+        group = TrainerGroup(spec, self._folder / "logs" / f"{spec.library}-{self._count}").start()
         if key not in self._starts:
             start = self._folder / f"start-{len(self._starts)}"
             group.call("save", folder=str(start))
@@ -128,13 +129,13 @@ class Bench:
         return group
 
     def free(self, key: Key, group: TrainerGroup) -> None:
-        """Keep one idle trainer of each kind: each takes memory."""
-        idle = self._idle.setdefault(key, [])
-        others = [name for name, groups in self._idle.items() for _ in groups if name != key]
-        if len(idle) >= 2 or len(others) >= 3 or not all(process.running for process in group._processes):
+        """Keep a few idle trainers, those used last: each takes memory."""
+        if not all(process.running for process in group._processes):
             group.close()
-        else:
-            idle.append(group)
+            return
+        self._idle.append((key, group))
+        while len(self._idle) > MOST_IDLE:
+            self._idle.pop(0)[1].close()
 
     def hand_back(self) -> None:
         """Close what a test made."""
@@ -145,9 +146,8 @@ class Bench:
     def close(self) -> None:
         """End every process."""
         self.hand_back()
-        for groups in self._idle.values():
-            for group in groups:
-                group.close()
+        for _, group in self._idle:
+            group.close()
         for process, _ in self._servers.values():
             process.end()
 

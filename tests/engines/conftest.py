@@ -11,7 +11,7 @@ LIBRARIES = os.environ.get("ARISE_ENGINES", "").split()
 collect_ignore_glob = [] if LIBRARIES else ["test_*.py"]
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(scope="session", params=LIBRARIES)  # so that all tests of a trainer run together
 def library(request: pytest.FixtureRequest) -> str:
     """The trainer under test."""
     return str(request.param)

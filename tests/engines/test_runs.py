@@ -72,7 +72,7 @@ def test_servers_and_the_trainer_are_killed(start_run: Callable[..., WholeRun]) 
     require_tokens_of_their_versions(run, 1)
 
 
-def test_a_killed_driver_leaves_no_process_and_its_run_goes_on(start_run: Callable[..., WholeRun]) -> None:
+def test_a_killed_driver_leaves_no_process_and_its_run_resumes(start_run: Callable[..., WholeRun]) -> None:
     run = start_run("train.iterations=2")
     run.await_iteration(1)
     while not (finished := set(run.rows("SELECT k, task_id, content FROM inflight WHERE k = 1"))):

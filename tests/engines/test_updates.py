@@ -1,4 +1,4 @@
-"""Updates on other processes: the printed loss on one and two of them, ratios of 1 after every update, recovery."""
+"""Updates on other processes: the paper's loss on one and two of them, ratios of 1 after every update, recovery."""
 
 import asyncio
 import os
@@ -21,6 +21,7 @@ from tests.engines.bench import Bench, differences, relative
 
 OPTIM = OptimSpec(learning_rate=3e-3, warmup_updates=4)
 UPDATES = 22
+TOKENS = 16
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -97,16 +98,17 @@ def test_a_prefix_cached_under_old_weights_is_wrong_and_the_salt_avoids_it(bench
     assert len(prompt) > 300, "vLLM caches whole blocks, of 128 tokens on a CPU"
 
     async def off_by(salt: str) -> float:
-        """How far log-probs are from those of the current weights when the cache has this salt."""
-        found = Request(prompt, 1, 1.0, 1.0, 7, engine._fleet._label(engine.version), [1])
-        body = found.body() | {"cache_salt": salt}
-        server = Server(bench.address, engine._fleet._here().client)
-        answer = await server._call("POST", "/inference/v1/generate", body)
-        (choice,) = answer["choices"]
+        """How far log-probs are from those of the current weights when the cache has this salt, at most."""
         model = AutoModelForCausalLM.from_pretrained(engine._weights).eval()
         with torch.no_grad():
             logits = model(torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
-        return abs(float(choice["logprobs"]["content"][0]["logprob"]) - float(logits[choice["token_ids"][0]]))
+        server, found = Server(bench.address, engine._fleet._here().client), list[float]()
+        for seed in range(TOKENS):  # one token may happen to be as likely as before
+            request = Request(prompt, 1, 1.0, 1.0, seed, engine._fleet._label(engine.version), [1])
+            answer = await server._call("POST", "/inference/v1/generate", request.body() | {"cache_salt": salt})
+            (choice,) = answer["choices"]
+            found.append(float(choice["logprobs"]["content"][0]["logprob"]) - float(logits[choice["token_ids"][0]]))
+        return max(map(abs, found))
 
     async def run() -> tuple[float, float, float]:
         before = await off_by("fixed")
@@ -130,7 +132,7 @@ async def updates(engine: Any, count: int) -> list[StepStats]:
 
 
 @pytest.mark.parametrize("every", [1, 3])
-def test_a_trainer_that_is_killed_goes_on_where_it_was(bench: Bench, library: str, tmp_path: Path, every: int) -> None:
+def test_a_killed_trainer_resumes_where_it_was(bench: Bench, library: str, tmp_path: Path, every: int) -> None:
     straight, broken = bench.engine(library), bench.engine(library)
     broken._recover_every = every
 

@@ -36,7 +36,7 @@ SETTINGS = {
 
 
 class WholeRun:
-    """One `arise train` in a process of its own, with a cache that other runs share."""
+    """One `arise train` in a separate process, with a cache that other runs share."""
 
     def __init__(self, folder: Path, library: str, cache: Path, changes: Sequence[str] = ()) -> None:
         self.folder, self.library = folder, library

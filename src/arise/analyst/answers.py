@@ -8,7 +8,7 @@ from arise.analyst.acts import INSPECTIONS, Op
 from arise.types import Observation
 
 _HEAD, _TAIL = 15_000, 5_000
-"""Of a long answer the beginning and the end are read: programs complain last."""
+"""Only the beginning and the end of a long answer are read, because programs report errors last."""
 _FAILED = re.compile(
     r"^(?:[\w./+\[\]-]+:\s+){0,3}"
     r"(?:error|fatal|usage|exception|traceback \(most recent|fail(?:ed|ure)?)\b(?!\W{0,3}0\b)"
@@ -60,7 +60,7 @@ _EMPTY_MARKS = frozenset(("", "(no output)", "<empty>", "(empty)", "no output", 
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ParsedAnswer:
     """One parsed observation; `refused` means rejected for its arguments, `partial` names the marker found."""
 
     text: str = ""
@@ -72,8 +72,8 @@ class Answer:
     partial: str = ""
 
 
-def read_answer(observation: Observation, ops: frozenset[Op]) -> Answer:
-    """Parse an observation given what the call did: errors mentioned in a log that was read are no failure."""
+def read_answer(observation: Observation, ops: frozenset[Op]) -> ParsedAnswer:
+    """Parse an observation, given what the call did: errors mentioned in a log that was read are not failures."""
     text = observation.text
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
@@ -81,14 +81,14 @@ def read_answer(observation: Observation, ops: frozenset[Op]) -> Answer:
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer:
+def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> ParsedAnswer:
     empty = text.strip().lower() in _EMPTY_MARKS
     only_looks = bool(ops) and ops <= INSPECTIONS
     if only_looks:
         nothing_found = Op.SEARCH in ops and empty
         failed = (error and not nothing_found) or bool(_READ_FAILED.match(text))
         partial = "truncated" if truncated else ""
-        return Answer(text, failed, failed and bool(_REFUSED_CHECK.search(text)), False, False, empty, partial)
+        return ParsedAnswer(text, failed, failed and bool(_REFUSED_CHECK.search(text)), False, False, empty, partial)
     edited = Op.WRITE in ops and not ops & {Op.RUN, Op.CHECK}
     failed = error or bool(_FAILED.search(_NUMBERED_LINE.sub("", text) if edited else text))
     missing = bool(_MISSING.search(text))
@@ -96,7 +96,7 @@ def _read(text: str, error: bool, truncated: bool, ops: frozenset[Op]) -> Answer
     refused = failed and not missing and bool(pattern.search(text)) and "no such file" not in text.lower()
     mark = None if failed or Op.CHECK in ops else _PARTIAL.search(_NEGATED_PARTIAL.sub("", text))
     partial = mark.group().lower() if mark else "truncated" if truncated else ""
-    return Answer(text, failed, refused, missing, bool(_HINT.search(text)), empty, partial)
+    return ParsedAnswer(text, failed, refused, missing, bool(_HINT.search(text)), empty, partial)
 
 
 def missing_line(text: str) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 
 from arise.analyst.acts import Act, Op, backup_like, path_like
-from arise.analyst.answers import Answer, files_reported_written, listed_files, read_answer
+from arise.analyst.answers import ParsedAnswer, files_reported_written, listed_files, read_answer
 from arise.analyst.brief import Brief, clean_path, ending, guide_like, read_brief, runnable_check
 from arise.analyst.toolcalls import acts_of_call
 from arise.analyst.vocabulary import vocabulary
@@ -62,7 +62,7 @@ class Call:
     text: str
     program: str
     ops: frozenset[Op]
-    answer: Answer
+    answer: ParsedAnswer
     first: int
     """Sequence number of its first event."""
 
@@ -97,7 +97,7 @@ class Trace:
     def artifacts(self) -> list[Event]:
         """Return successful writes without backup copies; only named outputs, once one of them was written.
 
-        In a source repository the work is on files that were there: scripts the agent adds beside them are its tools.
+        In a source repository the work is on existing files: scripts that the agent adds are its tools.
         """
         done = [e for e in self.of(Op.WRITE) if not e.failed and e.path and not backup_like(e.path)]
         wanted = [e for e in done if e.path in self.brief.outputs]
@@ -220,7 +220,7 @@ class _Reader:
 
     def _call(self, turn: int, text: str, acts: Sequence[Act], observation: Observation) -> None:
         ops = frozenset(act.op for act in acts)
-        answer = read_answer(observation, ops) if observation is not _NOTHING else Answer()
+        answer = read_answer(observation, ops) if observation is not _NOTHING else ParsedAnswer()
         working = next((act for act in acts if act.op in (Op.RUN, Op.CHECK)), acts[0] if acts else None)
         first = len(self.events)
         for act in acts:
@@ -275,7 +275,7 @@ class _Reader:
         known.append(path)
         return path
 
-    def _learn(self, acts: Sequence[Act], ops: frozenset[Op], answer: Answer) -> None:
+    def _learn(self, acts: Sequence[Act], ops: frozenset[Op], answer: ParsedAnswer) -> None:
         """Record the files that this call's answer made visible."""
         now = len(self.events)
         if Op.LIST in ops and not answer.failed:

@@ -92,9 +92,15 @@ class Collected:
         self.notes.update(found.notes)
         self.keep(found, sightings)
 
-    def keep(self, found: Found, sightings: Sequence[Sighting], unjudged: frozenset[str] = frozenset()) -> None:
-        """Store the sightings in one attempt, and the behaviours without a verdict."""
-        self.attempts.append(attempt_of(found, sightings, unjudged))
+    def keep(
+        self,
+        found: Found,
+        sightings: Sequence[Sighting],
+        unjudged: frozenset[str] = frozenset(),
+        asked: frozenset[str] = frozenset(),
+    ) -> None:
+        """Store the sightings in one attempt, the behaviours a judge was asked about, and those without a verdict."""
+        self.attempts.append(attempt_of(found, sightings, unjudged, asked))
         self.evidences.offer(found, sightings)
         self.misses.update((s.behaviour, s.miss) for s in sightings if s.present)
 

@@ -75,6 +75,8 @@ class AnalysedAttempt:
     """The turn that shows each present behaviour."""
     unjudged: frozenset[str] = frozenset()
     """Behaviours that a judge was asked about without giving a usable verdict: neither present nor absent."""
+    asked: frozenset[str] = frozenset()
+    """Behaviours that a model judge was asked about."""
 
     @property
     def counts(self) -> bool:
@@ -189,11 +191,16 @@ def _shortened(turn: Turn, quote: str) -> Turn:
     return Turn(cut(turn.text), calls, seen, cut(turn.reasoning))
 
 
-def attempt_of(found: Found, sightings: Sequence[Sighting], unjudged: frozenset[str] = frozenset()) -> AnalysedAttempt:
+def attempt_of(
+    found: Found,
+    sightings: Sequence[Sighting],
+    unjudged: frozenset[str] = frozenset(),
+    asked: frozenset[str] = frozenset(),
+) -> AnalysedAttempt:
     """Return the data to keep of an attempt."""
     return AnalysedAttempt(
         found.source, found.form, found.task.id, found.checksum, found.group, found.model,
         found.outcome.triage, found.outcome.passed, found.outcome.reward, redact(found.outcome.reason),
         len(found.trajectory.turns), {s.behaviour: s.present for s in sightings},
-        {s.behaviour: place_of(found.trajectory, s.turn) for s in sightings if s.present}, unjudged,
+        {s.behaviour: place_of(found.trajectory, s.turn) for s in sightings if s.present}, unjudged, asked,
     )  # fmt: skip

@@ -79,10 +79,12 @@ NO_MESSAGES = "no messages: name their field with --map messages=NAME"
 
 @dataclass(frozen=True)
 class Options:
-    """User options for the readers: the field map of `--map` and instructions by task id of `--tasks`."""
+    """User options: the field map of `--map`, instructions by task id of `--tasks`, and `--outcomes`."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     instructions: Mapping[str, str] = field(default_factory=dict)
+    outcomes: str = ""
+    """A table of outcomes: its path, or its name in the folder of each attempt."""
 
 
 class Reader(Protocol):

@@ -10,7 +10,7 @@ from hashlib import blake2b, sha256
 
 from arise.analyze.behaviours import Behaviour, Sighting
 from arise.analyze.found import Found
-from arise.analyze.quotes import stands
+from arise.analyze.quotes import is_verified
 from arise.config.llm import EndpointConfig
 from arise.llm.client.client import Client, Unanswered
 from arise.llm.client.stops import BudgetExhausted
@@ -124,7 +124,7 @@ def settle(question: Question, reply: FindingReply, found: Found) -> Answered:
             continue
         elif line.verdict is Verdict.PASS:
             sightings.append(Sighting(behaviour, present=False))
-        elif 1 <= line.turn <= len(found.trajectory.turns) and stands(
+        elif 1 <= line.turn <= len(found.trajectory.turns) and is_verified(
             line.quote, found.trajectory.turns[line.turn - 1]
         ):
             detail = "the judge sees it in this turn"

@@ -73,7 +73,7 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
         yield str(value)
 
 
-def stands(quote: str, turn: Turn) -> bool:
+def is_verified(quote: str, turn: Turn) -> bool:
     """Return whether a quote is an exact substring of a turn and long enough to be evidence."""
     return len(quote.strip()) >= SHORTEST and any(quote in text for text in texts_of(turn))
 
@@ -91,6 +91,7 @@ def quote_from(turn: Turn, detail: str = "") -> str:
     import or a comment.
     """
     named = [word.lower() for word in (*_NAME.findall(detail), *_MARKED.findall(detail)) if len(word) > SHORTEST]
+    whole = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in named) or r"(?!)")
     claimed = "claimed" in detail
     first = last = ""
     if acted := _acted_on(turn, named):
@@ -98,7 +99,7 @@ def quote_from(turn: Turn, detail: str = "") -> str:
     for text in _said(turn):
         lines = [line for line in text[:MOST_SEARCHED].split("\n") if len(line.strip()) >= SHORTEST]
         for line in lines:
-            if any(word in line.lower() for word in named) or (claimed and _CLAIM.search(line)):
+            if whole.search(line.lower()) or (claimed and _CLAIM.search(line)):
                 return _around(line.strip(), named)
         telling = [line for line in lines if not _DULL.match(line)] or lines
         if telling and _SUBMITS.match(telling[0]):

@@ -4,13 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
 from arise.analyze.archives import is_archive, unpacked
 from arise.analyze.files import Unreadable, fields_of, is_pointer, mentions
 from arise.analyze.found import NO_MESSAGES, Found, Item, Options, Reader, Skipped
+from arise.analyze.outcome_tables import OutcomeTables
 from arise.analyze.readers import FILE_READERS, FOLDER_READERS
 from arise.types import Trajectory
 
@@ -35,6 +35,9 @@ class Coverage:
     """Candidate files that no reader recognises, by suffix."""
     fields: dict[str, str] = field(default_factory=dict)
     """One example of them per suffix, with the names of its fields."""
+    outcome_rows: int = 0
+    """Rows with a verdict in the user's tables of outcomes, and the attempts that have theirs from one."""
+    outcome_rows_used: int = 0
 
     @property
     def found(self) -> int:
@@ -52,15 +55,21 @@ class Coverage:
 
 
 class Scan:
-    """Iterate to get every attempt once, in a fixed order; `coverage` is updated meanwhile."""
+    """Iterate to get every attempt once, in a fixed order; `coverage` is updated meanwhile.
 
-    def __init__(self, paths: Sequence[Path], options: Options | None = None) -> None:
-        self.paths, self.options, self.coverage = paths, options or Options(), Coverage()
+    With `only`, the source of one attempt, files that cannot hold it are left out; others beside it are still yielded.
+    """
+
+    def __init__(self, paths: Sequence[Path], options: Options | None = None, only: str = "") -> None:
+        self.paths, self.options, self.only, self.coverage = paths, options or Options(), only, Coverage()
+        self.tables = OutcomeTables(self.options.outcomes, self.options) if self.options.outcomes else None
         self._seen: dict[bytes, str] = {}
+        self._root = _Root(Path(), "", "")
 
     def __iter__(self) -> Iterator[Found]:
         for path in self.paths:
-            for item in map(partial(_shown_from, path, len(self.paths) > 1), self._walk(path, 0)):
+            self._root = _Root.of(path, len(self.paths) > 1)
+            for item in map(self._root.shown, map(self._judged, self._walk(path, 0))):
                 if isinstance(item, Skipped):
                     self.coverage.skip(item.source, item.reason)
                 elif self._repeated(item):
@@ -69,6 +78,14 @@ class Scan:
                     self.coverage.read += 1
                     self.coverage.forms[item.form] += 1
                     yield item
+
+    def _judged(self, item: Item) -> Item:
+        """Return an attempt with the outcome that a table of the user has for it."""
+        if self.tables is None or not isinstance(item, Found):
+            return item
+        filled = self.tables.filled(item)
+        self.coverage.outcome_rows, self.coverage.outcome_rows_used = self.tables.rows, self.tables.used
+        return filled
 
     def _repeated(self, found: Found) -> bool:
         """Return whether the same attempt was read before from another file, by name and content.
@@ -79,6 +96,8 @@ class Scan:
         return self._seen.setdefault(attempt_digest(found), file) != file
 
     def _walk(self, path: Path, depth: int) -> Iterator[Item]:
+        if self.only and not depth and not self._root.may_hold(path, self.only):
+            return
         if path.is_dir():
             if mentions(path / "analysis.json", '"arise-analysis"'):
                 return  # one of our own reports, written below the analysed folder
@@ -134,13 +153,29 @@ class Scan:
             yield Skipped(str(path), str(error))
 
 
-def _shown_from(root: Path, several: bool, item: Item) -> Item:
-    """Make an item's source relative to the user's folder, prefixed by its name if there are several."""
-    start = f"{root}/" if root.is_dir() else f"{root.parent}/"
-    if not item.source.startswith(start):
-        return item
-    shown = item.source[len(start) :]
-    return replace(item, source=f"{root.name}/{shown}" if several and root.is_dir() else shown)
+@dataclass(frozen=True)
+class _Root:
+    """How sources below a path of the user are written: relative to it, after its name if there are several."""
+
+    path: Path
+    start: str
+    name: str
+
+    @classmethod
+    def of(cls, path: Path, several: bool) -> "_Root":
+        if not path.is_dir():
+            return cls(path, f"{path.parent}/", "")
+        return cls(path, "" if path == Path() else f"{path}/", f"{path.name}/" if several and path.name else "")
+
+    def shown(self, item: Item) -> Item:
+        """Return an item with its source written so."""
+        if not item.source.startswith(self.start):
+            return item
+        return replace(item, source=self.name + item.source[len(self.start) :])
+
+    def may_hold(self, path: Path, source: str) -> bool:
+        """Return whether a file or folder can be the one that a source is in."""
+        return path == self.path or source.startswith(self.name + str(path).removeprefix(self.start))
 
 
 def _renamed(item: Item, folder: str, archive: str) -> Item:

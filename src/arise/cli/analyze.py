@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from arise.analyze.analysis import Analysis
     from arise.compose.analyze import Inputs
-    from arise.compose.confirm import Plan
+    from arise.compose.confirm import JudgePlan
 
 Paths = Annotated[
     list[Path],
@@ -32,6 +32,15 @@ Tasks = Annotated[Path | None, typer.Option("--tasks", help="Task folders, for i
 Map = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="FIELD=NAME,...", help="Names of fields in these files: outcome=reward,task=id."),
+]
+Outcomes = Annotated[
+    str,
+    typer.Option(
+        "--outcomes",
+        metavar="FILE",
+        help="CSV or JSON with a task and an outcome per row, for trajectories without one; a name is looked up "
+        "beside each trajectory.",
+    ),
 ]
 LabelsFile = Annotated[
     Path | None,
@@ -52,6 +61,7 @@ def analyze(
     repeat: Repeat = 1,
     tasks: Tasks = None,
     fields: Map = None,
+    outcomes: Outcomes = "",
     labels: LabelsFile = None,
     out: Out = None,
     seed: Annotated[int, typer.Option(help="Seed for the choice among equally good quotes.")] = 0,
@@ -59,9 +69,9 @@ def analyze(
 ) -> None:
     """Find what an agent keeps getting wrong: behaviours in failures and in passes, with quotes. No model needed."""
     with one_message():
-        from arise.compose.analyze import Inputs, analyze, field_map, instructions_of
+        from arise.compose.analyze import Inputs, analyze, field_map
 
-        inputs = Inputs(field_map(fields or []), instructions_of(tasks), seed, _progress)
+        inputs = Inputs(field_map(fields or []), tasks, outcomes, seed, _progress)
         if against:
             raise typer.Exit(_compare(paths, against, inputs, as_json))
         if judge:
@@ -69,7 +79,7 @@ def analyze(
             found = judged(paths, inputs, asked, out, as_json)
         else:
             found = analyze(paths, inputs)
-        _report(found, paths, out, labels, as_json)
+        _report(found, paths, inputs, out, labels, as_json)
 
 
 def _progress(count: int) -> None:
@@ -77,10 +87,17 @@ def _progress(count: int) -> None:
         say(f"read {count:,} attempts", err=True)
 
 
-def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None, as_json: bool) -> None:
+def _report(
+    found: "Analysis",
+    paths: "Sequence[Path]",
+    inputs: "Inputs",
+    out: Path | None,
+    labels: Path | None,
+    as_json: bool,
+) -> None:
     from arise.errors import Exit
 
-    facts, lines = report_of(found, paths, out, labels)
+    facts, lines = report_of(found, paths, inputs, out, labels)
     if as_json:
         say_json(facts)
     else:
@@ -92,13 +109,13 @@ def _report(found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels
 
 
 def report_of(
-    found: "Analysis", paths: "Sequence[Path]", out: Path | None, labels: Path | None
+    found: "Analysis", paths: "Sequence[Path]", inputs: "Inputs", out: Path | None, labels: Path | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the files of an analysis and return its document and its screen."""
     from arise.report.analysis.facts import facts_of
     from arise.report.analysis.screen import screen
 
-    facts = facts_of(found, [str(path) for path in paths])
+    facts = facts_of(found, [str(path) for path in paths], inputs.fields, str(inputs.tasks or ""), inputs.outcomes)
     agreed = _agreement(found, labels) if labels else {}
     if agreed:
         facts["labels"] = agreed
@@ -154,8 +171,8 @@ class Asked:
     everything: bool
     repeat: int
 
-    def plan(self) -> "Plan":
-        from arise.compose.confirm import Plan
+    def plan(self) -> "JudgePlan":
+        from arise.compose.confirm import JudgePlan
         from arise.config.llm import EndpointConfig
 
         if self.max_usd is None:
@@ -164,14 +181,14 @@ class Asked:
             model=self.model, base_url=self.base_url, api_key_env=self.api_key_env, price=price_of(self.price),
             max_tokens=4096,
         )  # fmt: skip
-        return Plan(endpoint, self.max_usd, self.everything, self.repeat)
+        return JudgePlan(endpoint, self.max_usd, self.everything, self.repeat)
 
 
 def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | None, as_json: bool) -> "Analysis":
     """Print the cost estimate, then run the judge; replies are cached in `out`, so a rerun pays only for new ones."""
     import asyncio
 
-    from arise.cli.judge_report import Progress
+    from arise.cli.judge_report import JudgeProgress
     from arise.compose.analyze import behaviours
     from arise.compose.confirm import ATTEMPTS, FLIGHTS, confirm, estimate
     from arise.config.llm import CallsConfig
@@ -203,7 +220,7 @@ def judged(paths: "Sequence[Path]", inputs: "Inputs", asked: Asked, out: Path | 
                 each = expected.tokens // number
                 will = expected_calls(opened.served, plan.endpoint, FLIGHTS, opened.budget, number, each, 0)
                 tell(f"expected: {will.time}")
-            shown = Progress(number, tell)
+            shown = JudgeProgress(number, tell)
             return await confirm(paths, inputs, plan, opened.client, spent, expected, shown)
 
     return asyncio.run(run())

@@ -17,7 +17,7 @@ from arise.cli.output import AsJson, default_command, one_message
 app = typer.Typer(
     cls=default_command("run"),
     no_args_is_help=True,
-    help="Methods side by side: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
+    help="Compare methods with the same budget: `arise compare BASE.toml --methods all --seeds 0-4 --out DIR`.",
 )
 
 
@@ -30,7 +30,7 @@ def run(
         list[Path],
         typer.Argument(
             metavar="BASE",
-            help="The base configuration, several files merged left to right; methods/ beside the first holds one "
+            help="The base configuration, several files merged left to right; methods/ next to the first holds one "
             "overlay per method.",
         ),
     ],

@@ -8,7 +8,9 @@ import typer
 
 from arise.cli.output import AsJson, ConfigPaths, Overrides, config_files, one_message, say, say_json
 
-app = typer.Typer(help="Libraries that sample and train outside this process.", no_args_is_help=True)
+app = typer.Typer(
+    help="Install, list and serve libraries that sample and train outside this process.", no_args_is_help=True
+)
 
 
 class Library(StrEnum):
@@ -72,7 +74,7 @@ def serve(
 ) -> None:
     """Run one sampling server in the foreground, for a run on another machine (`policy.sampler.addresses`).
 
-    Whoever reaches the port can change the weights: let only the driver reach it.
+    Anyone who reaches the port can change the weights: allow only the driver.
     """
     import os
 

@@ -20,7 +20,7 @@ Model = Annotated[str | None, typer.Option("--model", help="A model behind an en
 Tasks = Annotated[int | None, typer.Option("--tasks", min=1, help="Use only the first N held-out tasks.")]
 Attempts = Annotated[int | None, typer.Option("--attempts", min=1, help="Attempts of each task; else as configured.")]
 Tools = Annotated[
-    bool, typer.Option("--tools", help="With --model: let it call tools, also where the run's own agent does not.")
+    bool, typer.Option("--tools", help="With --model: let it call tools, even if the run's own agent does not.")
 ]
 Suite = Annotated[
     str | None, typer.Option("--suite", help="skillsbench, terminal-bench or a folder of tasks, 3 attempts each.")

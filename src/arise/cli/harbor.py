@@ -1,4 +1,4 @@
-"""`arise harbor`: install Harbor beside ARISE. Heavy imports stay inside the commands."""
+"""`arise harbor`: install Harbor next to ARISE. Heavy imports stay inside the commands."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from arise.cli.output import AsJson, one_message, say, say_json
 
-app = typer.Typer(help="Harbor, for its environments and for Terminus-2.", no_args_is_help=True)
+app = typer.Typer(help="Install Harbor, for its environments and for Terminus-2.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: arise harbor install")
@@ -14,7 +14,7 @@ def install(
     python: Annotated[str, typer.Option("--python", help="A Python of version 3.12 or later; else one is found.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Install Harbor in the ARISE cache, with a Python of its own, because it needs version 3.12 or later."""
+    """Install Harbor in the ARISE cache, with its own Python, because it needs version 3.12 or later."""
     with one_message():
         from dataclasses import asdict
 

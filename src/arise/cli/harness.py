@@ -6,7 +6,7 @@ import typer
 
 from arise.cli.output import AsJson, one_message, say, say_json, table
 
-app = typer.Typer(help="Agent harnesses: which there are, and how to install them.", no_args_is_help=True)
+app = typer.Typer(help="List and install agent harnesses.", no_args_is_help=True)
 
 
 @app.command("list", epilog="Example: arise harness list")

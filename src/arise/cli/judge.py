@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from arise.config.llm import EndpointConfig
     from arise.llm.check.cases import Cases
 
-app = typer.Typer(name="judge", help="Look at the judge itself.", no_args_is_help=True)
+app = typer.Typer(name="judge", help="Check how reliable a judge is, or judge an analysis again.", no_args_is_help=True)
 
 CasesPath = Annotated[
     Path | None,
@@ -44,7 +44,7 @@ def check(
     max_usd: MaxUsd = 0.0,
     price: PriceOption = "",
     structured: Annotated[
-        str, typer.Option(help="Form of replies: auto, json_schema, grammar or off.", metavar="FORM")
+        str, typer.Option(help="Shape of replies: auto, json_schema, grammar or off.", metavar="FORM")
     ] = "auto",
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply in tokens, reasoning included.")] = 8192,
     reasons: Annotated[bool, typer.Option("--reasons", help="Ask for reasons too, as judge.reasons does.")] = False,
@@ -119,7 +119,7 @@ def _cases(path: Path | None, limit: int) -> "Cases":
 async def _check(
     found: "Cases", endpoint: "EndpointConfig", repeat: int, votes: int, max_usd: float, reasons: bool
 ) -> "Checked":
-    from arise.cli.judge_report import Checked, Progress
+    from arise.cli.judge_report import Checked, JudgeProgress
     from arise.compose.judges import reference_judge
     from arise.config.llm import CallsConfig, ModelJudge
     from arise.llm.check.check import check_judge
@@ -145,6 +145,6 @@ async def _check(
             reference=reference_judge(),
             labels=found.labels,
             votes=votes,
-            progress=Progress(total, tell),
+            progress=JudgeProgress(total, tell),
         )
         return Checked(report, opened.cost(), endpoint.base_url)

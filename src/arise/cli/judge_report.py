@@ -23,7 +23,7 @@ _MISSING = {
     QUARANTINED: "text in these trajectories may steer the judge: read some of them, and take a stronger model",
     WEAK: "control questions are answered wrongly even on a neutral trace, so no verdict counts: take a stronger model",
     CUT_OFF: "replies are cut off: raise --max-tokens",
-    UNREADABLE: "replies lack verdicts or break their form: confine them (--structured), or take a stronger model",
+    UNREADABLE: "replies lack verdicts or break their form: constrain them (--structured), or take a stronger model",
     INTERNAL: "a fault of ARISE: please report it",
 }
 """What to do about missing verdicts of a kind; a check withholds none and counts no votes."""
@@ -38,7 +38,7 @@ class Checked:
     base_url: str
 
 
-class Progress:
+class JudgeProgress:
     """Prints at intervals how many trajectories are judged and how long the rest will take."""
 
     def __init__(self, total: int, tell: Callable[[str], None]) -> None:
@@ -133,8 +133,8 @@ def _remedy(report: "JudgeCheck") -> str:
     return {
         Advice.FIT: "use it as it is",
         Advice.CONFIRM: "set judge.votes = 2; a run then makes twice as many calls",
-        Advice.UNFIT: "take a stronger model, and measure it on rollouts of your own: arise judge check RUN",
-        Advice.UNKNOWN: "measure it on more cases with known answers: a file of your own with labels, or more of a run",
+        Advice.UNFIT: "take a stronger model, and measure it on your own rollouts: arise judge check RUN",
+        Advice.UNKNOWN: "measure it on more cases with known answers: your own labels, or more cases of a run",
     }[report.fitness.advice]
 
 

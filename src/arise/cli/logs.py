@@ -24,7 +24,7 @@ class LogLevel(StrEnum):
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Write escaped and redacted records to the current `sys.stderr`, but none of a wait or already shown."""
+    """Write escaped and redacted records to the current `sys.stderr`, except those of waits and those already shown."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)

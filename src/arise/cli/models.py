@@ -6,7 +6,7 @@ import typer
 
 from arise.cli.output import AsJson, one_message, say, say_json
 
-app = typer.Typer(help="Pretrained models for the embedded engine.", no_args_is_help=True)
+app = typer.Typer(help="Download and list pretrained models for the embedded engine.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: arise models pull smollm2-135m")

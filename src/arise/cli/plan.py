@@ -9,8 +9,8 @@ import typer
 from arise.cli.output import AsJson, ConfigPaths, Overrides, config_files, one_message, say, say_json, table
 
 if TYPE_CHECKING:
-    from arise.plan.forecast import Forecast, Size
-    from arise.plan.judging import Judging
+    from arise.plan.forecast import FleetSize, Forecast
+    from arise.plan.judging import JudgeForecast
     from arise.plan.workload import Assumptions
 
 DOES_NOT_FIT = 1
@@ -39,7 +39,9 @@ def plan(
         from arise.config.file import load_config
 
         config = load_config(config_files(paths), overrides or [])
-        request = planning.Request(gpu, gpus or 0, servers or 0, tensor_parallel or 0, tuple(assume or ()), run, probe)
+        request = planning.PlanOptions(
+            gpu, gpus or 0, servers or 0, tensor_parallel or 0, tuple(assume or ()), run, probe
+        )
         if sweep:
             _sweep(list(planning.sizes(config, request, sweep)), as_json)
             return
@@ -53,7 +55,7 @@ def plan(
             raise typer.Exit(DOES_NOT_FIT)
 
 
-def _lines(found: "Forecast", judged: "Judging | None", assumed: "Assumptions") -> list[str]:
+def _lines(found: "Forecast", judged: "JudgeForecast | None", assumed: "Assumptions") -> list[str]:
     """Return the forecast as lines of text."""
     from arise.text.numbers import dollars, duration, percent, size
 
@@ -109,7 +111,7 @@ def _where(layout: Any) -> str:
     return f"{layout.gpus} {layout.gpu.name}: {each}, {layout.trainers} GPUs train{rows}"
 
 
-def _as_values(found: "Forecast", judged: "Judging | None", assumed: "Assumptions") -> dict[str, Any]:
+def _as_values(found: "Forecast", judged: "JudgeForecast | None", assumed: "Assumptions") -> dict[str, Any]:
     return {
         **asdict(found),
         "fits": found.fits,
@@ -118,7 +120,7 @@ def _as_values(found: "Forecast", judged: "Judging | None", assumed: "Assumption
     }
 
 
-def _sweep(sizes: "list[Size]", as_json: bool) -> None:
+def _sweep(sizes: "list[FleetSize]", as_json: bool) -> None:
     """Print one row per fleet and staleness."""
     from arise.text.numbers import duration, percent
 

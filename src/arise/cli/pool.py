@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from arise.run.reader import RunReader
 
 NAMED = 6
-app = typer.Typer(help="A run's rubric-skill pairs.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and export a run's rubric-skill pairs.", no_args_is_help=True)
 
 At = Annotated[int | None, typer.Option("--at", min=1, help="As it was after this iteration; the last by default.")]
 RubricId = Annotated[str, typer.Argument(help="A rubric's id, as `arise pool ls` shows it.", metavar="RUBRIC")]
@@ -184,7 +184,7 @@ def _cells(facts: dict[str, Any]) -> list[str]:
 
 def _evidence(how: str, refs: "Sequence[str]") -> str:
     more = f" and {len(refs) - NAMED} more, see --json" if len(refs) > NAMED else ""
-    return f"{how} in {len(refs)} attempts{': ' if refs else ''}{', '.join(refs[:NAMED])}{more}"
+    return f"{how} in {len(refs)} attempt{'s' * (len(refs) != 1)}{': ' if refs else ''}{', '.join(refs[:NAMED])}{more}"
 
 
 def _both(event: "Event") -> str:

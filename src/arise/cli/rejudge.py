@@ -32,27 +32,30 @@ def rejudge(
 ) -> None:
     """Judge the attempts of an analysis with another model and say which findings it shares with the stored ones."""
     with one_message():
-        from arise.compose.analyze import Inputs, field_map, instructions_of
-        from arise.report.analysis.serving import read_facts, stored_verdicts
+        from arise.compose.analysis_cases import inputs_of
+        from arise.compose.analyze import field_map
+        from arise.report.analysis.folder import read_facts, stored_verdicts
 
         before = read_facts(folder)
         stored = stored_verdicts(folder)
-        paths = [Path(path) for path in before["paths"]]
-        inputs = Inputs(field_map(fields or []), instructions_of(tasks), before["seed"])
+        paths, inputs = inputs_of(folder, before, field_map(fields or []), tasks)
         asked = Asked(model, base_url, api_key_env, price, max_usd, ask_all, repeat)
         found = judged(paths, inputs, asked, out, as_json)
-        facts, lines = report_of(found, paths, out, labels)
+        facts, lines = report_of(found, paths, inputs, out, labels)
         facts["stored"] = compared = _compared(found, stored)
     if as_json:
         say_json(facts)
         return
     say("\n".join(lines))
-    say("\nagainst the stored verdicts, which count as the labels here")
+    say("\nagainst the stored verdicts, which count as the labels here; only what the judge was asked about")
     say("\n".join(label_lines(compared)))
 
 
 def _compared(found: "Analysis", stored: dict[tuple[str, str], bool]) -> dict[str, Any]:
+    """Compare what the judge was asked about; a detector's verdict that stands in both would agree with itself."""
     from arise.analyze.labels import agreement
     from arise.report.analysis.facts import agreement_of
 
-    return {name: agreement_of(row) for name, row in agreement(found.attempts, stored).items()}
+    asked = {(attempt.source, name) for attempt in found.attempts for name in attempt.asked}
+    shared = {key: present for key, present in stored.items() if key in asked}
+    return {name: agreement_of(row) for name, row in agreement(found.attempts, shared).items()}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from arise.run.rows import SlotRow
 
 WIDTH = 100
-app = typer.Typer(help="The task sampler of a run.", no_args_is_help=True)
+app = typer.Typer(help="Explain why tasks were drawn.", no_args_is_help=True)
 
 
 Place = Annotated[
@@ -59,7 +59,7 @@ def _slots(reader: "RunReader", iteration: int, slot: int | None) -> "list[SlotR
 
     slots = reader.slots(k_of(iteration))
     if not slots:
-        there = f"iterations 1 to {reader.committed()} are there"
+        there = f"iterations 1 to {reader.committed()} exist"
         raise AriseError("sampler", Exit.CONFIG, f"there is no iteration {iteration}", there, "name one of these")
     wanted = [found for found in slots if slot in (None, found.slot + 1)]
     if not wanted:

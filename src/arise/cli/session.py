@@ -63,7 +63,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Session:
+class ModelSession:
     """A client, the store that records its replies and costs, and what the first call found."""
 
     client: "Client"
@@ -91,7 +91,7 @@ async def session(
     max_usd: float,
     needs: "Needs",
     tell: Callable[[str], None],
-) -> AsyncIterator[Session]:
+) -> AsyncIterator[ModelSession]:
     """Open a client after a successful first call and report what it found; close it and its record at exit."""
     from arise.config.llm import BudgetConfig
     from arise.llm.client.client import Client
@@ -107,7 +107,7 @@ async def session(
         tell(served.line(endpoint, needs, price_text(endpoint, budget.price(endpoint, served.tokens))))
         client = Client(served.applied(endpoint), calls, store, budget, purpose=purpose)
         try:
-            yield Session(client, store, budget, served)
+            yield ModelSession(client, store, budget, served)
         finally:
             await client.close()
     finally:

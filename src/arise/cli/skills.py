@@ -20,7 +20,8 @@ AgentName = Annotated[
     str,
     typer.Option(
         "--agent",
-        help="arise, the built-in shell agent; tools, the one with native tool calls; or package.module:Class.",
+        help="arise, the built-in shell agent; tools, the one with native tool calls; a harness such as "
+        "mini-swe-agent or pi (arise harness list); or package.module:Class.",
     ),
 ]
 Attempts = Annotated[int, typer.Option(min=1, help="Attempts per task and arm.")]
@@ -51,14 +52,16 @@ def measure(
     as_json: AsJson = False,
 ) -> None:
     """Run the same tasks without skills, with each skill alone and with all: helps, harms, or cannot tell."""
-    if agent not in ("arise", "tools") and ":" not in agent:
-        raise typer.BadParameter(f"--agent {agent}: name arise, tools, or a class of yours as package.module:Class")
     if ":" in agent and max_usd:
         raise typer.BadParameter("--max-usd cannot be kept for a class of yours, which calls the model itself")
     with one_message():
-        from arise.compose.skills_test import SkillsTest, limits_of, run_test
+        from arise.compose.skills_test import HARNESSES, SkillsTest, limits_of, run_test
         from arise.config.llm import EndpointConfig
 
+        if agent not in ("arise", "tools", *HARNESSES) and ":" not in agent:
+            known = ", ".join(HARNESSES)
+            what = f"name arise, tools, a harness ({known}), or a class of yours as package.module:Class"
+            raise typer.BadParameter(f"--agent {agent}: {what}")
         endpoint = EndpointConfig(
             model=model, base_url=base_url, api_key_env=api_key_env, price=price_of(price), max_tokens=2048
         )

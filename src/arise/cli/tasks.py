@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from arise.config.llm import EndpointConfig
-    from arise.llm.annotation.annotation_report import Agreement, AnnotationReport
+    from arise.llm.annotation.annotation_report import AnnotationReport, TagAgreement
     from arise.llm.annotation.annotator import Annotated as AnnotatedTasks
     from arise.llm.annotation.annotator import TaskCard
     from arise.rollouts.oracle import Trials
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from arise.tasks import TaskProblem
     from arise.types import TaskSpec
 
-app = typer.Typer(name="tasks", help="Look at a folder of tasks.", no_args_is_help=True)
+app = typer.Typer(name="tasks", help="Inspect, check or tag a folder of tasks.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="A folder of task directories.")]
 RECORD_FILE = ".tags.calls.db"
@@ -44,7 +44,7 @@ app.command(epilog="Example: arise tasks overlap corpus held-out")(corpus.overla
 @app.command(epilog="Example: arise tasks check corpus --cheat --ignore dockerfile")
 def check(
     folder: Folder,
-    lint_only: Annotated[bool, typer.Option("--lint", help="Look at the files only, build and run nothing.")] = False,
+    lint_only: Annotated[bool, typer.Option("--lint", help="Check the files only; build and run nothing.")] = False,
     oracle: Annotated[bool, typer.Option("--oracle", help="Run the solution only: it must earn 1.")] = False,
     null: Annotated[bool, typer.Option("--null", help="Run an agent that does nothing only: it must earn 0.")] = False,
     cheat: Annotated[bool, typer.Option("--cheat", help="Try whether an attempt can write its own reward.")] = False,
@@ -191,7 +191,7 @@ def card_of(found: "TaskSpec") -> "TaskCard":
 
 async def _tag(
     cards: "list[TaskCard]", endpoint: "EndpointConfig", repeat: int, record: Path, max_usd: float
-) -> "tuple[AnnotatedTasks, Agreement | None, Cost]":
+) -> "tuple[AnnotatedTasks, TagAgreement | None, Cost]":
     from arise.config.llm import AnnotationConfig, CallsConfig
     from arise.llm.annotation.annotation_report import agreement_of
     from arise.llm.annotation.annotator import Annotator

@@ -11,7 +11,7 @@ from arise.cli.output import AsJson, ConfigPaths, Overrides, RunFolder, config_f
 
 
 def began(what: str, as_json: bool) -> None:
-    """Say what begins, before seconds of imports."""
+    """Print what begins, before imports that take seconds."""
     say(json.dumps({"message": what}) if as_json else what)
 
 

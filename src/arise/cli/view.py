@@ -65,8 +65,9 @@ def _analysis(
     """Open an output folder of `arise analyze`; return False if it is not one."""
     if not folders[0].is_dir():
         return False
+    from arise.report.analysis.folder import is_analysis, read_facts
     from arise.report.analysis.page import page
-    from arise.report.analysis.serving import is_analysis, read_facts, serve
+    from arise.report.analysis.serving import serve
 
     if len(folders) > 1 or not is_analysis(folders[0]):
         return False

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from arise.analyst.catalogue import wordings
@@ -13,7 +14,7 @@ from arise.analyze.against import Comparison, compare
 from arise.analyze.analysis import Analysis, analysis_of, collect
 from arise.analyze.behaviours import Behaviour, Sighting
 from arise.analyze.found import Found, Options
-from arise.analyze.quotes import stands
+from arise.analyze.quotes import is_verified
 from arise.analyze.scan import Scan
 from arise.errors import AriseError, Exit
 
@@ -45,7 +46,7 @@ def _sighting(name: str, finding: HabitFinding, found: Found) -> Sighting:
     """Return a habit as a sighting; its own words are the quote if they occur in the turn."""
     first, *also = finding.turns or (0,)
     turns = found.trajectory.turns
-    quoted = finding.quote if 0 < first <= len(turns) and stands(finding.quote, turns[first - 1]) else ""
+    quoted = finding.quote if 0 < first <= len(turns) and is_verified(finding.quote, turns[first - 1]) else ""
     return Sighting(name, finding.present, finding.miss, finding.detail, first, quoted, tuple(also))
 
 
@@ -120,14 +121,21 @@ class Inputs:
     """Inputs shared by all analyses of one command."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    instructions: Mapping[str, str] = field(default_factory=dict)
+    tasks: Path | None = None
+    """A folder of task folders, for instructions by task id."""
+    outcomes: str = ""
+    """A table of outcomes: its path, or its name in the folder of each attempt."""
     seed: int = 0
     progress: Callable[[int], None] | None = None
+
+    @cached_property
+    def instructions(self) -> Mapping[str, str]:
+        return instructions_of(self.tasks)
 
     def scan(self, paths: Sequence[Path]) -> Scan:
         """Return a scan of existing paths."""
         require_paths(paths)
-        return Scan(paths, Options(self.fields, self.instructions))
+        return Scan(paths, Options(self.fields, self.instructions, self.outcomes))
 
 
 def analyze(paths: Sequence[Path], inputs: Inputs | None = None) -> Analysis:

@@ -13,7 +13,7 @@ from arise.compose.harnesses import open_harness, require_harness
 from arise.compose.imports import check_imports
 from arise.compose.judge_policy import JudgePolicy
 from arise.compose.judges import Judging
-from arise.compose.parts import Parts, prepared
+from arise.compose.parts import RunParts, prepared
 from arise.compose.references import ReferenceAttempts
 from arise.compose.registry import (
     base_prompt,
@@ -182,7 +182,7 @@ def redacting(config: Config, agent: Agent) -> Agent:
     return RedactingAgent(agent, config.storage.secrets == "keep")
 
 
-def _assessor(config: Config, parts: Parts, collector: Collector, store: RunStore, start: int) -> Assessor | None:
+def _assessor(config: Config, parts: RunParts, collector: Collector, store: RunStore, start: int) -> Assessor | None:
     """Return the assessor of groups: the judge by pool rubrics or by elicited criteria; None without a judge."""
     judge, reflector, chosen = parts.judges.judge, parts.judges.reflector, config.criteria
     if judge is None:

@@ -26,7 +26,7 @@ ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
-class Plan:
+class JudgePlan:
     """What to ask the judge (flagged findings only, or every behaviour) and the cost cap."""
 
     endpoint: EndpointConfig
@@ -51,7 +51,7 @@ class Plan:
 class _Ledger:
     """Reserved cost and counts of requests in progress."""
 
-    plan: Plan
+    plan: JudgePlan
     spent: Callable[[], int]
     held: int = 0
     asked: int = 0
@@ -90,7 +90,7 @@ class Estimate:
         return f"{self.requests:,} requests, {self.tokens:,} tokens, ${self.usd:.4f}"
 
 
-def estimate(paths: Sequence[Path], inputs: Inputs, plan: Plan) -> Estimate:
+def estimate(paths: Sequence[Path], inputs: Inputs, plan: JudgePlan) -> Estimate:
     """Read every attempt once and estimate the size of every request."""
     catalogue, requests, tokens, nano = behaviours(), 0, 0, 0
     for found in inputs.scan(paths):
@@ -113,7 +113,7 @@ def _seen(found: Found) -> Sequence[Sighting]:
 async def confirm(
     paths: Sequence[Path],
     inputs: Inputs,
-    plan: Plan,
+    plan: JudgePlan,
     client: Client,
     spent: Callable[[], int],
     expected: Estimate,
@@ -133,9 +133,9 @@ async def confirm(
         progress(ledger.judged + ledger.unjudged.total())
         settled = _merged(offline, answered, asked)
         absent = {name for name, _ in answered.absent}
-        collected.keep(
-            found, settled, frozenset(absent if answered.sightings else {b.id for b in asked} if absent else ())
-        )
+        names = frozenset(behaviour.id for behaviour in asked)
+        unjudged = frozenset(absent) if answered.sightings or not absent else names
+        collected.keep(found, settled, unjudged, names)
         for number in range(1, plan.repeat if len(pairs) < SAMPLE and answered.sightings else 1):
             again = await _ask(client, ledger, found, asked, f"repeat {number}", counted=False)
             pairs.append((answered.sightings, again.sightings))

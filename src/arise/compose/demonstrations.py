@@ -60,7 +60,7 @@ async def demonstrations(
 
 
 def texts(demonstration: Demonstration[Any]) -> list[str]:
-    """Return every text of a demonstration, for a tokenizer of its own."""
+    """Return every text of a demonstration, to train a tokenizer on."""
     if isinstance(demonstration.turns, Conversation):
         said = demonstration.turns
         answers = [text for reply, _ in said.turns for text in (reply.text, *map(plain_call, reply.calls))]

@@ -13,7 +13,7 @@ from typing import Any
 
 from arise.compose.build import redacting
 from arise.compose.corpora import Corpus, instructions, tasks_of
-from arise.compose.harnesses import HarnessParts, open_harness, remote_harness_agent
+from arise.compose.harnesses import HarnessParts, called_limits, open_harness, remote_harness_agent
 from arise.compose.judges import judging, observer
 from arise.compose.registry import base_prompt, evaluation_agent, token_count
 from arise.compose.sandboxes import open_sandboxes
@@ -224,10 +224,7 @@ async def _behind_an_endpoint(
         return
     limit = SkillLimit.of(config.guidance.max_tokens, policy.endpoint.context_tokens, guessed_tokens)
     record, observe = store.folder / "policy-calls.db", observer(store.folder)
-    endpoint, limits = policy.endpoint, config.agent
-    if isinstance(limits, HarnessConfig):
-        endpoint = endpoint.model_copy(update={"max_tokens": limits.max_tokens})
-        limits = ToolAgentConfig(max_tokens=limits.max_tokens)
+    endpoint, limits = called_limits(policy.endpoint, config.agent)
     async with endpoint_agent(
         endpoint, limits, config.budget, record, observe, again=True, opening_chars=opening_chars
     ) as agent:

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from arise.config import Config
-from arise.config.agent import CommandAgentConfig, HarnessAgentConfig, HarnessConfig
+from arise.config.agent import AgentConfig, CommandAgentConfig, HarnessAgentConfig, HarnessConfig, ToolAgentConfig
+from arise.config.llm import EndpointConfig
 from arise.config.records import SandboxConfig
 from arise.config.schema import SamplingConfig
 from arise.endpoint.policy import Policy
@@ -100,6 +101,13 @@ def program_in(chosen: HarnessAgentConfig | CommandAgentConfig, harness: Harness
     if isinstance(sandbox, ImageSandbox):
         return carried(chosen.kind).program
     return shlex.quote(str(folder_of(chosen.kind) / harness.program))
+
+
+def called_limits(endpoint: EndpointConfig, limits: AgentConfig) -> tuple[EndpointConfig, AgentConfig]:
+    """Return the endpoint and the limits of the agent that calls a model for a harness; others are unchanged."""
+    if not isinstance(limits, HarnessConfig):
+        return endpoint, limits
+    return endpoint.model_copy(update={"max_tokens": limits.max_tokens}), ToolAgentConfig(max_tokens=limits.max_tokens)
 
 
 def remote_harness_agent(parts: HarnessParts, config: Config, model: ToolEndpointAgent) -> RemoteHarnessAgent:

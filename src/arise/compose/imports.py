@@ -1,4 +1,4 @@
-"""Load the parts that a configuration names by import path, and check each against the port of its seam.
+"""Load the parts that a configuration names by import path, and check each against the port of its extension point.
 
 Every problem raises one error with the field, the path and the remedy.
 """
@@ -18,30 +18,30 @@ from arise.ports import Agent, Engine, Judge, Reflector, Sampler, SandboxPool, T
 GUIDE = 'the guide "Extend ARISE" lists the arguments and methods of every part'
 
 
-class Seam(NamedTuple):
+class ExtensionPoint(NamedTuple):
     """An extension point: the protocol of a custom part, and the keyword arguments of its constructor."""
 
     port: type
     arguments: tuple[str, ...]
 
 
-SEAMS = {
-    "sampler": Seam(Sampler, ("tasks", "random")),
-    "credit": Seam(CreditRule, ()),
-    "judge": Seam(Judge, ("seed",)),
-    "reflector": Seam(Reflector, ("seed",)),
-    "agent": Seam(Agent, ("engine", "limits", "sampling")),
-    "policy": Seam(Engine, ("model", "config")),
-    "sandbox": Seam(SandboxPool, ("size", "hidden")),
-    "trackers": Seam(Tracker, ("folder", "settings")),
-    "--agent": Seam(Agent, ("endpoint", "limits")),
+EXTENSION_POINTS = {
+    "sampler": ExtensionPoint(Sampler, ("tasks", "random")),
+    "credit": ExtensionPoint(CreditRule, ()),
+    "judge": ExtensionPoint(Judge, ("seed",)),
+    "reflector": ExtensionPoint(Reflector, ("seed",)),
+    "agent": ExtensionPoint(Agent, ("engine", "limits", "sampling")),
+    "policy": ExtensionPoint(Engine, ("model", "config")),
+    "sandbox": ExtensionPoint(SandboxPool, ("size", "hidden")),
+    "trackers": ExtensionPoint(Tracker, ("folder", "settings")),
+    "--agent": ExtensionPoint(Agent, ("endpoint", "limits")),
 }
 """By configuration section, or by option of a command."""
 
 
 def check_imports(config: Config) -> list[Imported]:
     """Import and check every custom part without constructing it; return the checked parts."""
-    sections = [section for section in SEAMS if section in Config.model_fields and section != "trackers"]
+    sections = [section for section in EXTENSION_POINTS if section in Config.model_fields and section != "trackers"]
     found = [(section, getattr(config, section)) for section in sections]
     found += [("trackers", tracker) for tracker in config.trackers.use]
     chosen = [(section, part) for section, part in found if isinstance(part, Imported)]
@@ -51,8 +51,8 @@ def check_imports(config: Config) -> list[Imported]:
 
 
 def imported(section: str, chosen: Imported, **arguments: Any) -> Any:
-    """Construct the part that `chosen` names with the arguments of its seam and its own options."""
-    assert tuple(arguments) == SEAMS[section].arguments, section
+    """Construct the part that `chosen` names with the arguments of its extension point and its own options."""
+    assert tuple(arguments) == EXTENSION_POINTS[section].arguments, section
     factory, field = _checked(section, chosen), _field(section)
     try:
         part = factory(**arguments, **chosen.options)
@@ -62,7 +62,7 @@ def imported(section: str, chosen: Imported, **arguments: Any) -> Any:
         raise _refused(
             field, chosen, f"its constructor raised {_words(error)}", "correct the class or its options"
         ) from error
-    if problem := next(_missing(part, SEAMS[section].port, of_instance=True), ""):
+    if problem := next(_missing(part, EXTENSION_POINTS[section].port, of_instance=True), ""):
         raise _refused(field, chosen, problem, f"add what is missing; {GUIDE}")
     return part
 
@@ -73,7 +73,7 @@ def _field(section: str) -> str:
 
 def _checked(section: str, chosen: Imported) -> Callable[..., Any]:
     """Import what `chosen` names and check it without calling it."""
-    field, (port, arguments) = _field(section), SEAMS[section]
+    field, (port, arguments) = _field(section), EXTENSION_POINTS[section]
     factory: Any = _found(field, chosen)
     if not callable(factory):
         raise _refused(field, chosen, "it is not a class or a function", "name a class or a factory function")

@@ -19,7 +19,7 @@ from arise.ports import Agent, Engine, SandboxPool
 
 
 @dataclass(frozen=True)
-class Parts:
+class RunParts:
     """The engine, judge and reflector of a run, and the agent for reference attempts, if any."""
 
     engine: Engine
@@ -30,7 +30,7 @@ class Parts:
 @asynccontextmanager
 async def prepared(
     config: Config, folder: Path, sandboxes: SandboxPool, harness: HarnessParts | None = None
-) -> AsyncIterator[Parts]:
+) -> AsyncIterator[RunParts]:
     """Open every part and close all of them at exit; calls to models are recorded in `folder`."""
     async with AsyncExitStack() as stack:
         judges = await stack.enter_async_context(judging(config, folder))
@@ -39,7 +39,7 @@ async def prepared(
 
         engine = await open_engine(config, sandboxes, harness)
         stack.callback(engine.close)
-        yield Parts(engine, judges, reference)
+        yield RunParts(engine, judges, reference)
 
 
 @asynccontextmanager

@@ -15,9 +15,9 @@ from arise.config import Config, PolicyConfig, WorldTasks
 from arise.config.engine import TrainerSettings
 from arise.config.llm import ModelJudge
 from arise.errors import AriseError, Exit
-from arise.plan.forecast import Forecast, Size, best_layout, forecast, sweep
+from arise.plan.forecast import FleetSize, Forecast, best_layout, forecast, sweep
 from arise.plan.hardware import CPU_BANDWIDTH, CPU_FLOPS, GPUS, Gpu, gpu_named
-from arise.plan.judging import Judging, judging
+from arise.plan.judging import JudgeForecast, judging
 from arise.plan.layout import Layout, divide, lora_share
 from arise.plan.shapes import shape_of
 from arise.plan.speed import Speeds
@@ -37,7 +37,7 @@ THIS_MACHINE = Gpu("cpu", psutil.virtual_memory().total, CPU_FLOPS, CPU_BANDWIDT
 
 
 @dataclass(frozen=True)
-class Request:
+class PlanOptions:
     """The options of `arise plan`; empty or 0 where the user gave none."""
 
     gpu: str = ""
@@ -51,14 +51,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Planned:
-    """A forecast with what it rests on."""
+    """A forecast with its assumptions."""
 
     forecast: Forecast
-    judging: Judging | None
+    judging: JudgeForecast | None
     assumed: Assumptions
 
 
-def plan(config: Config, request: Request) -> Planned:
+def plan(config: Config, request: PlanOptions) -> Planned:
     """Forecast the run on the requested fleet, by default on the one that the configuration describes."""
     assumed = assumed_for(config, request)
     if request.probe:
@@ -69,7 +69,7 @@ def plan(config: Config, request: Request) -> Planned:
     return Planned(found, judging(config, found.work, assumed), assumed)
 
 
-def sizes(config: Config, request: Request, counts: str) -> Iterator[Size]:
+def sizes(config: Config, request: PlanOptions, counts: str) -> Iterator[FleetSize]:
     """Compare fleets of the given sizes, with the batch as configured and grown with the fleet."""
     numbers = [text.strip() for text in counts.split(",")]
     if not all(number.isdigit() and int(number) for number in numbers):
@@ -79,7 +79,7 @@ def sizes(config: Config, request: Request, counts: str) -> Iterator[Size]:
         yield from sweep(config, gpu, sorted(map(int, numbers)), assumed, grow)
 
 
-def assumed_for(config: Config, request: Request) -> Assumptions:
+def assumed_for(config: Config, request: PlanOptions) -> Assumptions:
     """Return the defaults for the kind of tasks, then what the run measured, then what the user assumes."""
     base = WORLD if isinstance(config.tasks, WorldTasks) else Assumptions()
     if not isinstance(config.judge, ModelJudge):
@@ -87,7 +87,7 @@ def assumed_for(config: Config, request: Request) -> Assumptions:
     return assume(list(request.assume), assumptions_of(request.run, base) if request.run else base)
 
 
-def layout_for(config: Config, request: Request, assumed: Assumptions) -> Layout:
+def layout_for(config: Config, request: PlanOptions, assumed: Assumptions) -> Layout:
     """Return the layout that the options ask for, else the one of section `[policy]`."""
     policy = config.policy
     if request.gpus or request.servers or request.tensor_parallel:
@@ -102,7 +102,7 @@ def layout_for(config: Config, request: Request, assumed: Assumptions) -> Layout
     raise _bad(f"policy.kind = {policy.kind!r} does not say how many GPUs it uses", "add --gpu h100 --gpus 8")
 
 
-def _requested(config: Config, request: Request, assumed: Assumptions) -> Layout:
+def _requested(config: Config, request: PlanOptions, assumed: Assumptions) -> Layout:
     gpu, gpus, width = _gpu(request), request.gpus or 8, request.tensor_parallel or 1
     if gpus == 1:
         return _one_device(config, gpu)
@@ -122,7 +122,7 @@ def _one_device(config: Config, gpu: Gpu) -> Layout:
     return Layout(gpu, 1, 1, 1, shared_cache=gib * 2**30)
 
 
-def _gpu(request: Request) -> Gpu:
+def _gpu(request: PlanOptions) -> Gpu:
     if not request.gpu:
         raise _bad("no GPU is named", f"add --gpu, one of: {', '.join(sorted(GPUS))}")
     return gpu_named(request.gpu)

@@ -14,7 +14,7 @@ from arise.rollouts.time_limit import UP
 from arise.types import Rollout, ShownSkill, StopReason, Task, ToolCall, Trajectory, Turn
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances
-from arise.world.habits import Habit, habits_shown
+from arise.world.habits import WorkerHabit, habits_shown
 from arise.world.instance import Seen
 
 
@@ -50,7 +50,7 @@ class ScriptedWorker:
         """Make one attempt; its mistakes depend on `key` and `seed` only."""
         random = np.random.default_rng([seed, *key.encode()])
         script = demonstration(
-            self._instances[task.id.rpartition("/")[2]], habits_shown(frozenset(Habit), random), random
+            self._instances[task.id.rpartition("/")[2]], habits_shown(frozenset(WorkerHabit), random), random
         )
         turns: list[Turn] = []
         stop = StopReason.TURN_LIMIT

@@ -1,4 +1,4 @@
-"""Map each `kind` of a section to its class: one table per seam, so a new kind is one class and one line.
+"""Map each `kind` of a section to its class: one table per extension point, so a new kind is one class and one line.
 
 Engines are in `policies.py`, judges and reflectors in `judges.py`, sandboxes in `sandboxes.py`.
 """

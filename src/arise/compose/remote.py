@@ -1,10 +1,13 @@
 """Engines on other processes, from a configuration: everything that can be wrong is checked before one is started."""
 
+import glob
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import psutil
 
 from arise.config import ArealConfig, Config, SmallModel, VerlConfig
 from arise.engines.chat import ChatFormat
-from arise.engines.environments import python_of
+from arise.engines.environments import python_of, recipes
 from arise.engines.faults import EngineFault
 from arise.engines.local.models import model_folder, tokenizer_and_config
 from arise.engines.local.pretrained import cache_root, parameters_in
@@ -29,12 +32,12 @@ from arise.errors import AriseError, Exit
 from arise.ports import Format
 
 CPU_HEAD_SIZES = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256)
-"""What vLLM's attention on a CPU computes."""
+"""Head sizes that vLLM's attention supports on a CPU."""
 TRAINER_COPIES, SERVER_COPIES = 5, 2
-"""fp32 copies of the weights: those trained, their gradient, two moments, one that is published; and, in a server,
-those sampled with those that replace them."""
+"""fp32 copies of the weights. A trainer holds weights, gradient, two moments and a published copy, a server the sampled
+weights and those that replace them."""
 PROCESS_GIB = 0.8
-"""Memory of a process before it holds a model: mostly the library's code."""
+"""Memory of a process before it loads a model: mostly the library's code."""
 
 START_SERVERS = "start the servers that policy.sampler.addresses names, with `arise engines serve`"
 
@@ -57,7 +60,7 @@ async def remote_engine(chosen: Chosen, config: Config, model: str, make_format:
 
 
 async def require_machine(chosen: Chosen, config: Config) -> None:
-    """Raise one message for what `check_machine` finds: before minutes are spent on a warm start."""
+    """Raise one error for all that `check_machine` finds, before minutes are spent on a warm start."""
     with _as_a_message():
         await check_machine(chosen, config)
 
@@ -83,6 +86,7 @@ def check_environments(chosen: Chosen) -> str:
 async def check_machine(chosen: Chosen, config: Config) -> str:
     """Check what does not depend on the model's files; return which environments will be used, raise ValueError."""
     found = check_environments(chosen)
+    _require_places(chosen)
     if rank := lora_rank(config):
         max_lora_rank(rank)
     if chosen.device == "cpu":
@@ -91,12 +95,11 @@ async def check_machine(chosen: Chosen, config: Config) -> str:
             _require_head_size(config.model.hidden // config.model.heads)
     else:
         _require_gpus(chosen)
+        _require_flash_attention(chosen)
     if chosen.sampler.addresses:
-        key = os.environ.get(chosen.sampler.key_env, "")
+        spec = FleetSpec(None, 0, chosen.sampler.addresses, frozenset(), 0, first_seconds=1.0, key=_key(chosen))
         try:
-            await Fleet(
-                FleetSpec(None, 0, chosen.sampler.addresses, frozenset(), 0, first_seconds=1.0, key=key)
-            ).reach()
+            await Fleet(replace(spec, release=recipes()["vllm"].version)).reach()
         except EngineFault as fault:
             raise ValueError(f"{fault}: {START_SERVERS}") from None
     return found
@@ -162,9 +165,18 @@ def _fleet_spec(chosen: Chosen, config: Config, policy: Policy, work: Path) -> F
         policy.end_ids,
         policy.window,
         start_seconds=sampler.start_seconds,
-        key=os.environ.get(sampler.key_env, "") if sampler.key_env else "",
+        key=_key(chosen),
         base=policy.folder if lora_rank(config) else "",
     )
+
+
+def _key(chosen: Chosen) -> str:
+    name = chosen.sampler.key_env
+    if name and not os.environ.get(name):
+        raise ValueError(
+            f"policy.sampler.key_env names {name}, which is not set: export it with the key of the servers"
+        )
+    return os.environ[name] if name else ""
 
 
 def _server_spec(chosen: Chosen, config: Config, window: int, first_gpu: int) -> VllmSpec:
@@ -205,6 +217,39 @@ def server_command(config: Config, host: str, port: int, number: int) -> tuple[l
     return server.command(folder, port, host), server.environment(number)
 
 
+def _require_places(chosen: Chosen) -> None:
+    """Raise ValueError unless the folder of the weights, the launcher and this machine's name can be used."""
+    if chosen.weights_dir:
+        try:
+            Path(chosen.weights_dir).expanduser().mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryDirectory(dir=Path(chosen.weights_dir).expanduser()).cleanup()
+        except OSError as error:
+            raise ValueError(
+                f"policy.weights_dir {chosen.weights_dir} cannot be written ({error.strerror}): name another folder"
+            ) from None
+    if chosen.launch and not shutil.which(chosen.launch[0]):
+        raise ValueError(f"policy.launch starts {chosen.launch[0]}, which is not on this machine: name its path")
+    if chosen.host:
+        try:
+            socket.create_server((chosen.host, 0)).close()
+        except OSError as error:
+            raise ValueError(
+                f"policy.host {chosen.host} is no name of this machine ({error.strerror}): "
+                "give the one under which the others reach it"
+            ) from None
+
+
+def _require_flash_attention(chosen: Chosen) -> None:
+    """Raise ValueError if processes divide rows in an environment that cannot."""
+    folder = python_of(chosen.kind, chosen.environment, chosen.device).parent.parent
+    backend = getattr(chosen, "backend", "")
+    if "c" in backend and not list(folder.glob("lib/python*/site-packages/flash_attn")):
+        raise ValueError(
+            f"policy.backend {backend} divides rows (c), and {folder} lacks flash-attn: "
+            f"run `{folder}/bin/python -m pip install flash-attn --no-build-isolation`, or leave out c"
+        )
+
+
 def _require_gpus(chosen: Chosen) -> None:
     found = len([device for device in Path("/dev").glob("nvidia*") if device.name.removeprefix("nvidia").isdigit()])
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
@@ -240,11 +285,15 @@ def _require_memory(chosen: Chosen, parameters: int, adapters: bool) -> None:
 
 
 def _work_folder(chosen: Chosen) -> Path:
-    """Make a folder of this run for weights and logs; those whose run has died are removed."""
+    """Make a folder of this run for weights and logs; those whose run has died are removed.
+
+    Machines share `weights_dir`, and a number of a process means nothing on another one.
+    """
     root = Path(chosen.weights_dir).expanduser() if chosen.weights_dir else cache_root() / "engines" / "runs"
     root.mkdir(parents=True, exist_ok=True)
-    for left in root.glob("run-*-*"):
-        owner = left.name.split("-")[1]
+    here = f"run-{socket.gethostname()}-"
+    for left in root.glob(f"{glob.escape(here)}*-*"):
+        owner = left.name.removeprefix(here).partition("-")[0]
         if owner.isdigit() and not psutil.pid_exists(int(owner)):
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=root))
+    return Path(tempfile.mkdtemp(prefix=f"{here}{os.getpid()}-", dir=root))

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
@@ -15,15 +15,17 @@ from arise.analyze.against import Comparison, compare
 from arise.analyze.behaviours import AnalysedAttempt
 from arise.analyze.found import Triage
 from arise.compose.build import redacting
+from arise.compose.harnesses import HarnessParts, called_limits, open_harness, remote_harness_agent
 from arise.compose.imports import imported
 from arise.compose.judges import observer
 from arise.compose.sandboxes import open_sandboxes
 from arise.config import Config, HarborTasks, NoJudging, ToolAgentConfig
-from arise.config.agent import ImportedAgent, ShellAgentConfig
+from arise.config.agent import HarnessAgentConfig, ImportedAgent, ShellAgentConfig
 from arise.config.llm import BudgetConfig, EndpointConfig
 from arise.errors import AriseError, Exit
 from arise.evaluation.attempts import Evaluator, raw_file, read_raw
 from arise.llm.agents.agent import endpoint_agent
+from arise.llm.agents.tool_agent import ToolEndpointAgent
 from arise.observe.waits import bars
 from arise.ports import Agent
 from arise.rollouts.collect import Collector
@@ -37,6 +39,7 @@ from arise.types import Attempt, Capability, Pair, Pool, Rubric, Skill, TaskSpec
 log = logging.getLogger(__name__)
 
 NONE, ALL = "without", "all"
+HARNESSES: tuple[str, ...] = get_args(HarnessAgentConfig.model_fields["kind"].annotation)
 CALLS_FILE = "policy-calls.db"
 
 
@@ -50,17 +53,19 @@ class SkillsTest:
     out: Path
     attempts: int
     max_usd: float
-    agent: ShellAgentConfig | ToolAgentConfig | ImportedAgent
+    agent: ShellAgentConfig | ToolAgentConfig | HarnessAgentConfig | ImportedAgent
 
     @property
     def label(self) -> str:
-        """Return the name under which attempts are kept: those of another agent or model are others."""
+        """Return the name under which attempts are stored; it differs by agent and model."""
         facts = f"{self.endpoint.model} {self.agent.model_dump_json()}"
         return f"skills-{blake2b(facts.encode(), digest_size=4).hexdigest()}"
 
 
-def limits_of(agent: str, turns: int) -> ShellAgentConfig | ToolAgentConfig | ImportedAgent:
+def limits_of(agent: str, turns: int) -> ShellAgentConfig | ToolAgentConfig | HarnessAgentConfig | ImportedAgent:
     """Return the section of the agent that `--agent` names."""
+    if agent in HARNESSES:
+        return HarnessAgentConfig.model_validate({"kind": agent, "max_turns": turns})
     limits: dict[str, Any] = {
         "max_turns": turns, "max_tokens": 2048, "command_seconds": 60.0, "observation_chars": 8000,
     }  # fmt: skip
@@ -144,8 +149,9 @@ async def _arms(
     by_id = {task.task.id: task for task in tasks}
     longest = max((len(task.task.instruction) for task in tasks), default=0)
     async with (
-        _open_agent(test, config, record, longest) as agent,
-        open_sandboxes(config, test.out) as (sandboxes, verifier),
+        open_harness(config) as harness,
+        _open_agent(test, config, record, longest, harness) as agent,
+        open_sandboxes(config, test.out, harness) as (sandboxes, verifier),
     ):
         known = redacting(config, agent)
         collector = Collector(known, sandboxes, verifier, by_id, store, 0, limit)
@@ -154,14 +160,19 @@ async def _arms(
 
 
 @asynccontextmanager
-async def _open_agent(test: SkillsTest, config: Config, record: Path, longest: int) -> AsyncIterator[Agent]:
+async def _open_agent(
+    test: SkillsTest, config: Config, record: Path, longest: int, harness: HarnessParts | None
+) -> AsyncIterator[Agent]:
     """Open the agent; a class of the user calls the model itself, so its calls are neither recorded nor counted."""
     if isinstance(test.agent, ImportedAgent):
         yield imported("--agent", test.agent, endpoint=test.endpoint, limits=test.agent)
         return
+    endpoint, limits = called_limits(test.endpoint, test.agent)
     async with endpoint_agent(
-        test.endpoint, test.agent, config.budget, record, observer(test.out), again=True, opening_chars=longest
+        endpoint, limits, config.budget, record, observer(test.out), again=True, opening_chars=longest
     ) as agent:
+        if harness is not None and isinstance(agent, ToolEndpointAgent):
+            agent = remote_harness_agent(harness, config, agent)
         yield agent
 
 

@@ -22,7 +22,7 @@ from arise.endpoint.serving import running
 from arise.endpoint.sessions import CallLimits, Session, Sessions
 from arise.errors import AriseError, Exit
 from arise.harbor.client import HarborWorker
-from arise.harbor.trials import HarborEnvironment, Outcome, outcome, trial_config
+from arise.harbor.trials import HarborEnvironment, TrialOutcome, outcome, trial_config
 from arise.ports import SandboxLost
 from arise.report.dashboard.serving import listen
 from arise.report.exports.harbor_job import Job, now
@@ -142,12 +142,12 @@ async def run_trials(
 
 async def _trial(
     worker: HarborWorker, serve: Serve, request: dict[str, Any], task: TaskSpec, key: str
-) -> tuple[dict[str, Any], Outcome]:
+) -> tuple[dict[str, Any], TrialOutcome]:
     result: dict[str, Any] = {}
     try:
         async with serve(key) as address:
             agent = address.agent(task.agent.timeout or AGENT_SECONDS)
             result = (await worker.call("trial", config=request | {"agent": agent}))["result"]
     except SandboxLost as fault:
-        return result, Outcome(None, str(fault))
+        return result, TrialOutcome(None, str(fault))
     return result, outcome(result)

@@ -74,7 +74,7 @@ async def export_model(folder: Path, form: str, out: Path, iteration: int | None
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChatReply:
     """One reply of a conversation; `note` is a message to the user about it."""
 
     text: str
@@ -83,10 +83,10 @@ class Answer:
     note: str = ""
 
 
-async def chat(folder: Path, iteration: int | None, lines: Iterable[str], max_tokens: int) -> AsyncIterator[Answer]:
+async def chat(folder: Path, iteration: int | None, lines: Iterable[str], max_tokens: int) -> AsyncIterator[ChatReply]:
     """Answer each line as the next message of one conversation, without tools and evolved skills."""
     async with trained_engine(folder, iteration) as (config, engine, at):
-        yield Answer("", note=f"{folder} at iteration {at}; an empty line or the end of input ends the conversation")
+        yield ChatReply("", note=f"{folder} at iteration {at}; an empty line or the end of input ends the conversation")
         dialogue = _Dialogue(engine, base_prompt(config) if config.agent.kind == "tools" else "", config)
         for line in lines:
             if not line.strip():
@@ -101,7 +101,7 @@ class _Dialogue:
         self._ids: list[int] = []
         self._seed = config.train.seed
 
-    async def answer(self, text: str, max_tokens: int) -> Answer:
+    async def answer(self, text: str, max_tokens: int) -> ChatReply:
         """Reply to one message; if the context window is full, start a new conversation and set `note`."""
         said, note = Message("user", text), ""
         window = self._engine.capabilities().context_length
@@ -111,13 +111,13 @@ class _Dialogue:
         try:
             ids = self._chat.prompt([*self._opening, said]) if ids is None else ids
         except FormatError as error:
-            return Answer("", note=f"the chat template of this model cannot show that: {error}")
+            return ChatReply("", note=f"the chat template of this model cannot show that: {error}")
         if len(ids) >= window:
-            return Answer("", note=f"the message is too long: {len(ids)} tokens, the window is {window}")
+            return ChatReply("", note=f"the message is too long: {len(ids)} tokens, the window is {window}")
         settings = SamplingParams(
             max_tokens, (), self._settings.temperature, self._settings.top_p, self._seed, conversation="chat"
         )
         (segment,) = await self._engine.sample(ids, settings)
         self._ids = [*ids, *segment.ids]
         reply = self._chat.read(segment.ids, (), ids)
-        return Answer(reply.text, reply.reasoning, segment.finish, note)
+        return ChatReply(reply.text, reply.reasoning, segment.finish, note)

@@ -27,7 +27,7 @@ from arise.config.llm import ModelJudge
 from arise.engines.faults import EngineFault
 from arise.engines.local.pretrained import intact
 from arise.errors import AriseError, Exit
-from arise.observe.forecast import Forecast, stages
+from arise.observe.forecast import TimeForecast, stages
 from arise.observe.live import LiveDisplay
 from arise.observe.messages import shown_by
 from arise.observe.summary import Summary
@@ -167,10 +167,10 @@ def _run(config: Config, folder: Path, opened: OpenStore, display: Display) -> S
         began = time.perf_counter()
         if isinstance(config.tasks, WorldTasks):
             cold = not intact(cached_start(config))
-            display.forecast = Forecast(stages(config, config.tasks.eval_tasks, warm_start=cold))
+            display.forecast = TimeForecast(stages(config, config.tasks.eval_tasks, warm_start=cold))
         async with open_run(config, folder, opened, display) as place:
             if display.forecast is None:  # only now are the tasks known
-                display.forecast = Forecast(stages(config, len(place.evaluator.tasks), warm_start=False))
+                display.forecast = TimeForecast(stages(config, len(place.evaluator.tasks), warm_start=False))
             before = await _evaluated(place, "before")
             log.info("%s", before.line())
             await _train(place)

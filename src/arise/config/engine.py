@@ -1,5 +1,7 @@
 """Settings of the engine, section `[policy]`. A new kind is one class here and one line in `compose/policies.py`."""
 
+import math
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -41,7 +43,7 @@ class VllmSampler(Section):
     rows: Count = 64
     """Conversations that one server decodes together."""
     cache_gib: Positive = 4.0
-    """Memory for keys and values on a CPU; on a GPU vLLM takes what the weights leave."""
+    """Memory for keys and values on a CPU; on a GPU vLLM uses what the weights leave."""
     threads: Count = 1
     """CPU threads of a server."""
     environment: str = ""
@@ -53,7 +55,7 @@ class VllmSampler(Section):
 
 
 class TrainerSettings(Section):
-    """What AReaL and verl have in common: a group of processes in an environment of its own."""
+    """What AReaL and verl have in common: a group of processes in a separate environment."""
 
     device: Literal["cpu", "cuda"] = "cuda"
     processes: Count = 1
@@ -89,8 +91,24 @@ class ArealConfig(TrainerSettings):
     """AReaL trains, with FSDP2."""
 
     kind: Literal["areal"] = "areal"
-    backend: Annotated[str, Field(pattern=r"^(fsdp:\w+)?$")] = ""
-    """AReaL's notation of how processes share the model, such as `fsdp:d4t2`; empty: all data-parallel."""
+    backend: Annotated[str, Field(pattern=r"^(fsdp:([dct][1-9]\d*)+)?$")] = ""
+    """AReaL's notation of how processes share the work: `fsdp:d4c2` is four groups with rows of their own; in each of
+    them two processes divide the tokens of a row. Empty: each has rows of its own."""
+
+    @model_validator(mode="after")
+    def _of_all_processes(self) -> Self:
+        sizes = {name: int(size) for name, size in re.findall(r"([dct])(\d+)", self.backend)}
+        needed = math.prod(sizes.values())
+        if sizes and needed != self.processes:
+            raise ValueError(
+                f"backend {self.backend!r} is for {needed} processes, processes is {self.processes}: "
+                "make the product of its numbers the number of processes"
+            )
+        if "t" in sizes:
+            raise ValueError("layers divided over processes (t) gave other log-probs than one process: leave out t")
+        if self.device == "cpu" and sizes.get("c", 1) > 1:
+            raise ValueError("the tokens of a row are divided by flash attention, which a CPU lacks: leave out c")
+        return self
 
 
 class VerlConfig(TrainerSettings):

@@ -1,4 +1,4 @@
-"""Custom parts, named by import path: the kind `import` of every open seam."""
+"""Custom parts, named by import path: the kind `import` of every extension point."""
 
 import re
 from typing import Literal
@@ -11,7 +11,7 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class Imported(Section):
-    """A custom class or factory function, called with the arguments of its seam and with `options`.
+    """A custom class or factory function, called with the arguments of its extension point and with `options`.
 
     Loading it runs its code. `arise config` and `arise doctor` check it before a run.
     """

@@ -43,7 +43,7 @@ class EndpointConfig(Section):
     ] = None
     """`{input = 0.3, output = 1.2}`, or 0 for a free server; by default from `budget.prices` or the price table."""
     structured: Literal["auto", "json_schema", "grammar", "off"] = "auto"
-    """How the form of a reply is enforced; `auto` uses what the first call finds the server to have."""
+    """How the shape of a reply is enforced; `auto` uses what the first call finds that the server supports."""
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     """Added to the request body unchanged, e.g. `{chat_template_kwargs = {enable_thinking = false}}`."""
 
@@ -98,8 +98,8 @@ class ModelJudge(Section):
     votes: Annotated[int, Field(ge=1, le=9)] = 1
     """How often each rollout is judged; a verdict needs more than half of the votes."""
     when_unusable: Literal["stop", "task_only"] = "stop"
-    """What happens after a pool window in which less than half of what was asked is usable: the run stops, or goes on
-    with task rewards only until a window is usable again."""
+    """What happens after a pool window in which less than half of the requested answers are usable: the run stops, or
+    continues with task rewards only until a window is usable again."""
     allow_change: Annotated[tuple[str, ...], Field(strict=False)] = ()
     """Models that may replace the judge within a window; any other change stops the run."""
     chars_per_token: Positive = 3.0

@@ -66,7 +66,7 @@ class SandboxConfig(SandboxLimits):
 
 
 class HarborSandboxConfig(SandboxLimits):
-    """Environments of Harbor, run by a process of its own; `arise harbor install` installs it."""
+    """Environments of Harbor, managed by a separate process; `arise harbor install` installs it."""
 
     kind: Literal["harbor"] = "harbor"
     environment: str = "docker"

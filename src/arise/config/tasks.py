@@ -26,7 +26,6 @@ TaskNeed = Literal[
     "roles",
     "service",
     "setup_commands",
-    "shared_tests",
     "skills_dir",
     "storage",
     "tpu",

@@ -45,7 +45,7 @@ class Answer:
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     prompt_ids: tuple[int, ...] = ()
-    """The ids of the prompt, if they were requested: kept for every call, they would grow with its square."""
+    """The ids of the prompt, if they were requested; storing them for every call would take quadratic memory."""
     pieces: tuple[str, ...] = ()
     """The text of each token, if log-probabilities were requested."""
 

@@ -15,7 +15,7 @@ from arise.types import Segment
 from arise.types.chat import Message, ToolSpec
 
 
-class Start(StrEnum):
+class PromptOrigin(StrEnum):
     """How the prompt of a call was built: extended, or rendered in full for one of three reasons."""
 
     EXTENDED = "extended"
@@ -25,14 +25,14 @@ class Start(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class PromptPlan:
     """The prompt of a request before sampling: all `ids`, the first of which `parent` already has."""
 
     ids: tuple[int, ...]
     parent: int | None
     known: int
     """The number of ids that belong to the parent and its ancestors."""
-    start: Start
+    start: PromptOrigin
     after: int | None
     """The call that the messages continue; differs from `parent` if its ids could not be extended."""
     inputs: tuple[Message, ...]
@@ -56,7 +56,7 @@ class Call:
     added: tuple[int, ...]
     segment: Segment
     reply: Message
-    start: Start
+    start: PromptOrigin
     after: int | None
     inputs: tuple[Message, ...]
     path: Path
@@ -80,7 +80,7 @@ class History:
     """Whether any request offered tools, including unanswered ones."""
     _children: dict[int | None, list[int]] = field(default_factory=dict)
 
-    def plan(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Plan:
+    def plan(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> PromptPlan:
         """Build the prompt of a request: extend the newest call that it continues, or render it in full."""
         self.saw_tools = self.saw_tools or bool(tools)
         path, root = path_of(messages), tools_key(tools)
@@ -89,17 +89,17 @@ class History:
         if anchor is None or not tail or any(message.role == "assistant" for message in tail):
             why = self._why(path, root)
             return self._rendered(
-                messages, tools, Plan((), None, 0, why, None, tuple(messages), path, root, bool(tools))
+                messages, tools, PromptPlan((), None, 0, why, None, tuple(messages), path, root, bool(tools))
             )
         path = (*anchor.path, *path[len(anchor.path) :])  # one key per message, however often it is resent
         stored, number = self.ids(anchor.number), anchor.number
-        plan = Plan(stored, number, len(stored), Start.EXTENDED, number, tail, path, root, bool(tools))
+        plan = PromptPlan(stored, number, len(stored), PromptOrigin.EXTENDED, number, tail, path, root, bool(tools))
         longer = self.format.extend(stored, tail, tools)
         if longer is not None and tuple(longer[: len(stored)]) == stored:
             return replace(plan, ids=tuple(longer))
-        return self._rendered(messages, tools, replace(plan, start=Start.UNEXTENDABLE))
+        return self._rendered(messages, tools, replace(plan, start=PromptOrigin.UNEXTENDABLE))
 
-    def commit(self, plan: Plan, segment: Segment, reply: Message) -> Call:
+    def commit(self, plan: PromptPlan, segment: Segment, reply: Message) -> Call:
         """Append one sampled call; calls planned concurrently become siblings."""
         call = Call(
             len(self.calls),
@@ -147,13 +147,13 @@ class History:
                 return call
         return None
 
-    def _why(self, path: Path, root: bytes) -> Start:
+    def _why(self, path: Path, root: bytes) -> PromptOrigin:
         """Return why a prompt is rendered in full: a known opening was rewritten, or the conversation is new."""
         known = (call for call in self.calls if call.tools == root)
         shared = any(matching(call.path, path) >= len(path[:2]) for call in known)
-        return Start.REWRITTEN if shared else Start.OPENING
+        return PromptOrigin.REWRITTEN if shared else PromptOrigin.OPENING
 
-    def _rendered(self, messages: Sequence[Message], tools: Sequence[ToolSpec], plan: Plan) -> Plan:
+    def _rendered(self, messages: Sequence[Message], tools: Sequence[ToolSpec], plan: PromptPlan) -> PromptPlan:
         """Render the whole prompt and branch off after the deepest call whose ids are a prefix of it."""
         ids = tuple(self.format.prompt(messages, tools))
         parent, known = self._token_equal(ids)

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from arise.endpoint.exchange import Answer, Ask, Refused, guided
-from arise.endpoint.history import History, Plan
+from arise.endpoint.history import History, PromptPlan
 from arise.endpoint.policy import Policy
 from arise.ports import FormatError
 from arise.types import Segment, StopReason
@@ -29,7 +29,7 @@ PROMPT_END = 32
 
 
 class Serves(Protocol):
-    """What the routes need of a session: a policy answers it, or a script."""
+    """The interface of a session that the routes use; a policy or a script answers it."""
 
     @property
     def token(self) -> str: ...
@@ -157,7 +157,7 @@ class Session:
         if self.limits.calls and len(self.history.calls) >= self.limits.calls:
             raise self._ended(StopReason.TURN_LIMIT, f"the limit of {self.limits.calls} turns is reached")
 
-    def _plan(self, ask: Ask) -> Plan:
+    def _plan(self, ask: Ask) -> PromptPlan:
         if not ask.messages or ask.messages[-1].role == "assistant":
             raise Refused("invalid", "the last message must not be the assistant's", "messages")
         messages = self._guided(ask)
@@ -194,7 +194,7 @@ class Session:
             raise self._ended(StopReason.TOKEN_LIMIT, f"the limit of {self.limits.tokens} tokens is reached")
         return min(most, left)
 
-    async def _sample(self, plan: Plan, budget: int) -> Segment:
+    async def _sample(self, plan: PromptPlan, budget: int) -> Segment:
         opening = blake2b(b"".join(key.digest for key in plan.opening) + plan.tools, digest_size=8).hexdigest()
         again = self._again(plan)
         conversation = f"{self.conversation}/{opening}" + (f"/{again}" if again else "")
@@ -205,8 +205,8 @@ class Session:
             self.over.set()
             raise Refused("unavailable", self.fault) from error
 
-    def _again(self, plan: Plan) -> int:
-        """Return how often this prompt was sampled before, also by calls under way, so that each sample differs."""
+    def _again(self, plan: PromptPlan) -> int:
+        """Return how often this prompt was sampled before, including calls in progress, so that each sample differs."""
         if len(self._sampled) >= REMEMBERED:
             self._sampled.clear()
         prompt = blake2b(repr((plan.parent, plan.ids[plan.known :])).encode(), digest_size=16).digest()

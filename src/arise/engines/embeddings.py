@@ -35,7 +35,7 @@ def model_folder() -> Path:
 def embed(texts: Sequence[str], folder: Path | None = None) -> NDArray[np.float32]:
     """Mean-pooled token embeddings of each text as rows of unit length.
 
-    Every core has a thread of its own: batches are too small for several cores to share one. Half precision is used
+    Each core runs its own thread, because batches are too small for several cores to share one. Half precision is used
     where the processor computes in it; the rows then differ from full precision by an angle of less than a degree.
     """
     folder = folder or model_folder()

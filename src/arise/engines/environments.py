@@ -1,4 +1,4 @@
-"""Environments of other libraries: vLLM, AReaL and verl each need their own, beside the one that ARISE runs in."""
+"""Environments of other libraries: vLLM, AReaL and verl each need one, separate from that of ARISE."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ class Recipe:
     gib: int = 3
 
     def digest(self, device: str) -> str:
-        """Identify what is installed; an environment of another recipe is installed again."""
+        """Return a digest of what is installed; an environment with another digest is installed again."""
         return blake2b(json.dumps([device, vars(self)], sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -49,7 +49,7 @@ class Installed:
 
 
 def recipes() -> dict[str, Recipe]:
-    """Return all environments, by name."""
+    """Return the recipes of all environments, by name."""
     found = tomllib.loads(RECIPES.read_text())
     lists = ("first", "then", "without_requirements", "remove")
     typed: dict[str, dict[str, Any]] = {
@@ -98,7 +98,8 @@ def problem_of(name: str, folder: Path) -> str:
         stem = distribution.replace("-", "_")
         for found in folder.glob(f"lib/python*/site-packages/{stem}-*.dist-info"):
             version = found.name.removeprefix(f"{stem}-").removesuffix(".dist-info")
-            # Only a default environment must be ours; a folder that the user names may be made in any way.
+            # Only a default environment must have been made by ARISE; a folder that the user names may come from
+            # anywhere.
             unfinished = folder == default_folder(name) and not (folder / MARK).is_file()
             if version == recipe.version:
                 return f"the installation of {name} in {folder} was not finished" if unfinished else ""

@@ -1,4 +1,4 @@
-"""Held-out attempts: every task M times, without skills; infrastructure failures are reported beside the score."""
+"""Held-out attempts: every task M times, without skills; infrastructure failures are reported with the score."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Install Harbor into an environment of its own, with a Python of version 3.12 or later."""
+"""Install Harbor into its own environment, with Python 3.12 or later."""
 
 import json
 import os
@@ -23,8 +23,8 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Status:
-    """Whether Harbor can be used — `Status(True, "harbor 0.25.0 ...")` — and the remedy if not."""
+class HarborStatus:
+    """Whether Harbor can be used — `HarborStatus(True, "harbor 0.25.0 ...")` — and the remedy if not."""
 
     usable: bool
     said: str
@@ -41,15 +41,15 @@ def python() -> Path:
     return folder() / "bin" / "python"
 
 
-def status() -> Status:
+def status() -> HarborStatus:
     """Return whether Harbor is installed as this version of ARISE needs it."""
     try:
         found = json.loads((folder() / MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return Status(False, "Harbor is not installed", REMEDY)
+        return HarborStatus(False, "Harbor is not installed", REMEDY)
     if found.get("packages") != list(PACKAGES) or not python().exists():
-        return Status(False, f"Harbor is installed as {' '.join(found.get('packages', ()))}", REMEDY)
-    return Status(True, f"harbor {found['version']} with Python {found['python']} in {folder()}")
+        return HarborStatus(False, f"Harbor is installed as {' '.join(found.get('packages', ()))}", REMEDY)
+    return HarborStatus(True, f"harbor {found['version']} with Python {found['python']} in {folder()}")
 
 
 def require() -> Path:
@@ -88,7 +88,7 @@ def find_python(named: str = "") -> tuple[str, str] | None:
     return None
 
 
-def install(say: Say, named: str = "") -> Status:
+def install(say: Say, named: str = "") -> HarborStatus:
     """Install Harbor; first remove the remains of an interrupted installation."""
     if status().usable:
         return status()

@@ -31,8 +31,8 @@ class HarborEnvironment:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a trial earned — `Outcome(1.0)`; with a `fault` there is no reward."""
+class TrialOutcome:
+    """What a trial earned — `TrialOutcome(1.0)`; with a `fault` there is no reward."""
 
     reward: float | None
     fault: str = ""
@@ -50,21 +50,21 @@ def trial_config(task: Path, name: str, folder: Path, environment: HarborEnviron
     }
 
 
-def outcome(result: Mapping[str, Any]) -> Outcome:
+def outcome(result: Mapping[str, Any]) -> TrialOutcome:
     """Return what a trial earned; an exception that no agent can cause is a fault."""
     rewards = (result.get("verifier_result") or {}).get("rewards")
     raised = _raised(result)
     if rewards:
         try:
-            return Outcome(choose_reward({name: float(value) for name, value in rewards.items()}))
+            return TrialOutcome(choose_reward({name: float(value) for name, value in rewards.items()}))
         except RewardError as error:
-            return Outcome(0.0, reason=str(error))
+            return TrialOutcome(0.0, reason=str(error))
     if raised is None:
-        return Outcome(None, "the trial ended without a reward and without an exception")
+        return TrialOutcome(None, "the trial ended without a reward and without an exception")
     kind, said = raised
     if kind in CAUSED_BY_ATTEMPT:
-        return Outcome(0.0, reason=f"{kind}: {said}")
-    return Outcome(None, f"{kind}: {said}")
+        return TrialOutcome(0.0, reason=f"{kind}: {said}")
+    return TrialOutcome(None, f"{kind}: {said}")
 
 
 def _raised(result: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -162,7 +162,7 @@ VERBS: dict[str, Callable[[Fields], Awaitable[Fields]]] = {
 
 
 class Worker:
-    """Answer requests, each in a task of its own; `cancel` ends one by its id."""
+    """Answer each request in its own task; `cancel` ends one by its id."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

@@ -43,7 +43,7 @@ class HarnessAgent:
         return _trajectory(task, key, record, stop_of(session, ended), shown)
 
     def _unheard(self, session: Session, ended: Ended) -> Exception:
-        """Return the fault of an attempt in which the policy said nothing: it has not caused this."""
+        """Return the fault of an attempt in which the policy sampled nothing, which it cannot have caused."""
         if not session.overflows:
             return SandboxLost(silence(self.launcher.harness, ended))
         return PolicyLost(

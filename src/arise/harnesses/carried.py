@@ -57,7 +57,7 @@ def _is_script(program: Path) -> bool:
 
 
 def _python(folder: Path, program: str) -> tuple[tuple[tuple[str, str], ...], list[str]]:
-    """Return the mounts and the command line of a Python program that is installed in an environment of its own."""
+    """Return the mounts and the command line of a Python program that is installed in its own environment."""
     asked = [str(folder / "bin" / "python"), "-I", "-c", _ASK]
     base, version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
     packages = f"lib/python{version}"

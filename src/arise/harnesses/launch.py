@@ -109,7 +109,7 @@ async def _last(sandbox: Sandbox, result: CommandResult) -> str:
 
 
 def silence(harness: Harness, ended: Ended) -> str:
-    """Say that a harness made no call, with the last lines of its output."""
+    """Return a message for a harness that made no call, with the last lines of its output."""
     said = ended.output.strip().splitlines()[-5:]
     return f"{harness.name} ended without a call to the endpoint ({ended.how}, exit code {ended.exit_code}): " + (
         " / ".join(said) or "it printed nothing"

@@ -16,7 +16,7 @@ Worker = Callable[[str | None], str | None]
 
 
 @dataclass
-class Speaker:
+class ScriptedSpeaker:
     """Turns the commands of a worker into the calls of a harness."""
 
     worker: Worker
@@ -37,7 +37,7 @@ async def rehearse(
     launcher: Launcher, sandbox: Sandbox, instruction: str, worker: Worker, window: int, max_tokens: int
 ) -> Conversation:
     """Return the conversation of one scripted attempt; raise SandboxLost if the harness cannot be rehearsed."""
-    session = Rehearsal(Speaker(worker, launcher.harness.shell))
+    session = Rehearsal(ScriptedSpeaker(worker, launcher.harness.shell))
     ended = await launcher.run(session, sandbox, instruction, window, max_tokens)
     if not session.calls:
         raise SandboxLost(silence(launcher.harness, ended))

@@ -1,5 +1,5 @@
-"""Language models behind an endpoint; imports point down.
+"""Language models behind an endpoint.
 
-From the bottom: `prompts` and `wire` (the only parser), `client`, `judge`, `check`, `first_call`, and beside each
-other `reflection`, `annotation` and `agents`.
+The packages, lowest layer first: `prompts` and `wire` (the only parser of model output), `client`, `judge`, `check`,
+`first_call`; then `reflection`, `annotation` and `agents`, which do not import each other.
 """

@@ -36,7 +36,15 @@ def rubric_advantages(verdict_IJ: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def combined_advantages(reward_J: ArrayLike, verdict_IJ: ArrayLike, rubric_weight: float = 0.3) -> Floats:
-    """Eq. 16 — A_j from task and rubrics; with no applicable rubric of I, the full task advantage."""
+    """Eq. 16 — A_j from task rewards and rubric verdicts of a group; without an applicable rubric, the task part.
+
+    Verdicts are 1 (pass), 0 (fail) or nan (not applicable, or missing). If every attempt fails, rubrics still tell them
+    apart:
+
+    ```python
+    combined_advantages([0.0, 0.0, 0.0], [[1.0, 0.0, nan]], 0.3)  # 0.3, -0.3, 0.0
+    ```
+    """
     task_J, rubric_J, usable_J = advantage_parts(reward_J, verdict_IJ)
     fraction("rubric_weight", rubric_weight)
     return np.where(usable_J, (1.0 - rubric_weight) * task_J + rubric_weight * rubric_J, task_J)

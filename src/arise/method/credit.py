@@ -14,7 +14,7 @@ from arise.types import Group, Pool, ShownSkill
 
 
 class Advantages(NamedTuple):
-    """A_j of a group, and the task and rubric terms it was combined from, before weighting."""
+    """A_j of every trajectory of a group, and the task and rubric terms before weighting."""
 
     combined_J: Floats
     task_J: Floats
@@ -22,7 +22,7 @@ class Advantages(NamedTuple):
 
 
 class CreditRule(Protocol):
-    """From a judged group to its advantages; None for a group that is not learned from."""
+    """Turns a judged group into advantages; returns None for a group that must not be learned from."""
 
     def __call__(self, group: Group, pool: Pool, /) -> Advantages | None: ...
 

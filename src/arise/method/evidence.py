@@ -1,6 +1,6 @@
 """B_k: the window of rollout evidence, and which of it generation and refinement see (App. "Rollout Evidence").
 
-What generation sees never carries a reward, a success or a task id: its type has no place for them.
+What generation sees never includes a reward, a success or a task id: its type has no fields for them.
 """
 
 from collections.abc import Iterable, Sequence

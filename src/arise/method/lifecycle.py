@@ -27,7 +27,10 @@ def fate(active: bool, passes: int, evaluations: int, activate_at: float = 0.3, 
 
 
 def fates(pool: Pool, tallies: Mapping[str, Tally], limits: PoolConfig = PAPER) -> dict[str, Fate]:
-    """Decide the fate of every pair; one with fewer than `min_evaluations` applicable verdicts is kept as it is."""
+    """Decide what an update does with every pair, by id; with fewer than `min_evaluations` verdicts a pair is kept.
+
+    `tallies` holds the passes among the applicable verdicts since the last update, e.g. `{"r003": Tally(3, 10)}`.
+    """
     unknown = sorted(set(tallies) - {rubric.id for rubric in pool.rubrics})
     if unknown:
         pool.find(unknown[0])
@@ -84,7 +87,7 @@ def evolve(
     proposals: Sequence[Proposal] = (),
     limits: PoolConfig = PAPER,
 ) -> Evolution:
-    """Eq. 6 — P_{k+1}: skills activated, refined and hidden, mastered pairs gone, new ones in with hidden skills."""
+    """Eq. 6 — P_{k+1}: activate, refine and hide skills, retire mastered pairs, add proposals with hidden skills."""
     unguided, rewrites = unguided or {}, rewrites or {}
     decided = fates(pool, deciding(tallies, unguided, limits), limits)
     for rubric_id in rewrites:

@@ -46,7 +46,12 @@ def policy_loss(
     dual_clip: float = 3.0,
     token_count: int | None = None,
 ) -> PolicyLoss:
-    """Eq. 19 — the loss over all generated tokens; `token_count` is the global denominator when a batch is split."""
+    """Eq. 19 — the loss over all generated tokens, with its gradient per token.
+
+    `token_count` is the number of generated tokens of the whole batch, if this is a part of one. `gradient_U` of the
+    result is dL / d log pi: back-propagate it through the log-probs of your model, for example in torch with
+    `logprob.backward(torch.from_numpy(loss.gradient_U))`.
+    """
     tokens = _Tokens.of(logprob_U, behaviour_U, advantage_U, generated_U)
     if not 0.0 <= min_ratio < max_ratio:
         raise ValueError(f"need 0 <= min_ratio < max_ratio, got min_ratio = {min_ratio}, max_ratio = {max_ratio}")

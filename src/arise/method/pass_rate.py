@@ -43,7 +43,7 @@ def window_tallies(
 ) -> dict[str, Tally]:
     """Count passes and N_i of Eq. 2 for each rubric, from every valid applicable verdict of the window.
 
-    `unguided` counts only the verdicts of rollouts in whose prompt that rubric's own skill did not stand.
+    `unguided` counts only the verdicts of rollouts whose prompt did not contain the rubric's own skill.
     """
     passes = dict.fromkeys(rubric_ids, 0)
     evaluations = dict.fromkeys(passes, 0)

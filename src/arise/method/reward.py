@@ -27,7 +27,7 @@ def mean_task_reward(groups: Sequence[ArrayLike]) -> float:
 def length_regularized(
     raw_J: ArrayLike, lengths_J: ArrayLike, strength: float = 0.5, threshold: float = 16_384
 ) -> Floats:
-    """Eq. 17 — scale positive rewards by relative length when the group has both outcomes and a long trajectory."""
+    """Eq. 17 — scale positive rewards by relative length if the group has both outcomes and a long trajectory."""
     raw_J, lengths_J = finite("raw_J", raw_J), finite("lengths_J", lengths_J)
     same_length(raw_J=raw_J, lengths_J=lengths_J)
     fraction("strength", strength)

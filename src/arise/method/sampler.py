@@ -48,7 +48,17 @@ def cell_quota(batch_size: int, quota_fraction: float) -> int:
 
 
 class CapabilitySampler:
-    """Draw batches and record why each task is in them. The state, generator included, restores exactly."""
+    """ARISE's sampler: draws tasks that exercise weak capabilities, and records why each task was drawn.
+
+    The state, random generator included, restores exactly. Call `draw` before and `observe` after every batch, and
+    `keep_only` after every change of the pool:
+
+    ```python
+    sampler = CapabilitySampler(tasks, random)  # a numpy.random.Generator
+    draws = sampler.draw(32, version=0)     # draws[0].task_id, draws[0].path
+    sampler.observe(groups, pool, version=0)
+    ```
+    """
 
     def __init__(
         self, tasks: Sequence[Task], random: np.random.Generator, settings: CapabilitySampling | None = None

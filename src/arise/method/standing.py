@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from arise.types import PairStatus, Tally
 
 STUCK_AFTER = 3
-"""So many refinements in a row without effect make a skill stuck."""
+"""Number of refinements in a row without effect that make a skill stuck."""
 _STATUS = {
     "born": PairStatus.HIDDEN,
     "imported": PairStatus.HIDDEN,

@@ -9,7 +9,7 @@ from arise.method.pass_rate import pass_rate
 from arise.types import Pair, Pool, PoolEvent, Rejection, Return, Tally
 
 NAMED = 4
-"""So many evidence records a note names."""
+"""Maximum number of evidence records that a note names."""
 
 
 _NONE = Tally()

@@ -1,1 +1,1 @@
-"""C sources of other packages, compiled on this machine when it has a compiler."""
+"""Compile the C sources of other packages on this machine if it has a compiler."""

@@ -31,10 +31,10 @@ def cache_folder() -> Path:
 def build(
     name: str, folder: Path, flags: Sequence[Sequence[str]], works: Callable[[Path], bool], key: str = ""
 ) -> Path | None:
-    """Return the program compiled from the C files of a folder, by the first list of flags that gives one that works.
+    """Return a program compiled from the C files of a folder, with the first list of flags that works.
 
-    Return None without a compiler, without a writable cache, or with ARISE_NATIVE=0. `key` distinguishes what the
-    flags do not say, such as the processor that -march=native means.
+    Return None without a compiler, without a writable cache, or with ARISE_NATIVE=0. `key` distinguishes what the flags
+    do not say, such as the processor that -march=native means.
     """
     if reason := obstacle():
         _tell(reason)
@@ -52,9 +52,9 @@ def build(
                 if _compile([compiler, *chosen, "-o", str(made), *map(str, sources), *_libraries(chosen)]) and works(
                     made
                 ):
-                    made.replace(target)  # a whole file, whoever else builds it now
+                    made.replace(target)  # atomic, because another process may build it at the same time
                     return target
-        _tell(f"{compiler} cannot compile what ARISE ships")
+        _tell(f"{compiler} cannot compile the sources of ARISE")
     except OSError as error:
         _tell(f"the cache folder cannot be written ({error})")
     return None
@@ -73,7 +73,7 @@ def _compiler() -> str:
 
 @functools.cache
 def _tell(reason: str) -> None:
-    """Say once, however many parts are concerned, what the plain code costs."""
+    """Report once per process what running without compiled code costs."""
     remedy = "" if reason.startswith(SWITCH) else f"; to fix it: {REMEDY}"
     log.info("%s: plain code runs instead of compiled code, %s%s", reason, COST, remedy)
 

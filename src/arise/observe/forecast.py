@@ -1,4 +1,4 @@
-"""How long a whole run still takes, from the stages that lie ahead and the pace of those that are done."""
+"""Forecast how long a whole run still takes, from the stages ahead and the pace of the finished ones."""
 
 import time
 from collections import deque
@@ -6,13 +6,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from arise.config import Config, SmallModel
+from arise.config.agent import HarnessConfig
 from arise.run.labels import on_the_way
 from arise.text.progress import Reached
 
-# Seconds on two cores of an AMD EPYC with `configs/embedded.toml`. Only their ratios matter: the pace is measured.
-DEMONSTRATION, CLONED_DEMONSTRATION, ATTEMPT = 0.017, 0.011, 0.03
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds on two cores of an AMD EPYC. Only their ratios matter: the pace is measured."""
+
+    demonstration: float
+    cloned_demonstration: float
+    attempt: float
+
+
+EMBEDDED = Costs(0.017, 0.011, 0.03)
+"""The world's own agent, with `configs/embedded.toml`."""
+HARNESS = Costs(1.1, 0.06, 0.9)
+"""A program that starts for every attempt and writes longer prompts, with `configs/pi.toml`."""
 MIN_SECONDS, MIN_SHARE = 2.0, 0.005
-"""Before that nothing is said."""
+"""No forecast is shown before this much is done."""
 RECENT = 0.1
 """The pace is that of the last tenth of the run: a machine gets busy, and attempts get longer as a policy learns."""
 
@@ -28,21 +41,22 @@ class Stage:
 def stages(config: Config, held_out: int, warm_start: bool) -> Iterator[Stage]:
     """Yield the stages of a run; a warm start of another model than the small one has no known weight."""
     model, evaluation, iterations = config.model, config.evaluation, config.train.iterations
+    costs = HARNESS if isinstance(config.agent, HarnessConfig) else EMBEDDED
     if warm_start and isinstance(model, SmallModel):
-        yield Stage("warm start: demonstrations", DEMONSTRATION * model.demonstrations)
-        yield Stage("warm start: cloning", CLONED_DEMONSTRATION * model.demonstrations * model.epochs)
-    yield Stage("evaluation before: attempts", ATTEMPT * held_out * evaluation.attempts)
-    rollouts = ATTEMPT * config.train.tasks_per_iteration * config.train.group_size
+        yield Stage("warm start: demonstrations", costs.demonstration * model.demonstrations)
+        yield Stage("warm start: cloning", costs.cloned_demonstration * model.demonstrations * model.epochs)
+    yield Stage("evaluation before: attempts", costs.attempt * held_out * evaluation.attempts)
+    rollouts = costs.attempt * config.train.tasks_per_iteration * config.train.group_size
     points = evaluation.points(iterations)
     for iteration in range(1, iterations + 1):
         yield Stage(f"iteration {iteration}: rollouts", rollouts)
         if iteration in points:
-            attempts = ATTEMPT * held_out * evaluation.attempts_on_the_way
+            attempts = costs.attempt * held_out * evaluation.attempts_on_the_way
             yield Stage(f"evaluation {on_the_way(iteration)}: attempts", attempts)
-    yield Stage("evaluation after: attempts", ATTEMPT * held_out * evaluation.attempts)
+    yield Stage("evaluation after: attempts", costs.attempt * held_out * evaluation.attempts)
 
 
-class Forecast:
+class TimeForecast:
     """Follows the progress reports of a run and extrapolates."""
 
     def __init__(self, stages: Iterator[Stage], clock: Callable[[], float] = time.monotonic) -> None:
@@ -68,7 +82,7 @@ class Forecast:
 
     @property
     def left(self) -> float | None:
-        """Return the seconds that are left, None while the pace is not known."""
+        """Return the remaining seconds; None while the pace is not known."""
         if not self._seen:
             return None
         begun, before = self._seen[0]

@@ -71,7 +71,7 @@ class LiveDisplay(Display):
         self._saved = ""
         self._alarm = ""
         self._began = time.monotonic()
-        # Redrawn by itself, so that elapsed time and estimates go on while a wait reports nothing.
+        # Redrawn at intervals, so that elapsed time and estimates advance while a wait reports nothing.
         self._live = Live(console=console, get_renderable=self._screen, refresh_per_second=1)
 
     def __enter__(self) -> "LiveDisplay":

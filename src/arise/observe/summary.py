@@ -7,7 +7,7 @@ from typing import Any
 
 from arise.method.pass_rate import pass_rate
 from arise.run.facts.behaviours import Behaviour, as_json
-from arise.run.facts.held_out import Change
+from arise.run.facts.held_out import RateChange
 from arise.run.facts.score import Evaluation, rate_text
 from arise.run.facts.story import Moved, RunFacts
 from arise.text import numbers
@@ -69,7 +69,7 @@ class Summary:
             f"all-fail groups per iteration: {first} first, {last} last",
             *(f"set aside: {task}, {lost} groups lost in a row" for task, lost in self.set_aside.items()),
             *self.trust,
-            f"time: {numbers.duration(self.seconds)}; of an iteration: {parts}",
+            f"time: {numbers.duration(self.seconds)}" + (f"; of an iteration: {parts}" if parts else ""),
             f"next: arise view {self.run}   arise pool ls {self.run}   arise sampler why {self.run} 1",
         ]
         return "\n".join(lines)
@@ -128,7 +128,7 @@ def _moved(title: str, moved: Sequence[Moved], most: int) -> list[str]:
     return [f"{title}: {len(moved)}", *lines, *_more(len(moved) - most)] if moved else []
 
 
-def _sizes(change: Change) -> str:
+def _sizes(change: RateChange) -> str:
     return "" if change.few else f", n = {change.first.evaluations} and {change.last.evaluations}"
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 
-from arise.observe.forecast import Forecast
+from arise.observe.forecast import TimeForecast
 from arise.observe.judge_monitor import JudgeMonitor
 from arise.observe.waits import Wait, Waits
 from arise.rollouts.guidance import left_out_ids, left_out_text
@@ -32,7 +32,7 @@ class Display:
         self._iteration_seconds: dict[str, float] = defaultdict(float)
         self.last_seconds: dict[str, float] = {}
         self.judge_monitor: JudgeMonitor | None = None
-        self.forecast: Forecast | None = None
+        self.forecast: TimeForecast | None = None
         self._foretold = False
         self._left_out: list[str] = []
         self._doubted: set[str] = set()
@@ -59,7 +59,7 @@ class Display:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds to the end of the run, None while they are not known."""
+        """Return the remaining seconds of the run; None while they are not known."""
         return self.forecast.left if self.forecast else None
 
     def wait(self, wait: Wait) -> None:

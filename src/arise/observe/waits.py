@@ -20,7 +20,7 @@ LINE_EVERY = 10.0
 
 @dataclass(frozen=True)
 class Wait:
-    """A wait under way, with the seconds since it began."""
+    """A wait in progress, with the seconds since it began."""
 
     reached: Reached
     elapsed: float
@@ -39,7 +39,7 @@ class Wait:
 
 
 class Waits:
-    """The waits under way, by name."""
+    """The waits in progress, by name."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

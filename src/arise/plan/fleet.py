@@ -57,7 +57,7 @@ class Clock:
             event()
 
 
-class Server:
+class SimulatedServer:
     """A sampling server: up to `most` conversations share it, others wait in order of arrival."""
 
     def __init__(self, clock: Clock, speeds: Speeds) -> None:
@@ -137,7 +137,7 @@ class PendingBatch:
 
 
 @dataclass
-class Fleet:
+class SimulatedFleet:
     """The whole run: batches start as staleness allows, the trainer takes them in order."""
 
     work: Workload
@@ -149,7 +149,7 @@ class Fleet:
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
-        self._servers = [Server(self.clock, self.speeds) for _ in range(self.schedule.servers)]
+        self._servers = [SimulatedServer(self.clock, self.speeds) for _ in range(self.schedule.servers)]
         self._judge = JudgeCalls(self.clock, self.assumed.judge_seconds, int(self.assumed.judge_concurrency))
         self._batches: list[PendingBatch] = []
         self._done = 0
@@ -185,7 +185,9 @@ class Fleet:
                 server = self._servers[j % len(self._servers)]
                 self.clock.after(self.assumed.start_seconds, self._turn(batch, pending, j, server, turns))
 
-    def _turn(self, batch: PendingBatch, pending: list[int], j: int, server: Server, turns: int) -> Callable[[], None]:
+    def _turn(
+        self, batch: PendingBatch, pending: list[int], j: int, server: SimulatedServer, turns: int
+    ) -> Callable[[], None]:
         """Return the event that submits the first of the remaining turns."""
         tokens = float(self._rng.exponential(self.work.generated / self.work.turns))
 
@@ -267,4 +269,4 @@ class Fleet:
 
 def simulate(work: Workload, speeds: Speeds, assumed: Assumptions, schedule: Schedule, seed: int = 0) -> Simulated:
     """Simulate `schedule.iterations` iterations."""
-    return Fleet(work, speeds, assumed, schedule, seed).simulate()
+    return SimulatedFleet(work, speeds, assumed, schedule, seed).simulate()

@@ -122,7 +122,7 @@ def _candidates(shape: ModelShape, work: Workload, gpu: Gpu, gpus: int, trained:
 
 
 @dataclass(frozen=True)
-class Size:
+class FleetSize:
     """One row of the sweep."""
 
     gpus: int
@@ -135,7 +135,7 @@ class Size:
         return self.forecast.work.rollouts / self.forecast.simulated.seconds * 3600
 
 
-def sweep(config: Config, gpu: Gpu, counts: Sequence[int], assumed: Assumptions, grow: bool) -> Iterator[Size]:
+def sweep(config: Config, gpu: Gpu, counts: Sequence[int], assumed: Assumptions, grow: bool) -> Iterator[FleetSize]:
     """Yield, for every number of GPUs and every staleness, the forecast of the best layout.
 
     With `grow`, the batch grows with the fleet, up to GROWTH times: beyond that it would be another training run.
@@ -148,4 +148,4 @@ def sweep(config: Config, gpu: Gpu, counts: Sequence[int], assumed: Assumptions,
             train = config.train.model_copy(update={"tasks_per_iteration": tasks, "max_staleness": staleness})
             changed = config.model_copy(update={"train": train})
             layout = layout or best_layout(changed, gpu, gpus, assumed)
-            yield Size(gpus, tasks, staleness, forecast(changed, layout, assumed))
+            yield FleetSize(gpus, tasks, staleness, forecast(changed, layout, assumed))

@@ -10,7 +10,7 @@ from arise.run.calls import Usage
 
 
 @dataclass(frozen=True)
-class Judging:
+class JudgeForecast:
     """Calls and tokens per iteration, pool updates included; `usd` is None if the price is not known."""
 
     calls: int
@@ -19,7 +19,7 @@ class Judging:
     usd: float | None
 
 
-def judging(config: Config, work: Workload, assumed: Assumptions) -> Judging | None:
+def judging(config: Config, work: Workload, assumed: Assumptions) -> JudgeForecast | None:
     """Estimate the calls of one iteration, at the full price of every token; None without a language-model judge."""
     if not isinstance(config.judge, ModelJudge):
         return None
@@ -30,4 +30,4 @@ def judging(config: Config, work: Workload, assumed: Assumptions) -> Judging | N
     prices = {endpoint.model: endpoint.price} if endpoint.price is not None else config.budget.prices
     usage = Usage(prompt_tokens=round(read), completion_tokens=round(written))
     nano = cost(endpoint.model, endpoint.base_url, usage, prices)
-    return Judging(calls, read, written, None if nano is None else nano / 1e9)
+    return JudgeForecast(calls, read, written, None if nano is None else nano / 1e9)

@@ -38,7 +38,7 @@ class EachRollout:
 class WhileUsable:
     """Judge with `assessor`, and withhold its verdicts while `unusable` says why they should not count.
 
-    Rubrics still get their verdicts asked for, so that a judge that has recovered is noticed. `unusable` may raise to
+    Verdicts are still requested, so that a judge that has recovered is noticed. `unusable` may raise to
     stop the run.
     """
 

@@ -185,7 +185,7 @@ async def forgeries(task: TaskSpec, pools: TrialPools) -> tuple[TaskProblem, ...
     except (SandboxLost, TreeRefused, OSError) as fault:
         return (TaskProblem(task.directory, f"could not be checked: {fault}", "fix the sandbox and try again"),)
     return tuple(
-        TaskProblem(task.verifier.tests / "test.sh", f"gives a cheat reward {reward:g}: {cheat.name}", cheat.remedy)
+        TaskProblem(task.verifier.script, f"gives a cheat reward {reward:g}: {cheat.name}", cheat.remedy)
         for cheat, reward in earned
         if reward > nothing
     )

@@ -32,7 +32,7 @@ class TestReport:
         return f"[ctrf.json: {self.passed} of {len(self.statuses)} tests passed{named}]"
 
     def numbers(self) -> dict[str, float]:
-        """Return the counts, beside the numbers of the reward file."""
+        """Return the counts, to be stored with the numbers of the reward file."""
         return {"tests": float(len(self.statuses)), "tests passed": float(self.passed)}
 
 

@@ -92,7 +92,7 @@ async def check_task(task: TaskSpec, pools: TrialPools, trials: Trials = Trials(
 
 
 def _judged(task: TaskSpec, name: str, results: Sequence[VerifierResult], wanted: float) -> list[TaskProblem]:
-    path = stages(task)[0].verifier.tests / "test.sh"
+    path = stages(task)[0].verifier.script
     wrong = [result for result in results if result.reward != wanted or result.reason]
     if not wrong:
         return []

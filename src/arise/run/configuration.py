@@ -46,8 +46,8 @@ class Kept(NamedTuple):
     config: Config
 
 
-class Change(NamedTuple):
-    """One changed field — `Change("optimizer.learning_rate", 0.001, 0.01)`; None if a side lacks it."""
+class FieldChange(NamedTuple):
+    """One changed field — `FieldChange("optimizer.learning_rate", 0.001, 0.01)`; None if a side lacks it."""
 
     field: str
     before: Any
@@ -91,11 +91,11 @@ def record(config: Config, run: Queried, note: Note) -> None:
     note({f"{KEY} {len(known)}": value})
 
 
-def changes(before: Config, after: Config) -> list[Change]:
+def changes(before: Config, after: Config) -> list[FieldChange]:
     """Return every field that differs, by name."""
     old, new = (dict(_flat(config.model_dump())) for config in (before, after))
     names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    return [Change(name, old.get(name), new.get(name)) for name in names]
+    return [FieldChange(name, old.get(name), new.get(name)) for name in names]
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -106,7 +106,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value
 
 
-def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple[Config, list[Change]]:
+def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple[Config, list[FieldChange]]:
     """Return the configuration in the folder and its edits; refuse edits that are not harmless or allowed by name."""
     config, known = load_config(folder / CONFIG_FILE), recorded(run)
     edited = changes(known[-1].config, config) if known else []
@@ -128,7 +128,7 @@ def run_config(folder: Path, run: Queried, allowed: Sequence[str] = ()) -> tuple
     return config, edited
 
 
-def edits(folder: Path, run: Queried) -> list[Change]:
+def edits(folder: Path, run: Queried) -> list[FieldChange]:
     """Return the differences between the file and the record, harmless or not."""
     known = recorded(run)
     return changes(known[-1].config, load_config(folder / CONFIG_FILE)) if known else []

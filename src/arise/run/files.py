@@ -1,4 +1,4 @@
-"""Files beside the database: their digests, and the integrity of checkpoints."""
+"""Files next to the database: their digests, and the integrity of checkpoints."""
 
 import hashlib
 import json

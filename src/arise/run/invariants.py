@@ -123,7 +123,7 @@ def _one_life(run: Audited) -> Iterator[str]:
     lived = {rubric: (active[rubric], revision[rubric]) for rubric in active if rubric not in gone}
     if stated != lived:
         differing = sorted(rubric for rubric in stated.keys() | lived.keys() if stated.get(rubric) != lived.get(rubric))
-        yield f"the pool of the last state is not what the events made of it: {', '.join(differing)}"
+        yield f"the pool of the last state does not follow from the events: {', '.join(differing)}"
 
 
 def _ledger(run: Audited) -> Iterator[str]:
@@ -175,12 +175,12 @@ def _spend(run: Audited) -> Iterator[str]:
 
 
 INVARIANTS: dict[str, tuple[str, Look]] = {
-    "absences": ("a missing reward or verdict has a reason and teaches nothing", _missing_is_not_fail),
-    "verdicts": ("every verdict belongs to a rubric that was alive", _verdicts_of_living_rubrics),
+    "absences": ("every missing reward or verdict has a reason and is left out of training", _missing_is_not_fail),
+    "verdicts": ("every verdict belongs to a rubric of that time", _verdicts_of_living_rubrics),
     "schedule": ("the pool changes at updates only and stays within its limits", _pool_changes_on_schedule),
-    "lives": ("no retired pair returns but by a reopening, and the last pool is what its events made", _one_life),
-    "ledger": ("success and failure mass is not negative and of active rubrics only", _ledger),
-    "batches": ("no task twice in a batch, no cell beyond its quota", _batches),
-    "evaluation": ("no evolved skill stood in an evaluation prompt", _skills_withheld),
+    "lives": ("a retired pair returns only by a reopening, and the last pool follows from its events", _one_life),
+    "ledger": ("success and failure mass is not negative, and of active rubrics only", _ledger),
+    "batches": ("no task twice in a batch, no cell over its quota", _batches),
+    "evaluation": ("no evolved skill was in an evaluation prompt", _skills_withheld),
     "budget": ("spend is within the cap", _spend),
 }

@@ -47,7 +47,7 @@ def sessions(path: Path) -> Iterator[StoredSession]:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open a store read-only; without a journal beside it SQLite would create one, unless told that nobody writes."""
+    """Open a store read-only; if it has no journal, open it as immutable, because SQLite would create one."""
     journal = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if journal.is_file() else "mode=ro&immutable=1"
     return sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)

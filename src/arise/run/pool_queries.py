@@ -134,10 +134,10 @@ class PoolQueries(BaseQueries):
             "SELECT k, reason, COUNT(*) FROM verdicts WHERE verdict IS NULL GROUP BY k, reason ORDER BY k, reason"
         )
 
-    def agreements(self, first_k: int) -> list[rows.Agreement]:
+    def agreements(self, first_k: int) -> list[rows.RubricAgreement]:
         """Return, for every two rubrics, how often they agreed on a rollout from iteration first_k on."""
         return self._rows(
-            rows.Agreement,
+            rows.RubricAgreement,
             "SELECT a.rubric_id, b.rubric_id, SUM(a.verdict = b.verdict), COUNT(*), SUM(a.verdict = 'pass') "
             "FROM verdicts a JOIN verdicts b ON a.rollout_id = b.rollout_id AND a.rubric_id < b.rubric_id "
             "WHERE a.k >= ? AND a.verdict IN ('pass', 'fail') AND b.verdict IN ('pass', 'fail') "

@@ -156,7 +156,7 @@ class VerdictRow(NamedTuple):
         return iteration_of(self.k)
 
 
-class Agreement(NamedTuple):
+class RubricAgreement(NamedTuple):
     """How often two rubrics agreed on rollouts to which both apply, and how often the first passed."""
 
     one: str

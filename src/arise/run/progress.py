@@ -8,7 +8,7 @@ from typing import NamedTuple
 from arise.run.read_only import read_only
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """Committed iterations, attempts of the last evaluation, and the digest of the initial weights."""
 
     committed: int = 0
@@ -22,12 +22,12 @@ _PROGRESS = (
 )
 
 
-def progress_of(folder: Path) -> Progress:
+def progress_of(folder: Path) -> RunProgress:
     """Return the progress of a run; all zero before its tables exist."""
     if not (folder / "run.db").is_file():
-        return Progress()
+        return RunProgress()
     try:
         with closing(read_only(folder / "run.db", timeout=5)) as db:
-            return Progress(*db.execute(_PROGRESS).fetchone())
+            return RunProgress(*db.execute(_PROGRESS).fetchone())
     except sqlite3.OperationalError:
-        return Progress()
+        return RunProgress()

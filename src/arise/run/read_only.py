@@ -8,7 +8,7 @@ from pathlib import Path
 def read_only(path: Path, timeout: float = 10.0) -> sqlite3.Connection:
     """Open a database that another process may be writing; raise sqlite3.Error if it cannot be read.
 
-    A database in write-ahead mode needs an index file beside it. If the disk is read-only and the log is empty, no
+    A database in write-ahead mode needs an index file next to it. If the disk is read-only and the log is empty, no
     process can be writing, so the file is opened as immutable.
     """
     address, log = f"{path.absolute().as_uri()}?mode=ro", path.with_name(f"{path.name}-wal")

@@ -64,7 +64,7 @@ def _check(name: str, said: str, look: Look, run: Audited) -> Check:
 
 def _configuration(run: Audited) -> Check:
     """Check that `config.toml` is the last recorded configuration."""
-    name, said = "configuration", f"{CONFIG_FILE} is as the run recorded it"
+    name, said = "configuration", f"{CONFIG_FILE} matches the record of the run"
     if not run.db.execute("SELECT 1 FROM meta WHERE key GLOB ?", (f"{configuration.KEY} *",)).fetchone():
         return Check(name, f"no record of {CONFIG_FILE} exists: the run was made before one was kept", ())
     return _check(name, said, lambda run: map(str, configuration.edits(run.folder, run)), run)
@@ -172,11 +172,11 @@ def _journal(run: Audited) -> Iterator[str]:
 
 
 DIGESTS: dict[str, tuple[str, Look]] = {
-    "database": ("run.db is sound and of this format", _database),
-    "iterations": ("iterations follow each other, each with its rollouts", _iterations),
-    "rows": ("the rows of every iteration and evaluation are as they were committed", _sealed),
-    "costs": ("clock times, costs, sessions and paid calls are as they were recorded", _clock_and_costs),
-    "trajectories": ("every chunk has its digest and every rollout its place", _files),
-    "journal": ("finished groups that a resume may need can be read", _journal),
-    "checkpoints": ("the kept checkpoints are whole", _checkpoints),
+    "database": ("run.db is intact and of this format", _database),
+    "iterations": ("iterations are consecutive, each with its rollouts", _iterations),
+    "rows": ("the rows of every iteration and evaluation are unchanged since their commit", _sealed),
+    "costs": ("clock times, costs, sessions and paid calls are unchanged", _clock_and_costs),
+    "trajectories": ("every chunk matches its digest and holds its rollouts", _files),
+    "journal": ("finished groups that a resume may need are readable", _journal),
+    "checkpoints": ("the kept checkpoints are complete", _checkpoints),
 }

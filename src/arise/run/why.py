@@ -47,8 +47,8 @@ def _adaptive(draw: Draw, mass: Mass | None) -> Reason:
 
 def _discovery(draw: Draw) -> Reason:
     return Reason(
-        f"Discovery: some rubric was not yet judged on this task, {_tried(draw.attempts)}.",
-        f"With chance ρ = {decimal(draw.rho)} a slot goes to such a task. Tasks tried less often come first; "
+        f"Discovery: some rubric was not yet judged on this task ({_tried(draw.attempts)}).",
+        f"A slot goes to such a task with chance ρ = {decimal(draw.rho)}. Tasks tried less often come first; "
         f"chance {percent(draw.probability)}.",
     )
 

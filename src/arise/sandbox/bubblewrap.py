@@ -88,11 +88,11 @@ class BubblewrapSandbox:
     shown: dict[str, Path]
     group: ControlGroup | None
     watches_capped: bool = True
-    """Whether it can take no more than its part of the machine's inotify instances."""
+    """Whether its share of the machine's inotify instances is limited."""
     left_out: tuple[str, ...] = ()
     """What `fill` left out, and why."""
     left_running: bool = False
-    """Whether the last command that ran `alone` did not end all its processes itself."""
+    """Whether the last command that ran `alone` left processes running."""
     signalled: bool = False
     """Whether a signal ended the last command."""
     report: bytes = b""
@@ -123,13 +123,15 @@ class BubblewrapSandbox:
         """Return a path by which the host can reach one of the layout's folders."""
         return Path(f"/proc/self/fd/{self.folders[place]}")
 
-    async def fill(self, place: str, source: Path, skip: Collection[str] = (), left_by_agent: bool = False) -> None:
-        """Copy the content of a host folder into one of the layout's folders.
+    async def fill(
+        self, place: str, source: Path, skip: Collection[str] = (), left_by_agent: bool = False, over: bool = False
+    ) -> None:
+        """Copy the content of a host folder into one of the layout's folders, `over` what is there or beside it.
 
         Raise TreeRefused if files left by an agent cannot be copied completely.
         """
         try:
-            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip, left_by_agent)
+            left_out = await asyncio.to_thread(copy_tree, source, self.folders[place], place, skip, left_by_agent, over)
         except TreeRefused as error:
             if left_by_agent:
                 raise

@@ -26,14 +26,14 @@ Kind = Literal["auto", "bubblewrap", "overlay", "podman", "docker"]
 
 @dataclass(frozen=True)
 class Equipment:
-    """What an agent needs inside its sandboxes beside the task; the sandboxes of tests never have it."""
+    """What an agent needs inside its sandboxes besides the task; the sandboxes of tests never have it."""
 
     limits: Limits | None = None
-    """Of a sandbox without an image; an image's memory is at least as much."""
+    """Limits of a sandbox without an image; the memory of one with an image is at least as large."""
     read_only: tuple[str, ...] = ()
-    """Host paths, shown at the same place in a sandbox without an image."""
+    """Host paths, shown at the same path in a sandbox without an image."""
     mounts: Callable[[], tuple[tuple[str, str], ...]] = tuple
-    """Host paths and where each is seen in an image; asked for when the first image is opened."""
+    """Host paths and their paths in an image; called when the first image is opened."""
 
     def added_to(self, place: Place) -> Place:
         """Return the place of an image with this equipment."""

@@ -1,4 +1,4 @@
-"""Make a sandbox ready for an agent: run the task's set-up and wait for its healthcheck."""
+"""Make a sandbox with an image ready for an agent: files, set-up and healthcheck of the task."""
 
 import asyncio
 import shlex
@@ -6,6 +6,7 @@ import time
 
 from arise.ports import Sandbox, SandboxLost
 from arise.types import Healthcheck, Place
+from arise.types.sandbox import COMPOSE_FILE
 
 _SAID = 500
 
@@ -15,7 +16,10 @@ class NotReady(SandboxLost):
 
 
 async def become_ready(sandbox: Sandbox, place: Place) -> None:
-    """Run the set-up and wait for the healthcheck; raise NotReady on failure."""
+    """Copy the files that no build put into the image, run the set-up, wait for the healthcheck, or raise NotReady."""
+    described = place.dockerfile is not None or (place.files is not None and (place.files / COMPOSE_FILE).exists())
+    if place.image and place.files is not None and not described:
+        await sandbox.put(place.files, sandbox.workdir)
     for asked in place.setup:
         command = f"cd {shlex.quote(asked.cwd)} && {{\n{asked.command}\n}}" if asked.cwd else asked.command
         done = await sandbox.run(command, asked.timeout, asked.env, user=asked.user)

@@ -54,7 +54,7 @@ class ImageSandbox(BubblewrapSandbox):
     held: list[int] = field(default_factory=list)
     """Descriptors that live as long as the sandbox."""
     left: "Left | None" = None
-    """The layer that the attempt wrote, for whoever verifies it."""
+    """The layer that the attempt wrote, for the verifier."""
 
     async def run(
         self, command: str, timeout: float, env: Mapping[str, str] | None = None, user: str | None = None

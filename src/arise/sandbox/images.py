@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 Pull = Literal["missing", "never", "always"]
 LABEL = "arise.image"
 OWNER = "arise.owner"
-"""The label of containers, by which the next run finds those of a killed one."""
+"""The label of containers by which the next run finds those of a killed one."""
 PULL_SECONDS = 1800.0
 BUILDS_AT_ONCE = 2
 
@@ -91,14 +91,19 @@ class Images:
         self._slots = asyncio.Semaphore(BUILDS_AT_ONCE)
         self._wait = Progress(log, "task images")
         self.built = 0
-        """How many builds were run, because no earlier one had the same content."""
+        """Number of builds that were run because no earlier one had the same content."""
 
     async def get(self, place: Place) -> Image:
-        """Return the image of a place; concurrent calls share one build, and a failed build is not cached."""
-        if place.dockerfile is not None:
-            key = await asyncio.to_thread(context_digest, place.dockerfile.parent)
-        else:
+        """Return the image of a place; concurrent calls share one build, and a failed build is not cached.
+
+        As in Harbor and BenchFlow, an image that a task names takes precedence over its Dockerfile.
+        """
+        if place.image or place.dockerfile is None:
             key = place.image
+        else:
+            key = await asyncio.to_thread(context_digest, place.context or place.dockerfile.parent)
+            if place.context is not None:
+                key = hashlib.sha256(f"{key} {place.dockerfile.relative_to(place.context)}".encode()).hexdigest()
         task = self._known.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = asyncio.create_task(self._prepare(key, place))
@@ -109,11 +114,20 @@ class Images:
         self._wait.expect(1)
         try:
             async with self._slots:
-                if place.dockerfile is None:
-                    return await self._take(place.image)
-                return await self._build(f"localhost/arise:{key[:40]}", key, place.dockerfile, place.build_timeout)
+                if place.image or place.dockerfile is None:
+                    return await self._taken(place)
+                context = place.context or place.dockerfile.parent
+                return await self._build(key, place.dockerfile, context, place.build_timeout)
         finally:
             self._wait.add()
+
+    async def _taken(self, place: Place) -> Image:
+        try:
+            return await self._take(place.image)
+        except EngineFailed as error:
+            if place.dockerfile is None:
+                raise
+            raise EngineFailed(f'{error}; to build {place.dockerfile} instead, ignore "docker_image"') from error
 
     async def _take(self, name: str) -> Image:
         found = await self.program.inspect("image", name) if self.pull != "always" else None
@@ -126,14 +140,14 @@ class Images:
             raise EngineFailed(f"the image {name} is absent after it was pulled")
         return await self._with_layers(read_image(found))
 
-    async def _build(self, tag: str, key: str, dockerfile: Path, seconds: float) -> Image:
+    async def _build(self, key: str, dockerfile: Path, context: Path, seconds: float) -> Image:
+        tag = f"localhost/arise:{key[:40]}"
         async with _locked(key):
             found = await self.program.inspect("image", tag)
             if found is None:
-                context = str(dockerfile.parent)
                 labels = ("--label", f"{LABEL}={key}")
                 pull = ("--pull",) if self.pull == "always" else ()
-                line = ("build", "--quiet", *pull, "--tag", tag, *labels, "--file", str(dockerfile), context)
+                line = ("build", "--quiet", *pull, "--tag", tag, *labels, "--file", str(dockerfile), str(context))
                 try:
                     await self.program.call(*line, seconds=seconds)
                 except EngineFailed as error:

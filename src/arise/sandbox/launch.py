@@ -14,10 +14,11 @@ from pathlib import Path
 from arise.ports import SandboxLost
 from arise.sandbox.bubblewrap import BubblewrapSandbox, await_death, send_kill
 from arise.sandbox.cgroup import Cgroups, ControlGroup
+from arise.sandbox.companion import end, start_companion
 from arise.sandbox.layout import TEMPORARY, Layout, SandboxUnavailable
 from arise.sandbox.limits import Limits
 from arise.sandbox.outside import prepare
-from arise.sandbox.owner import new_name, owner_mark
+from arise.sandbox.owner import new_name
 from arise.sandbox.seccomp import open_filter
 from arise.sandbox.tree import FOLDER
 
@@ -59,9 +60,12 @@ def _limit(pid: int, limits: Limits, grouped: bool) -> None:
 
 
 def _spawn(
-    layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int, grouped: bool
+    layout: Layout, shown: dict[str, Path], control: socket.socket, info: int, errors: int, grouped: bool, name: str
 ) -> "subprocess.Popen[bytes]":
-    """Start bwrap in its own session, so that an interrupt typed at the terminal reaches only ARISE."""
+    """Start bwrap in its own session, so that an interrupt typed at the terminal reaches only ARISE.
+
+    The `name` among the arguments is how the processes of this sandbox are found if bwrap is killed too early.
+    """
     line = [*layout.prefix, *layout.arguments, "--info-fd", str(info)]
     passed = [control.fileno(), info, *layout.passed]
     for place, path in shown.items():
@@ -73,7 +77,7 @@ def _spawn(
         passed.append(rules)
     # The server enforces the limits that no cgroup enforces.
     caps = (0, 0) if grouped else (layout.limits.processes, layout.limits.memory_bytes)
-    server = layout.server(str(control.fileno()), *map(str, caps), owner_mark())
+    server = layout.server(str(control.fileno()), *map(str, caps), name)
     try:
         return subprocess.Popen(
             [*line, *server],
@@ -129,6 +133,8 @@ async def start(layout: Layout, cgroups: Cgroups | None, make: Make = Bubblewrap
 
 
 async def _start(layout: Layout, cgroups: Cgroups | None, make: Make) -> BubblewrapSandbox:
+    start_companion()
+    name = new_name()
     with contextlib.ExitStack() as here, contextlib.ExitStack() as on_failure:
         with contextlib.ExitStack() as handed_over:
             ours, theirs = socket.socketpair()
@@ -143,7 +149,8 @@ async def _start(layout: Layout, cgroups: Cgroups | None, make: Make) -> Bubblew
             for path in shown.values():
                 on_failure.callback(shutil.rmtree, path, ignore_errors=True)
                 path.mkdir(0o700)
-            process = _spawn(layout, shown, theirs, info_sink, errors, cgroups is not None)
+            process = _spawn(layout, shown, theirs, info_sink, errors, cgroups is not None, name)
+        on_failure.callback(end, name.__eq__)
         on_failure.callback(process.wait)
         on_failure.callback(process.kill)
         reader, writer = await asyncio.open_unix_connection(sock=ours)

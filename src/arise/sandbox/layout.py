@@ -126,8 +126,8 @@ def covers(hidden: Collection[str], visible: Collection[str]) -> list[str]:
             continue
         if any(needed.is_relative_to(path) for needed in (interpreter, *roots)):
             raise SandboxUnavailable(
-                f"{path} is not for agents to see, and it holds what their commands need to run",
-                f"move your runs and tasks to a folder of their own, outside {', '.join(sorted(map(str, roots)))}",
+                f"{path} is hidden from agents, but their commands need it to run",
+                f"move your runs and tasks to a separate folder, outside {', '.join(sorted(map(str, roots)))}",
             )
         covered.append(path)
     return [word for path in covered for word in cover(path)]

@@ -17,7 +17,7 @@ class Limits:
     tmp_bytes: int = 64 * MIB
     open_files: int = 1024
     cpus: float | None = None
-    """The most processor time per second, None for no limit beside an equal share."""
+    """The most processor time per second; None for no limit besides an equal share."""
     in_memory: bool = True
     """Whether writable files are held in memory."""
 

@@ -12,7 +12,7 @@ from arise.sandbox.proxy import VARIABLES, Proxy
 from arise.sandbox.reach import Doors
 
 RESOLVER = "nameserver 10.0.2.3"
-"""Where slirp4netns answers name queries, as /etc/resolv.conf says it."""
+"""The line of /etc/resolv.conf for the address at which slirp4netns answers DNS queries."""
 SECONDS = 20.0
 
 

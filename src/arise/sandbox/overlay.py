@@ -26,9 +26,9 @@ CAPABILITIES = (
 WATCHING = ("CAP_SYS_PTRACE", "CAP_SYS_RESOURCE")
 """What the guard needs to read the memory of a test.sh that runs as another user, and to mark its processes."""
 IN_MEMORY = 256 * MIB
-"""Up to this size the changes of an attempt are held in memory, beyond it in a file."""
+"""Up to this size the changes of an attempt are kept in memory, beyond it in a file."""
 MAX_OPTIONS = 3800
-"""What fits into the page of memory that the kernel gives the options of a mount."""
+"""Longest mount options: the kernel gives them one page of memory."""
 _MOUNT = """set -e
 cd "$1"
 if [ -e disk ]; then

@@ -29,7 +29,7 @@ from arise.sandbox.programs import Program, require_program
 from arise.sandbox.restore import Restored, restore
 from arise.sandbox.tree import FOLDER
 from arise.sandbox.userns import UserNamespaces
-from arise.sandbox.verification import SAFE_ENVIRONMENT, result_of
+from arise.sandbox.verification import SAFE_ENVIRONMENT, fill_tests, result_of
 from arise.types import BARE, Place, SandboxCapabilities, VerifierJob, VerifierRun
 from arise.types.sandbox import LOGS, TESTS
 
@@ -264,7 +264,7 @@ def _over(
 
 async def run_tests(sandbox: ImageSandbox, job: VerifierJob) -> VerifierRun:
     """Copy the tests into the sandbox and run test.sh under the guard."""
-    await sandbox.fill(TESTS, job.tests)
+    await fill_tests(sandbox, job)
     sandbox.shown[TESTS].chmod(0o755)  # the user that runs the tests must be able to read them
     command = with_env(f"exec bash {TESTS}/test.sh", {**SAFE_ENVIRONMENT, **sandbox.env, **job.env})
     done = await sandbox.run_command(command, job.timeout, alone=True, guarded=True, user=sandbox.user.mark)

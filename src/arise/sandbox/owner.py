@@ -1,26 +1,24 @@
 """Names of a sandbox's resources on the host, by which the next start recognises those of a killed owner."""
 
+import contextlib
 import functools
 import itertools
 import os
 import re
+import signal
+import time
 from pathlib import Path
+
+from arise.sandbox.companion import first_processes, is_alone, start_time
 
 _NAME = re.compile(r"arise-(\d+)-(\d+)(-\d+)?")
 _serial = itertools.count()
-
-
-def _start_time(pid: int) -> str:
-    """Return the start time of a process, which distinguishes reused process ids; empty if the process is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+DYING_LOOKS, DYING_SECONDS = 10, 0.05
 
 
 @functools.cache
 def _mark(pid: int) -> str:
-    return f"arise-{pid}-{_start_time(pid)}"
+    return f"arise-{pid}-{start_time(pid)}"
 
 
 def owner_mark() -> str:
@@ -36,7 +34,7 @@ def new_name() -> str:
 def orphaned(name: str) -> bool:
     """Return whether a name belongs to a dead owner."""
     match = _NAME.fullmatch(name)
-    return match is not None and _start_time(int(match[1])) != match[2]
+    return match is not None and start_time(int(match[1])) != match[2]
 
 
 def orphans(folder: Path) -> list[Path]:
@@ -44,18 +42,18 @@ def orphans(folder: Path) -> list[Path]:
     return [path for path in folder.glob("arise-*") if orphaned(path.name)]
 
 
-def orphan_processes() -> list[int]:
-    """Return processes whose last argument is the mark of a dead owner and whose parent is process 1.
+def end_orphans() -> None:
+    """Kill the first processes of sandboxes whose owner and bubblewrap are dead.
 
-    Sandboxes die with their owner, except in the instant after bwrap created its child and before it requested that. A
-    live sandbox of another container has a parent there, so its owner's id, unknown here, is not checked.
+    Sandboxes die with their owner, except in the instant that `companion.py` tells of. A live one of another container
+    has its bubblewrap, so its owner's id, unknown here, does not matter; one that is just dying is waited for.
     """
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            last = (folder / "cmdline").read_bytes().rstrip(b"\0").rpartition(b"\0")[2].decode()
-            if orphaned(last) and (folder / "stat").read_text().rpartition(")")[2].split()[1] == "1":
-                found.append(int(folder.name))
-        except (OSError, ValueError):  # gone, or not a name
-            continue
-    return found
+    for _ in range(DYING_LOOKS):
+        found = first_processes(orphaned)
+        alone = {pid for pid, name in found if is_alone(pid, name)}
+        for pid in alone:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if len(alone) == len(found):
+            return
+        time.sleep(DYING_SECONDS)

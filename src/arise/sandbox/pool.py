@@ -1,12 +1,10 @@
 """Sandboxes started in advance, so that opening one costs only a copy of the task's files."""
 
 import asyncio
-import contextlib
 import os
 import platform
 import resource
 import shutil
-import signal
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from arise.sandbox.launch import NotCovered, start
 from arise.sandbox.layout import WORKDIR, Layout
 from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.native_server import native_server
-from arise.sandbox.owner import orphan_processes, orphans
+from arise.sandbox.owner import end_orphans, orphans
 from arise.sandbox.seccomp import filter_program
 from arise.types import BARE, Place, SandboxCapabilities
 
@@ -38,9 +36,7 @@ def _raise_open_files() -> None:
 def sweep(cgroups: Cgroups | None) -> None:
     """Remove the processes, cgroups and folders of dead owners."""
     _raise_open_files()
-    for pid in orphan_processes():
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+    end_orphans()
     if cgroups is not None:
         cgroups.sweep()
     for path in orphans(Path(tempfile.gettempdir())):
@@ -53,8 +49,8 @@ def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
     if cgroups is None:
         watched = "memory" if os.geteuid() else "memory and processes"
         notes.append(
-            f"no writable control groups with memory and pids: {watched} of a sandbox can exceed the limit for a "
-            "moment, until its server looks, which ends what runs there, and files in memory are not counted"
+            f"no writable control groups with memory and pids: {watched} of a sandbox can exceed the limit "
+            "briefly, until its server notices and ends what runs there, and files in memory are not counted"
         )
     if cgroups is None or not cgroups.shares:
         notes.append("no writable control group with cpu: a busy sandbox slows the others down")

@@ -187,7 +187,7 @@ def copy_tree(
     In an agent's folder, modes that deny access to its own user are changed in the source.
     """
     if left_by_agent:
-        os.chmod(source, source.stat().st_mode & 0o7777 | 0o700)  # the attempt may go on, and with other users
+        os.chmod(source, source.stat().st_mode & 0o7777 | 0o700)  # the attempt may continue, and with other users
     opened = os.open(source, FOLDER)
     try:
         copy = Copy(target, home, left_by_agent, over)

@@ -43,7 +43,7 @@ def make_namespace() -> int:
 
 
 def _same_users(own: str) -> str:
-    """Return a map to the users of this namespace: the kernel wants each line within one line of its own map."""
+    """Return a map to the users of this namespace: the kernel wants each line to lie within one line of its own map."""
     ranges = (list(map(int, line.split())) for line in own.splitlines())
     kept = ((start, min(count, USERS - start)) for start, _, count in ranges if start < USERS)
     return "".join(f"{start} {start} {count}\n" for start, count in kept)

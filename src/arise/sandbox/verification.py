@@ -63,7 +63,7 @@ class BubblewrapVerifierPool:
         """Copy the files of a finished attempt into a fresh sandbox and run test.sh there."""
         sandbox = await self.pool.open()
         try:
-            await sandbox.fill(TESTS, job.tests)
+            await fill_tests(sandbox, job)
             try:
                 await _bring(attempt, sandbox)
             except TreeRefused as error:
@@ -102,6 +102,12 @@ class BubblewrapVerifierPool:
 
     async def __aexit__(self, *error: object) -> None:
         await self.pool.close()
+
+
+async def fill_tests(sandbox: BubblewrapSandbox, job: VerifierJob) -> None:
+    """Copy the tests of a job, later folders over earlier ones."""
+    for folder in job.tests:
+        await sandbox.fill(TESTS, folder, over=True)
 
 
 async def _bring(attempt: Sandbox, sandbox: BubblewrapSandbox) -> None:

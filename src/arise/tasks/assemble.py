@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from arise.tasks import schema
+from arise.tasks.compose import compose_file, read_compose
 from arise.types import (
     AgentSpec,
     Artifact,
@@ -18,9 +19,9 @@ from arise.types import (
     TaskSpec,
     VerifierSpec,
 )
+from arise.types.sandbox import COMPOSE_FILE
 
-COMPOSE_FILES = ("docker-compose.yaml", "docker-compose.yml", "singularity-compose.yaml")
-BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", *COMPOSE_FILES})
+BUILD_FILES = frozenset({"Dockerfile", ".dockerignore", COMPOSE_FILE})
 """Files in environment/ that describe an image and are not visible to the agent."""
 
 
@@ -43,14 +44,15 @@ def task_spec(
 ) -> TaskSpec:
     """Return the task in `directory`; `steps` are the folders of `file.steps`."""
     environment = directory / "environment"
-    compose = next((path for name in COMPOSE_FILES if (path := environment / name).exists()), None)
+    place = _place(file.environment, environment)
+    compose = compose_file(environment, place)
     skills = environment / "skills"
     return TaskSpec(
         task=_task(directory, file, parts.instruction, skills),
         directory=directory,
         verifier=_verifier(file.verifier, parts.tests, file),
         layout=layout,
-        environment=_place(file.environment, environment),
+        environment=place if compose is None else read_compose(compose).added_to(place),
         agent=_agent(file.agent),
         solution=_solution(file.solution, parts.solution),
         steps=tuple(_one_of_several(*each, file, parts.tests) for each in zip(file.steps, steps, strict=True)),
@@ -146,9 +148,9 @@ def _verifier(asked: schema.VerifierSection, tests: Path, file: schema.TaskFile)
 def _separate(asked: Sequence[schema.VerifierSection], tests: Sequence[Path], file: schema.TaskFile) -> Place | None:
     """Return the tests' own environment; None if they run in that of the agent.
 
-    `asked` and `tests` begin with those of a step, if it is one of a step. The environment is the first that is
-    described, else a fresh one as described for the agent. Its image is the first that is named or has a Dockerfile
-    beside the tests, else that of the agent.
+    `asked` and `tests` begin with those of a step if the task has steps. The environment is the first one described,
+    else a fresh copy of the agent's. Its image is the first one named or with a Dockerfile next to the tests, else that
+    of the agent.
     """
     modes = (each.environment_mode or (each.environment and "separate") for each in asked)
     if next(filter(None, modes), "shared") == "shared":
@@ -177,6 +179,7 @@ def _inheriting_verifier(
         service=own.service or task.service,
         pytest_plugins=(*task.pytest_plugins, *own.pytest_plugins),
         keep_conftests=own.keep_conftests or task.keep_conftests,
+        shared=shared,
     )
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from arise.tasks.directory import BENCHFLOW_FILE, HARBOR_FILE, read_task
+from arise.tasks.directory import read_task
 from arise.tasks.problem import CorpusError, TaskProblem
 from arise.tasks.registry import check_task_types
 from arise.tasks.scan import read_text
+from arise.tasks.schema_values import BENCHFLOW_FILE, HARBOR_FILE
 from arise.tasks.sources import is_listing, listed_tasks
 from arise.types import TaskSpec
 

@@ -44,8 +44,8 @@ def instructions(text: str) -> Iterator[Instruction]:
         yield Instruction(number, word.upper(), rest.strip())
 
 
-def check_dockerfile(path: Path) -> Iterator[TaskProblem]:
-    """Yield every problem that is visible without building."""
+def check_dockerfile(path: Path, context: Path | None = None) -> Iterator[TaskProblem]:
+    """Yield every problem that is visible without building in `context`, by default the folder of the file."""
     text = read_text(path)
     if isinstance(text, TaskProblem):
         yield text
@@ -62,31 +62,40 @@ def check_dockerfile(path: Path) -> Iterator[TaskProblem]:
         elif not each.rest:
             yield TaskProblem(path, f"line {each.line}: {each.word} says nothing", "complete or remove the line")
         elif each.word in ("COPY", "ADD"):
-            yield from _copied(each, path)
+            yield from _copied(each, path, context or path.parent)
 
 
-def _copied(each: Instruction, path: Path) -> Iterator[TaskProblem]:
+def _copied(each: Instruction, path: Path, context: Path) -> Iterator[TaskProblem]:
     """Yield a problem for each source of a COPY or ADD that the build folder does not have."""
-    flags, rest = [], each.rest
-    while rest.startswith("--"):
-        flag, _, rest = rest.partition(" ")
-        flags.append(flag)
-        rest = rest.strip()
-    if any(flag.startswith("--from=") for flag in flags) or "<<" in rest:
+    words = _words(each.rest)
+    if words is None:
         return
-    *sources, target = _sources(rest) or [""]
-    if not sources:
+    if len(words) < 2:
+        target = words[0] if words else ""
         yield TaskProblem(path, f"line {each.line}: {each.word} names no target: {target!r}", "name source and target")
-    for source in sources:
+    for source in words[:-1]:
         if source.startswith(("..", "/..")) or "/../" in source:
             what = f"line {each.line}: copies {source!r}, which lies outside its folder"
             yield TaskProblem(path, what, "move it to environment/")
-        elif _is_missing(source, path.parent):
-            what = f"line {each.line}: copies {source!r}, which is not in {path.parent.name}/"
+        elif _is_missing(source, context):
+            what = f"line {each.line}: copies {source!r}, which is not in {context.name}/"
             yield TaskProblem(path, what, "add the file")
 
 
-def _sources(rest: str) -> list[str]:
+def sources_of(rest: str) -> list[str]:
+    """Return what a COPY or ADD takes from the build folder."""
+    return (_words(rest) or [])[:-1]
+
+
+def _words(rest: str) -> list[str] | None:
+    """Return sources and target of a COPY or ADD without its flags; None if its sources are elsewhere."""
+    while rest.startswith("--"):
+        flag, _, rest = rest.partition(" ")
+        rest = rest.strip()
+        if flag.startswith("--from="):
+            return None
+    if "<<" in rest:
+        return None
     try:
         if rest.startswith("["):
             return [word for word in json.loads(rest) if isinstance(word, str)]

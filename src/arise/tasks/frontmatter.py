@@ -22,7 +22,7 @@ def split_frontmatter(text: str) -> tuple[str, str] | None:
 def sections(body: str) -> dict[str, str]:
     """Return the sections of a task.md by their reserved heading; other headings belong to the text around them.
 
-    What stands before the first reserved heading is the prompt, unless there is a section of that name.
+    Text before the first reserved heading is the prompt, unless there is a section of that name.
     """
     found = list(_SECTION.finditer(body))
     bounds = pairwise([*found, None])
@@ -38,7 +38,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            if not isinstance(key, Hashable):
+                break  # the base class names the place
+            if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key!r} stands twice", key_node.start_mark
                 )
@@ -47,5 +49,5 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def load_yaml(text: str) -> Any:
-    """Return the value of a YAML text; raise yaml.YAMLError also for a key that stands twice."""
+    """Return the value of a YAML text; raise yaml.YAMLError also for a repeated key."""
     return yaml.load(text, _Loader)

@@ -43,7 +43,7 @@ def _unknown(given: Mapping[str, object], model: type[BaseModel], prefix: str) -
     known = [*model.model_fields, *_ELSEWHERE.get(model, ())]
     for key, value in given.items():
         if key not in known:
-            if model is not schema.SolutionSection or not isinstance(value, str):  # variables may stand there directly
+            if model is not schema.SolutionSection or not isinstance(value, str):  # variables may be set there directly
                 yield f"{prefix}{key}", next(iter(difflib.get_close_matches(str(key), known, 1, _CLOSE)), "")
             continue
         field = model.model_fields.get(_OTHER_NAMES.get(key, key))

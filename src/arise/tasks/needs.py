@@ -8,6 +8,7 @@ from typing import Literal
 from arise.config.tasks import TaskNeed
 from arise.sandbox.choose import why_no_images
 from arise.sandbox.plain import beyond_plain
+from arise.tasks.compose import read_compose
 from arise.tasks.problem import TaskProblem
 from arise.tasks.scan import read_text
 from arise.tasks.unsupported import prior_trajectories, unsupported, verifiers_of
@@ -30,17 +31,17 @@ class Unmet:
     """`steps` and `format` cannot be ignored: without them a task cannot run at all."""
     path: Path
     what: str
-    needs_engine: bool = False
-    """Whether a container engine would meet it."""
+    remedy: str = ""
+    """How it would be met."""
 
     @property
     def problem(self) -> TaskProblem:
         """Return the need as a problem with its remedy."""
-        engine = f"{why_no_images()[1] or AUTO}; else " if self.needs_engine else ""
+        engine = f"{self.remedy}; else " if self.remedy else ""
         if self.need == "format":
             return TaskProblem(self.path, self.what, AUTO)
         if self.need == "steps":
-            return TaskProblem(self.path, self.what, f"{engine}make each step a task of its own")
+            return TaskProblem(self.path, self.what, f"{engine}make each step a separate task")
         remedy = f'{engine}change the task, or add "{self.need}" to tasks.ignore if it does without'
         return TaskProblem(self.path, self.what, remedy)
 
@@ -48,7 +49,15 @@ class Unmet:
 def refused(task: TaskSpec, offered: SandboxCapabilities, ignore: Collection[str] = ()) -> list[TaskProblem]:
     """Return one problem for each unmet need that is not in `ignore`."""
     found = [unmet for unmet in unmet_needs(task, offered) if unmet.need == "format" or unmet.need not in ignore]
-    return [replace(unmet, needs_engine=not offered.images and unmet.need in _BY_ENGINE).problem for unmet in found]
+    by_image = "" if offered.images else _image_remedy(task)
+    return [(replace(unmet, remedy=by_image) if unmet.need in _BY_ENGINE else unmet).problem for unmet in found]
+
+
+def _image_remedy(task: TaskSpec) -> str:
+    """Return how a task gets a sandbox with an image, which meets most needs."""
+    if task.environment.image or task.environment.dockerfile is not None:
+        return why_no_images()[1] or AUTO
+    return "give it an image by environment/Dockerfile or environment.docker_image"
 
 
 def without(task: TaskSpec, ignore: Collection[str]) -> TaskSpec:
@@ -128,7 +137,7 @@ def _features(task: TaskSpec, offered: SandboxCapabilities) -> dict[TaskNeed, tu
         "verifier_environment": ("verifier.environment", apart, offered.separate_verifier),
         "collect": ("verifier.collect", any(check.collect for check in checks), offered.separate_verifier),
         "service": ("verifier.service", any(check.service for check in checks), offered.compose),
-        "pytest_plugins": ("verifier.pytest_plugins", any(check.pytest_plugins for check in checks), False),
+        "pytest_plugins": ("verifier.pytest_plugins", any(check.pytest_plugins for check in checks), offered.images),
         "artifacts": ("artifacts", task.artifacts, offered.separate_verifier),
     }
 
@@ -162,7 +171,7 @@ def _resources(path: Path, section: str, place: Place, offered: SandboxCapabilit
 
 def _image(task: TaskSpec, offered: SandboxCapabilities) -> Iterator[Unmet]:
     if task.compose_file is not None and not offered.compose:
-        yield Unmet("compose", task.compose_file, "starts other containers, which are not supported")
+        yield from (Unmet("compose", task.compose_file, what) for what in read_compose(task.compose_file).beyond)
     path = task.environment.dockerfile
     text = read_text(path) if path is not None and not offered.images else ""
     if path is None or not isinstance(text, str):

@@ -26,7 +26,7 @@ NEIGHBOURS = 10
 OUT_WORDS, OUT_BOTH = 0.45, 0.75
 """How much a pair must stand out from its neighbours, by words alone and by the sum of words and meaning.
 
-Chosen on the first two sets of tests/unit/tasks, between the paraphrases and the tasks of their own.
+Chosen on the first two sets of tests/unit/tasks, between the paraphrases and the independent tasks.
 """
 COMMON_SHARE, COMMON_AMONG = 0.02, 100
 """Shingles in more than this share of a larger corpus are boilerplate and are ignored."""
@@ -184,4 +184,8 @@ def rare_words(texts: Sequence[str]) -> NDArray[np.float32]:
 def text_of(task: TaskSpec) -> Text:
     """Return the compared parts of a task."""
     verifiers = [step.verifier for step in task.steps] or [task.verifier]
-    return Text(task.task.id, task.task.instruction, " ".join(tests_digest(each.tests) for each in verifiers))
+    return Text(
+        task.task.id,
+        task.task.instruction,
+        " ".join(tests_digest(folder) for each in verifiers for folder in each.folders),
+    )

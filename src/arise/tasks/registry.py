@@ -29,7 +29,7 @@ def task_types() -> dict[str, TaskType]:
     """Return all task types by id, in registry order."""
     data = tomllib.loads((files("arise.tasks") / "registry.toml").read_text("utf-8"))
     found = {entry["id"]: TaskType(**entry) for entry in data["task_type"]}
-    assert len(found) == len(data["task_type"]) == COUNT, f"the registry must hold {COUNT} types with ids of their own"
+    assert len(found) == len(data["task_type"]) == COUNT, f"the registry must hold {COUNT} types with different ids"
     return found
 
 

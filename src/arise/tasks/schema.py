@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from arise.tasks.problem import TaskProblem
 from arise.tasks.schema_values import (
+    BENCHFLOW_FILE,
     Absolute,
     Amount,
     Below,
@@ -172,7 +181,7 @@ class SolutionSection(TaskTable):
     @model_validator(mode="before")
     @classmethod
     def _inline(cls, given: object) -> object:
-        """Accept variables that stand directly in the section, as in old tasks of SkillsBench."""
+        """Accept variables set directly in the section, as in old tasks of SkillsBench."""
         if not isinstance(given, Mapping):
             return given
         inline = {
@@ -245,8 +254,8 @@ class TaskFile(TaskTable):
 
     @field_validator("schema_version")
     @classmethod
-    def _known(cls, version: str) -> str:
-        if version.split(".")[0] != "1":
+    def _known(cls, version: str, info: ValidationInfo) -> str:
+        if info.context == BENCHFLOW_FILE and version.split(".")[0] != "1":
             raise ValueError(f"only schema 1.x can be read, got {version!r}")
         return version
 
@@ -275,9 +284,9 @@ class TaskFile(TaskTable):
 
 
 def check_task_file(given: object, path: Path) -> TaskFile | list[TaskProblem]:
-    """Return the validated model, or one problem for each invalid value."""
+    """Return the validated model, or one problem for each invalid value; as in Harbor, any schema of a task.toml."""
     try:
-        return TaskFile.model_validate(given)
+        return TaskFile.model_validate(given, context=path.name)
     except ValidationError as error:
         return [
             TaskProblem(

@@ -21,6 +21,8 @@ _DOCUMENT: dict[str, tuple[TaskNeed, str]] = {
     "benchflow": ("benchflow", "settings of BenchFlow itself have no effect"),
 }
 """Keys of a task.md that are not in a task.toml."""
+_ONLY_NOTED = {"benchflow": frozenset({"document_version"})}
+"""Keys within them that say nothing about how a task runs."""
 _PROMPTS = ("role.*.md", "scene.*.md", "user-persona.md")
 
 
@@ -42,13 +44,11 @@ def prior_trajectories(task: TaskSpec) -> Iterator[Found]:
 
 
 def _files(task: TaskSpec) -> Iterator[Found]:
-    parts = [task.verifier.tests, *(step.verifier.tests for step in task.steps)]
+    parts = [folder for _, verifier in verifiers_of(task) for folder in verifier.folders]
     solutions = (task.solution, *(step.solution for step in task.steps))
     parts += [each.folder for each in solutions if each is not None]
     for path in sorted({found for part in parts for found in part.rglob(".harborignore")}):
         yield "harborignore", path, "has no effect: every file of the folder is copied"
-    if task.steps and task.verifier.tests.is_dir():
-        yield "shared_tests", task.verifier.tests, "is not copied: each step has its own tests only"
     for at, artifact in enumerate((*task.artifacts, *(each for step in task.steps for each in step.artifacts))):
         if artifact.exclude:
             yield "artifacts", task.file, f"artifacts.{at}.exclude: is not supported"
@@ -85,7 +85,8 @@ def _stages(task: TaskSpec) -> Iterator[Found]:
 
 def _document(task: TaskSpec) -> Iterator[Found]:
     for key, (need, reason) in _DOCUMENT.items():
-        if task.given.get(key):
+        asked = task.given.get(key)
+        if asked and not (isinstance(asked, Mapping) and asked.keys() <= _ONLY_NOTED.get(key, frozenset())):
             yield need, task.file, f"{key}: {reason}"
     for key, _ in unknown(task.given):
         yield "unknown_keys", task.file, f"{key}: is no key of BenchFlow's format"

@@ -6,7 +6,7 @@ of fewer than five evaluations is written as its counts.
 
 MISSING = "–"
 FEW = 5
-"""A rate of fewer evaluations claims more than they show: counts stand for it, it comes last, and no chart draws it."""
+"""A rate of fewer evaluations is not informative: it is shown as counts, sorted last and not drawn in charts."""
 
 
 def percent(share: float | None) -> str:

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 
 REACHED = "reached_by_a_wait"
-"""Attribute of a record that reports progress; it has no text worth a line of its own."""
+"""Attribute of a record that reports progress; its text is not worth a line."""
 
 
 @dataclass(frozen=True)

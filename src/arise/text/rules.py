@@ -88,7 +88,7 @@ _NEGATED = re.compile(
     r"(?:\w+(?:,[ \t]+\w+)*,?[ \t]+n?or[ \t]+)?(?:(?:run|us|call|execut|invok|try)\w*[ \t]+)?$",
     re.IGNORECASE,
 )
-"""What stands before a match that a text advises against: `never `, `do not edit or `, `without using `."""
+"""The text before a match that a skill advises against: `never `, `do not edit or `, `without using `."""
 
 
 def item_problem(text: str) -> str:

@@ -63,7 +63,7 @@ class GenerationRecord:
     skill_use: tuple[SkillUse, ...] = ()
     """One for each of `shown_skills`."""
     opened_skills: tuple[str, ...] = ()
-    """Those of `provided_skills` that a call of the agent names."""
+    """The members of `provided_skills` that a call of the agent names."""
     feedback: Feedback = Feedback()
 
 
@@ -86,7 +86,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class EvidenceRecord:
-    """A member of B_k with its audit part: verdicts and outcome beside what generation may see."""
+    """A member of B_k with its audit part: verdicts and outcome, in addition to what generation may see."""
 
     view: GenerationRecord
     task_id: str
@@ -94,7 +94,7 @@ class EvidenceRecord:
     verdicts: tuple[tuple[str, Verdict], ...]
     outcome: VerifierOutcome | None
     excerpt: tuple[ExcerptTurn, ...] = ()
-    """The turns that show how it failed, where a skill was shown and its rubric failed all the same."""
+    """The turns that show how it failed, if a skill was shown and its rubric still failed."""
 
     @property
     def has_diagnostics(self) -> bool:

@@ -1,4 +1,4 @@
-"""What an engine samples and trains: requests, segments with their token records, and the loss as a specification."""
+"""What an engine samples and trains: requests, segments with their token records, and the settings of the loss."""
 
 from dataclasses import dataclass
 

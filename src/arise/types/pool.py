@@ -9,7 +9,13 @@ from arise.types.rollout import Capability
 
 @dataclass(frozen=True)
 class Rubric:
-    """r_i — `Rubric("r003", "Read back what was written", "result_verification", Capability.VERIFICATION, ...)`."""
+    """r_i — one observable behaviour: when it applies, and what passes.
+
+    ```python
+    Rubric("r003", "The agent reads back ...", "result_verification", Capability.VERIFICATION, "This applies when ...",
+           "Pass if ...; fail if ...")
+    ```
+    """
 
     id: str
     criteria_text: str
@@ -35,7 +41,7 @@ class Need(NamedTuple):
 class Skill:
     """s_i — guidance text; `active` says whether rollouts see it, `revision` counts its refinements.
 
-    `earlier` are the texts of the revisions before, oldest first.
+    `earlier` holds the texts of earlier revisions, oldest first.
     """
 
     text: str
@@ -80,8 +86,8 @@ class Proposal:
 class Pool:
     """Eq. 3 — P_k, the active pairs; `born` counts every pair ever created, so ids are never reused.
 
-    `retired` holds the pairs that left it, in order. Generation may not recreate them: a pair
-    returns under its own id, on evidence that its behaviour fell.
+    `retired` holds the pairs that left the pool, in order. Generation may not recreate them: a pair returns under its
+    own id, on evidence that its behaviour fell.
     """
 
     pairs: tuple[Pair, ...] = ()

@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """x — `Task("csv-007", "Clean data.csv ...", ("data-cleaning-and-normalization",), "data")`."""
+    """x — a task, for the method: `Task("csv-007", "Clean data.csv ...", ("data-cleaning-and-normalization",))`."""
 
     id: str
     instruction: str
@@ -51,7 +51,11 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """(z_u, m_u, log pi_beh_u) of one row — ids [5, 9], generated [F, T], logprob [0, -.1], version [-1, 4]."""
+    """(z_u, m_u, log pi_beh_u) — the token record of one row, as four arrays of equal length.
+
+    For example ids [5, 9], generated [False, True], logprob [0, -0.1], version [-1, 4]: the policy of version 4 sampled
+    the second token.
+    """
 
     ids_U: NDArray[np.int64]
     generated_U: NDArray[np.bool_]
@@ -183,9 +187,9 @@ class Judgment:
     watched: Mapping[str, Verdict] = field(default_factory=dict)
     """Verdicts of retired rubrics, for the watch: no advantage, no evidence mass and no coverage comes from them."""
     notes: tuple[str, ...] = ()
-    """What a reader must know: what was cut from the judged trace, which lines or items of a reply were dropped."""
+    """Remarks for the reader: what was cut from the judged trace, which lines or items of a reply were dropped."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why a rubric passed or failed, with the turn that shows it; empty where the judge gives none."""
+    """Why a rubric passed or failed, with the turn that shows it; empty if the judge gives no reasons."""
 
 
 @dataclass(frozen=True, eq=False)

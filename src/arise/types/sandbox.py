@@ -1,4 +1,4 @@
-"""What a task asks of its sandbox, what a kind of sandbox can give, and what verification needs and returns.
+"""What a task requires of its sandbox, what a kind of sandbox offers, and what verification takes and returns.
 
 The paths are those of Harbor, so that scripts of a task find everything where they expect it.
 """
@@ -37,15 +37,19 @@ class SetupCommand:
     user: str = "root"
 
 
+COMPOSE_FILE = "docker-compose.yaml"
+"""Beside a Dockerfile or instead of it, the description of a task's containers."""
+
+
 @dataclass(frozen=True)
 class Place:
-    """What a task asks of its sandbox — `Place(files=Path("task/environment"), workdir="/app")`.
+    """What a task requires of its sandbox — `Place(files=Path("task/environment"), workdir="/app")`.
 
-    An empty or zero field asks for nothing: the sandbox decides.
+    An empty or zero field requires nothing: the sandbox decides.
     """
 
     files: Path | None = None
-    """The task's own files. A sandbox that runs no image copies them into the working directory."""
+    """The task's own files, copied into the working directory unless a Dockerfile says where they belong."""
     skip: tuple[str, ...] = ()
     """Top-level names of `files` that are not copied."""
     folders: tuple[str, ...] = ()
@@ -53,6 +57,8 @@ class Place:
     image: str = ""
     dockerfile: Path | None = None
     """Built with its folder as the context, which then decides which files the image holds."""
+    context: Path | None = None
+    """The folder that a build sees, where it is another one."""
     build_timeout: float = 600.0
     workdir: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -72,18 +78,18 @@ class Place:
     directory: Path | None = None
     """The folder of the task, for sandboxes that read the whole task themselves."""
     mounts: tuple[tuple[str, str], ...] = ()
-    """Host paths and where each is seen inside, read-only, such as an agent's installation. No task asks for it."""
+    """Host paths and their paths inside, read-only, such as an agent's installation. No task sets this."""
 
 
 BARE = Place()
-"""A sandbox as it is without any task."""
+"""The place of a sandbox without a task."""
 
 
 @dataclass(frozen=True)
 class SandboxCapabilities:
-    """What a kind of sandbox can give a task — `SandboxCapabilities("bubblewrap", memory_mb=512)`.
+    """What a kind of sandbox offers a task — `SandboxCapabilities("bubblewrap", memory_mb=512)`.
 
-    Amounts are the most that one sandbox gets; None means whatever a task asks for.
+    Amounts are the most that one sandbox gets; None means as much as a task asks for.
     """
 
     kind: str
@@ -97,7 +103,7 @@ class SandboxCapabilities:
     gpus: float | None = 0.0
     tpus: bool = False
     workdir: str = ""
-    """The only working directory that there is; "" means any."""
+    """The only possible working directory; "" means any."""
     env: bool = True
     users: bool = False
     healthcheck: bool = False
@@ -106,30 +112,31 @@ class SandboxCapabilities:
     compose: bool = False
     """Whether it starts the other containers of a compose file."""
     separate_verifier: bool = False
-    """Whether tests can run in an environment of their own."""
+    """Whether tests can run in a separate environment."""
     steps: bool = False
     """Whether tasks of several steps can be run."""
 
 
 @dataclass(frozen=True)
 class VerifierJob:
-    """One run of a task's test.sh — `VerifierJob(Path("task/tests"), timeout=600)`."""
+    """One run of a task's test.sh — `VerifierJob((Path("task/tests"),), timeout=600)`."""
 
-    tests: Path
+    tests: tuple[Path, ...]
+    """Folders with the tests, each copied over the ones before it."""
     timeout: float = 600.0
     env: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     place: Place = BARE
-    """The environment that the tests run in."""
+    """The environment of the tests."""
     separate: bool = False
-    """Whether the tests see nothing of the attempt but its artifacts."""
+    """Whether the tests see only the artifacts of the attempt."""
     artifacts: tuple[str, ...] = ()
-    """Paths of the attempt that are brought to the same place of a separate environment."""
+    """Paths of the attempt that are copied to the same path of a separate environment."""
 
 
 @dataclass(frozen=True)
 class RewardFile:
-    """A reward file as it stands after verification; `handed_to` names a program of the attempt that could write it."""
+    """A reward file as it is after verification; `handed_to` names a program of the attempt that could write it."""
 
     name: str
     data: bytes
@@ -155,7 +162,7 @@ class VerifierRun:
     left_running: bool = False
     """Whether processes outlived test.sh that could have written the reward after it."""
     rewards: tuple[RewardFile, ...] = ()
-    """Written by test.sh and its own programs only, as far as the notes of the pool do not say otherwise."""
+    """Reward files written by test.sh and its own programs only, unless the notes of the pool say otherwise."""
     notes: tuple[str, ...] = ()
     """Attempts of other programs to write the reward."""
     left_out: tuple[str, ...] = ()

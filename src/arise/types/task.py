@@ -1,4 +1,4 @@
-"""A task as its directory describes it, whole: what the method sees of it is `Task`, the rest says how it is run."""
+"""A task as its directory describes it: what the method sees is `Task`, the rest says how it is run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,13 +40,26 @@ class VerifierSpec:
     network: str = ""
     reward_range: tuple[float, float] = (0.0, 1.0)
     place: Place | None = None
-    """The tests' own environment, None where they run in that of the agent."""
+    """The tests' own environment; None if they run in that of the agent."""
     collect: tuple[Mapping[str, object], ...] = ()
     """Commands that bring files from the agent's environment to the tests' own."""
     service: str = ""
     pytest_plugins: tuple[str, ...] = ()
     keep_conftests: bool = False
     """Whether files conftest.py outside the tests must stay in effect."""
+    shared: Path | None = None
+    """Tests that the steps of a task have in common; those of the step are copied over them."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the tests that exist, in the order in which they are copied."""
+        return tuple(path for path in (self.shared, self.tests) if path is not None and path.is_dir())
+
+    @property
+    def script(self) -> Path:
+        """Its test.sh, which may be the shared one."""
+        found = [path for folder in self.folders if (path := folder / "test.sh").exists()]
+        return found[-1] if found else self.tests / "test.sh"
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ class SolutionSpec:
 
 @dataclass(frozen=True)
 class StepSpec:
-    """One step of a task of several — `StepSpec("build", "Build it.", VerifierSpec(Path("steps/build/tests")))`."""
+    """One step of a task with several — `StepSpec("build", "Build it.", VerifierSpec(Path("steps/build/tests")))`."""
 
     name: str
     instruction: str
@@ -85,17 +98,17 @@ class TaskSpec:
     solution: SolutionSpec | None = None
     steps: tuple[StepSpec, ...] = ()
     reward_strategy: str = ""
-    """How the rewards of several steps become one: `mean` or `final`."""
+    """How the rewards of several steps are combined: `mean` or `final`."""
     artifacts: tuple[Artifact, ...] = ()
     skills: Path | None = None
     """The folder of the skills that the task provides."""
     skills_dir: str = ""
-    """Where its environment expects them."""
+    """The path at which its environment expects them."""
     mcp_servers: tuple[Mapping[str, object], ...] = ()
     compose_file: Path | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     given: Mapping[str, object] = field(default_factory=dict)
-    """Everything that its file says, as its author wrote it."""
+    """The content of its file, as its author wrote it."""
 
     @property
     def file(self) -> Path:
@@ -113,7 +126,7 @@ class TaskSpec:
         own = self.verifier
         place = _as(own.place or self.environment, own.user, own.network)
         kept = tuple(artifact.source for artifact in self.artifacts)
-        return VerifierJob(own.tests, own.timeout, own.env, own.user, place, own.place is not None, kept)
+        return VerifierJob(own.folders, own.timeout, own.env, own.user, place, own.place is not None, kept)
 
 
 def _as(place: Place, user: str, network: str) -> Place:

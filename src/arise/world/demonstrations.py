@@ -5,44 +5,46 @@ from collections.abc import Generator
 import numpy as np
 
 from arise.world.depth import DeepInstance, deep_demonstration
-from arise.world.habits import Habit
+from arise.world.habits import WorkerHabit
 from arise.world.instance import Instance, Script, Seen
 from arise.world.kinds import PROFILES, SEPARATORS
 
 
-def demonstration(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Script:
+def demonstration(instance: Instance, habits: frozenset[WorkerHabit], random: np.random.Generator) -> Script:
     """Yield the commands of one attempt; each result is sent back to the generator."""
     if isinstance(instance, DeepInstance):
         yield from deep_demonstration(instance, habits, random)
         return
     profile = yield from _gather(instance, habits, random)
-    known_format = Habit.PROBE in habits
-    if Habit.BACKUP in habits and instance.kind.in_place:
+    known_format = WorkerHabit.PROBE in habits
+    if WorkerHabit.BACKUP in habits and instance.kind.in_place:
         yield f"cp {instance.inputs[0]} {instance.inputs[0]}.bak"
-    covered = range(instance.kind.parts if Habit.LIST in habits else 1)
+    covered = range(instance.kind.parts if WorkerHabit.LIST in habits else 1)
     separator = instance.separator if known_format else str(random.choice(list(SEPARATORS), p=[0.5, 0.3, 0.2]))
     for n in covered:
         separator = yield from _transform(instance, n, profile, separator, habits, random)
-    if Habit.DELIVER in habits and instance.kind.report:
+    if WorkerHabit.DELIVER in habits and instance.kind.report:
         yield f"./report {instance.outputs[0]}"
 
 
-def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Generator) -> Generator[str, Seen, str]:
+def _gather(
+    instance: Instance, habits: frozenset[WorkerHabit], random: np.random.Generator
+) -> Generator[str, Seen, str]:
     """Yield commands that inspect the environment; return the profile to use, guessed if it was not looked up."""
     looks = []
-    if Habit.LIST in habits:
+    if WorkerHabit.LIST in habits:
         looks.append("ls")
-    if Habit.GUIDE in habits:
+    if WorkerHabit.GUIDE in habits:
         looks.append("cat spec.txt")
-    if Habit.SOURCES in habits and instance.kind.notes:
+    if WorkerHabit.SOURCES in habits and instance.kind.notes:
         looks.append("cat notes.txt")
-    if Habit.PROBE in habits:
+    if WorkerHabit.PROBE in habits:
         looks.append(f"head -n 2 {instance.inputs[0]}")
     if random.random() < 0.3:
         looks = [looks[i] for i in random.permutation(len(looks))]
     for look in looks:  # noqa: UP028 — a list cannot be sent anything
         yield look
-    if looks and Habit.ECONOMY not in habits:
+    if looks and WorkerHabit.ECONOMY not in habits:
         for _ in range(int(random.integers(1, 4))):
             yield looks[int(random.integers(len(looks)))]
     if "cat notes.txt" in looks and instance.corrected:
@@ -53,17 +55,22 @@ def _gather(instance: Instance, habits: frozenset[Habit], random: np.random.Gene
 
 
 def _transform(
-    instance: Instance, n: int, profile: str, separator: str, habits: frozenset[Habit], random: np.random.Generator
+    instance: Instance,
+    n: int,
+    profile: str,
+    separator: str,
+    habits: frozenset[WorkerHabit],
+    random: np.random.Generator,
 ) -> Generator[str, Seen, str]:
     """Run the tool on input `n`, react to an error, sometimes check; return the separator now believed correct."""
     seen = yield instance.command(n, profile, separator)
     while seen.failed and "expected" in seen.text:
-        if Habit.REPAIR in habits:
+        if WorkerHabit.REPAIR in habits:
             separator = instance.separator
         elif random.random() < 0.5:
             break
         seen = yield instance.command(n, profile, separator)
-    if Habit.CHECK in habits:
+    if WorkerHabit.CHECK in habits:
         seen = yield f"./check {instance.outputs[n]}"
         if seen.failed and "again" in seen.text:
             yield instance.command(n, profile, separator)

@@ -1,4 +1,4 @@
-"""Tasks of one depth: each requires that many behaviours at once, and no task type is easier than another.
+"""Tasks of one depth: each requires that many behaviours at once, and all task types are equally hard.
 
 A value of the tool call is either stated in the instruction or hidden in a file. A hidden value is never the default
 that a careless worker assumes, so a task is solved only if every required behaviour is shown.
@@ -9,11 +9,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arise.world.habits import Habit
+from arise.world.habits import WorkerHabit
 from arise.world.instance import CHECK, REPORT, Instance, Script, Seen, rows
 from arise.world.kinds import KINDS, Kind
 
-REQUIRED = (Habit.GUIDE, Habit.LIST, Habit.CHECK, Habit.PROBE, Habit.DELIVER, Habit.SOURCES, Habit.BACKUP)
+REQUIRED = (
+    WorkerHabit.GUIDE,
+    WorkerHabit.LIST,
+    WorkerHabit.CHECK,
+    WorkerHabit.PROBE,
+    WorkerHabit.DELIVER,
+    WorkerHabit.SOURCES,
+    WorkerHabit.BACKUP,
+)
 """The behaviours that a task can require."""
 
 PROFILES = ("alpha", "beta", "gamma", "delta", "kappa", "sigma")
@@ -48,12 +56,12 @@ class DeepInstance(Instance):
     """A task that requires every behaviour in `required`; `level` is the second value of its tool call."""
 
     level: str
-    required: frozenset[Habit]
+    required: frozenset[WorkerHabit]
 
     def stated(self) -> dict[str, str]:
         """Return the values that the instruction states, by name."""
         values = {"profile": self.profile, "level": self.level, "format": self.separator}
-        hidden = {"profile": Habit.GUIDE, "level": Habit.SOURCES, "format": Habit.PROBE}
+        hidden = {"profile": WorkerHabit.GUIDE, "level": WorkerHabit.SOURCES, "format": WorkerHabit.PROBE}
         return {name: value for name, value in values.items() if hidden[name] not in self.required}
 
     @property
@@ -104,7 +112,7 @@ class DeepInstance(Instance):
         )
 
 
-def required_by(task_type: str, depth: int) -> frozenset[Habit]:
+def required_by(task_type: str, depth: int) -> frozenset[WorkerHabit]:
     """Return the behaviours that a task type requires, dealt in turn: types differ in which, never in how many."""
     place = [kind.task_type for kind in KINDS].index(task_type)
     return frozenset(REQUIRED[(place * depth + n) % len(REQUIRED)] for n in range(depth))
@@ -115,12 +123,12 @@ def at_depth(kind: Kind, depth: int) -> Kind:
     required = required_by(kind.task_type, depth)
     return replace(
         kind,
-        parts=2 if Habit.LIST in required else 1,
-        formats=Habit.PROBE in required,
-        buffered=1.0 if Habit.CHECK in required else 0.0,
-        in_place=Habit.BACKUP in required,
-        report=Habit.DELIVER in required,
-        notes=Habit.SOURCES in required,
+        parts=2 if WorkerHabit.LIST in required else 1,
+        formats=WorkerHabit.PROBE in required,
+        buffered=1.0 if WorkerHabit.CHECK in required else 0.0,
+        in_place=WorkerHabit.BACKUP in required,
+        report=WorkerHabit.DELIVER in required,
+        notes=WorkerHabit.SOURCES in required,
     )
 
 
@@ -129,46 +137,46 @@ def make_deep_instance(kind: Kind, depth: int, random: np.random.Generator) -> D
     required = required_by(kind.task_type, depth)
     kind = at_depth(kind, depth)
 
-    def value(names: tuple[str, ...], hidden_by: Habit) -> str:
+    def value(names: tuple[str, ...], hidden_by: WorkerHabit) -> str:
         return str(random.choice(names[1:] if hidden_by in required else names))
 
     return DeepInstance(
         kind=kind,
         wording=kind.wordings[int(random.integers(len(kind.wordings)))],
-        profile=value(PROFILES, Habit.GUIDE),
+        profile=value(PROFILES, WorkerHabit.GUIDE),
         decoy="",
-        separator=value(tuple(SEPARATORS), Habit.PROBE),
+        separator=value(tuple(SEPARATORS), WorkerHabit.PROBE),
         rows=tuple(rows(kind, random) for _ in range(kind.parts)),
-        buffered=Habit.CHECK in required,
+        buffered=WorkerHabit.CHECK in required,
         corrected=False,
-        level=value(LEVELS, Habit.SOURCES),
+        level=value(LEVELS, WorkerHabit.SOURCES),
         required=required,
     )
 
 
-def deep_demonstration(instance: DeepInstance, habits: frozenset[Habit], random: np.random.Generator) -> Script:
+def deep_demonstration(instance: DeepInstance, habits: frozenset[WorkerHabit], random: np.random.Generator) -> Script:
     """Yield the commands of one attempt: a value neither stated nor looked up is its default."""
     looks = {
-        Habit.LIST: "ls",
-        Habit.GUIDE: "cat spec.txt",
-        Habit.SOURCES: "cat notes.txt",
-        Habit.PROBE: f"head -n 2 {instance.inputs[0]}",
+        WorkerHabit.LIST: "ls",
+        WorkerHabit.GUIDE: "cat spec.txt",
+        WorkerHabit.SOURCES: "cat notes.txt",
+        WorkerHabit.PROBE: f"head -n 2 {instance.inputs[0]}",
     }
     chosen = [look for habit, look in looks.items() if habit in habits]
     if random.random() < 0.3:
         chosen = [chosen[i] for i in random.permutation(len(chosen))]
-    if chosen and Habit.ECONOMY not in habits:
+    if chosen and WorkerHabit.ECONOMY not in habits:
         chosen += [chosen[int(random.integers(len(chosen)))] for _ in range(int(random.integers(1, 3)))]
     yield from _run(chosen)
     stated = instance.stated()
-    profile = instance.profile if "profile" in stated or Habit.GUIDE in habits else PROFILES[0]
-    level = instance.level if "level" in stated or Habit.SOURCES in habits else LEVELS[0]
-    separator = instance.separator if "format" in stated or Habit.PROBE in habits else next(iter(SEPARATORS))
-    if Habit.BACKUP in habits and instance.kind.in_place:
+    profile = instance.profile if "profile" in stated or WorkerHabit.GUIDE in habits else PROFILES[0]
+    level = instance.level if "level" in stated or WorkerHabit.SOURCES in habits else LEVELS[0]
+    separator = instance.separator if "format" in stated or WorkerHabit.PROBE in habits else next(iter(SEPARATORS))
+    if WorkerHabit.BACKUP in habits and instance.kind.in_place:
         yield f"cp {instance.inputs[0]} {instance.inputs[0]}.bak"
-    for n in range(instance.kind.parts if Habit.LIST in habits else 1):
-        yield from _transform(instance, n, instance.call(n, profile, level, separator), Habit.CHECK in habits)
-    if Habit.DELIVER in habits and instance.kind.report:
+    for n in range(instance.kind.parts if WorkerHabit.LIST in habits else 1):
+        yield from _transform(instance, n, instance.call(n, profile, level, separator), WorkerHabit.CHECK in habits)
+    if WorkerHabit.DELIVER in habits and instance.kind.report:
         yield f"./report {instance.outputs[0]}"
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 
-class Habit(StrEnum):
+class WorkerHabit(StrEnum):
     """A behaviour of a careful worker; none is sufficient for any task alone."""
 
     LIST = "list"
@@ -25,57 +25,57 @@ class Habit(StrEnum):
 
 
 UNASKED = {
-    Habit.LIST: 0.18,
-    Habit.GUIDE: 0.25,
-    Habit.SOURCES: 0.18,
-    Habit.PROBE: 0.20,
-    Habit.BACKUP: 0.20,
-    Habit.CHECK: 0.15,
-    Habit.REPAIR: 0.30,
-    Habit.DELIVER: 0.25,
-    Habit.ECONOMY: 0.60,
+    WorkerHabit.LIST: 0.18,
+    WorkerHabit.GUIDE: 0.25,
+    WorkerHabit.SOURCES: 0.18,
+    WorkerHabit.PROBE: 0.20,
+    WorkerHabit.BACKUP: 0.20,
+    WorkerHabit.CHECK: 0.15,
+    WorkerHabit.REPAIR: 0.30,
+    WorkerHabit.DELIVER: 0.25,
+    WorkerHabit.ECONOMY: 0.60,
 }
-"""How often a habit shows without being asked for, in the mixed world."""
+"""How often a habit shows without a request, in the mixed world."""
 
-EVEN = dict.fromkeys(Habit, 0.20) | {Habit.ECONOMY: 0.60}
+EVEN = dict.fromkeys(WorkerHabit, 0.20) | {WorkerHabit.ECONOMY: 0.60}
 """The same in a world of one depth, where no required behaviour may be easier than another."""
 
 ASKED = 0.97
-"""How often it shows when asked for."""
+"""How often a habit shows on request."""
 
 UNGUIDED, ASK_RATE = 0.3, 0.4
-"""How often nothing is asked for at all, and how often each habit is where something is."""
+"""How often nothing is requested, and how often each habit is when something is."""
 
 
-def habits_asked(random: np.random.Generator) -> frozenset[Habit]:
+def habits_asked(random: np.random.Generator) -> frozenset[WorkerHabit]:
     """Sample the requested habits: often none, otherwise each with equal probability."""
     if random.random() < UNGUIDED:
         return frozenset()
-    return frozenset(habit for habit in Habit if random.random() < ASK_RATE)
+    return frozenset(habit for habit in WorkerHabit if random.random() < ASK_RATE)
 
 
-def unasked_rates(depth: int) -> Mapping[Habit, float]:
-    """Return how often each habit shows unasked in the world of this depth; 0 is the mixed world."""
+def unasked_rates(depth: int) -> Mapping[WorkerHabit, float]:
+    """Return how often each habit shows without a request in the world of this depth; 0 is the mixed world."""
     return EVEN if depth else UNASKED
 
 
 def habits_shown(
-    asked: frozenset[Habit], random: np.random.Generator, unasked: Mapping[Habit, float] = UNASKED
-) -> frozenset[Habit]:
+    asked: frozenset[WorkerHabit], random: np.random.Generator, unasked: Mapping[WorkerHabit, float] = UNASKED
+) -> frozenset[WorkerHabit]:
     """Sample the habits that a worker shows in one attempt."""
-    return frozenset(habit for habit in Habit if random.random() < (ASKED if habit in asked else unasked[habit]))
+    return frozenset(habit for habit in WorkerHabit if random.random() < (ASKED if habit in asked else unasked[habit]))
 
 
 def asked_given_shown(
-    shown: frozenset[Habit], random: np.random.Generator, unasked: Mapping[Habit, float] = UNASKED
-) -> frozenset[Habit]:
+    shown: frozenset[WorkerHabit], random: np.random.Generator, unasked: Mapping[WorkerHabit, float] = UNASKED
+) -> frozenset[WorkerHabit]:
     """Sample which habits were requested, from the posterior given those shown.
 
     One attempt, which costs a sandbox, can then be combined with any number of guidance texts.
     """
     unguided, guided = UNGUIDED, 1.0 - UNGUIDED
     asked = set()
-    for habit in Habit:
+    for habit in WorkerHabit:
         if_asked, if_not = (rate if habit in shown else 1.0 - rate for rate in (ASKED, unasked[habit]))
         either = ASK_RATE * if_asked + (1.0 - ASK_RATE) * if_not
         unguided, guided = unguided * if_not, guided * either

@@ -17,7 +17,7 @@ from arise.text.progress import Progress
 from arise.types import CommandResult, Observation, Place
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_environment
-from arise.world.habits import UNASKED, Habit, asked_given_shown, habits_asked, habits_shown, unasked_rates
+from arise.world.habits import UNASKED, WorkerHabit, asked_given_shown, habits_asked, habits_shown, unasked_rates
 from arise.world.instance import Instance, Script, Seen
 from arise.world.wording import guidance
 
@@ -36,9 +36,9 @@ class Demonstration(Generic[Turns]):
     """One scripted attempt: the instruction, the habits shown, and its turns as the agent of the run has them."""
 
     instruction: str
-    habits: frozenset[Habit]
+    habits: frozenset[WorkerHabit]
     turns: Turns
-    unasked: Mapping[Habit, float] = field(default_factory=lambda: UNASKED)
+    unasked: Mapping[WorkerHabit, float] = field(default_factory=lambda: UNASKED)
     """How often the worker shows each habit without guidance."""
 
     def guidance(self, random: np.random.Generator) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from arise.world.habits import Habit
+from arise.world.habits import WorkerHabit
 
 TWO_SENTENCES = 0.3
 
-_PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
-    Habit.LIST: (
+_PHRASES: dict[WorkerHabit, tuple[tuple[str, ...], ...]] = {
+    WorkerHabit.LIST: (
         (
             "Before you start,",
             "First,",
@@ -29,7 +29,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
             "then work through all of them.",
         ),
     ),
-    Habit.GUIDE: (
+    WorkerHabit.GUIDE: (
         (
             "Before you run or write anything,",
             "First,",
@@ -46,7 +46,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
         ),
         ("and follow what it says.", "and use its profile.", "then do what it says.", "instead of a guess."),
     ),
-    Habit.SOURCES: (
+    WorkerHabit.SOURCES: (
         (
             "When there are several guides or notes,",
             "When sources differ,",
@@ -67,7 +67,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
             "then decide.",
         ),
     ),
-    Habit.PROBE: (
+    WorkerHabit.PROBE: (
         (
             "Before you run any tool on an input file,",
             "Before processing data,",
@@ -88,7 +88,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
             "to note its form.",
         ),
     ),
-    Habit.BACKUP: (
+    WorkerHabit.BACKUP: (
         (
             "Before you change or delete a file,",
             "Before you overwrite a file,",
@@ -104,7 +104,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
         ),
         ("and then change the file.", "so that nothing is lost.", "first.", "and touch nothing else."),
     ),
-    Habit.CHECK: (
+    WorkerHabit.CHECK: (
         (
             "After your last write,",
             "Before you finish,",
@@ -126,7 +126,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
             "once.",
         ),
     ),
-    Habit.REPAIR: (
+    WorkerHabit.REPAIR: (
         (
             "When a command rejects your call,",
             "After an error,",
@@ -147,7 +147,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
             "and never repeat it unchanged.",
         ),
     ),
-    Habit.DELIVER: (
+    WorkerHabit.DELIVER: (
         ("When the task wants several outputs,", "Before you finish,", "At the end,", "Before submit,"),
         (
             "make each of them",
@@ -158,7 +158,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
         ),
         ("and leave none out.", "so that none is missing.", "before you finish.", "in its place."),
     ),
-    Habit.ECONOMY: (
+    WorkerHabit.ECONOMY: (
         ("Once you have read the task files,", "After reading a file,", "When you know enough,", "While you work,"),
         (
             "start the work",
@@ -172,7 +172,7 @@ _PHRASES: dict[Habit, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def phrase(habit: Habit, random: np.random.Generator) -> str:
+def phrase(habit: WorkerHabit, random: np.random.Generator) -> str:
     """Return one sentence that requests `habit`."""
     when, what, why = (part[int(random.integers(len(part)))] for part in _PHRASES[habit])
     order = random.random()
@@ -184,7 +184,7 @@ def phrase(habit: Habit, random: np.random.Generator) -> str:
     return f"{capital} {when[0].lower() + when[1:].rstrip(',')}."
 
 
-def advice(habit: Habit, random: np.random.Generator) -> str:
+def advice(habit: WorkerHabit, random: np.random.Generator) -> str:
     """Return a piece of natural guidance: one sentence, sometimes two."""
     count = 2 if random.random() < TWO_SENTENCES else 1
     return " ".join(phrase(habit, random) for _ in range(count))
@@ -195,7 +195,7 @@ def vocabulary() -> list[str]:
     return [text for parts in _PHRASES.values() for part in parts for text in part]
 
 
-def guidance(asked: frozenset[Habit], random: np.random.Generator) -> tuple[str, ...]:
+def guidance(asked: frozenset[WorkerHabit], random: np.random.Generator) -> tuple[str, ...]:
     """Return one piece of advice for each habit, in random order."""
     habits = sorted(asked)
     return tuple(advice(habits[i], random) for i in random.permutation(len(habits)))

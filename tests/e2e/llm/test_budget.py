@@ -15,7 +15,7 @@ from arise.config.llm import BudgetConfig, CallsConfig, EndpointConfig, PriceCon
 from arise.llm.client.client import Client, ModelReply
 from arise.llm.client.spend import Budget
 from arise.llm.client.stops import BudgetExhausted, PriceUnknown
-from arise.llm.client.usage import Size, counted
+from arise.llm.client.usage import RequestSize, counted
 from arise.llm.prompts.prompt import Prompt, Template
 from arise.run.calls import Store, Usage, damage
 from arise.testing import Action, Ask, CutOff, FakeLLM, Hang, RawBody, Say, Status, in_thread
@@ -207,7 +207,7 @@ def test_a_call_cancelled_in_flight_is_paid_for(tmp_path: Path) -> None:
     assert asyncio.run(run()) > 0
 
 
-def test_a_server_of_ones_own_is_free_only_if_that_is_said() -> None:
+def test_a_private_server_is_free_only_if_stated() -> None:
     async def run() -> None:
         async with FakeLLM(lambda _: Say("ok")) as fake:
             with pytest.raises(PriceUnknown) as stop:
@@ -263,7 +263,7 @@ def test_more_or_longer_replies_of_extra_body_are_reserved_for() -> None:
     "text", ["prose " * 2000, "文字" * 3000, '{"a": [1, 2]}\n' * 900], ids=["prose", "Chinese", "JSON"]
 )
 def test_what_is_reserved_is_never_less_than_what_is_counted(text: str) -> None:
-    size = Size(len(text.encode()), 4096)
+    size = RequestSize(len(text.encode()), 4096)
     honest = {"prompt_tokens": len(text) // 3, "completion_tokens": 4096}
     strange: list[object] = [None, {}, [], "usage", {"prompt_tokens": 7}, {"completion_tokens": 10**9}]
     for reported in (honest, *strange):

@@ -131,7 +131,7 @@ def asked(fake: FakeLLM) -> list[Ask]:
 
 
 def stored_run(folder: Path, rollouts: int) -> Path:
-    """A run folder with one iteration of so many rollouts on one task, and a pool of three rubrics."""
+    """A run folder with one iteration of this many rollouts on one task, and a pool of three rubrics."""
     corpus(folder / "tasks/train", {"a": "Clean the table."})
     (folder / "config.toml").write_text("", "utf-8")
     group = Group(
@@ -163,7 +163,7 @@ def test_f6_a_judge_that_flips_is_measured_on_a_hundred_stored_rollouts(tmp_path
     assert "labels    undefined: nothing to compare with" in text
 
 
-def test_a_folder_without_a_run_or_without_a_rubric_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_or_without_a_rubric_is_reported(tmp_path: Path) -> None:
     code, text = run_check(honest(passes), str(tmp_path))
     assert code == 2
     assert "holds no run" in text
@@ -283,7 +283,7 @@ def test_no_tasks_is_exit_three(tmp_path: Path) -> None:
     assert code == 3
 
 
-def test_a_cap_needs_a_price_that_is_said() -> None:
+def test_a_cap_needs_a_stated_price() -> None:
     code, text = run_check(honest(passes), "--repeat", "1", "--max-usd", "1")
     assert code == 2
     assert "no price is known for 'judge-1'" in text

@@ -28,7 +28,7 @@ from arise.types import (
     Rubric,
     Skill,
 )
-from tests.unit.llm.builders import QUICK, client, judge, reflector_settings
+from tests.unit.llm.builders import PATIENT, QUICK, client, judge, reflector_settings
 
 CASES = read_cases()
 
@@ -48,7 +48,7 @@ async def judged_by(referee: Judge, pool: Pool) -> list[Group]:
 def test_verdicts_and_diagnostics_equal_the_analysts() -> None:
     async def run() -> tuple[list[Group], list[Group], int]:
         async with FakeLLM(expert()) as fake:
-            asks = client(fake)
+            asks = client(fake, PATIENT)
             groups = await judged_by(judge(fake, asks, per_call=2), CASES.pool)
             await asks.close()
         return groups, await judged_by(OfflineJudge(), CASES.pool), len(fake.asks)

@@ -44,7 +44,7 @@ async def judged_iteration(share: float, unit: float) -> Round:
 
 
 def test_f2_ten_percent_of_calls_hang() -> None:
-    """Beside rollouts of 40 units, hanging calls at most double an iteration, and hardly any call is lost.
+    """During rollouts of 40 units, hanging calls at most double an iteration, and hardly any call is lost.
 
     Only proportions matter, so a busy machine gets longer units until its own delays are small beside them.
     """

@@ -60,7 +60,7 @@ def test_a_model_that_is_down_is_reported_and_costs_only_verdicts(
     assert caplog.messages[0].startswith("judge.degraded: 2 failures in a row, last: HTTP 503")
 
 
-def test_a_reflector_of_its_own_and_a_budget(tmp_path: Path) -> None:
+def test_a_separate_reflector_and_a_budget(tmp_path: Path) -> None:
     async def run() -> None:
         async with FakeLLM(honest(lambda _rule, _ask: Verdict.PASS)) as fake:
             endpoint = {"model": "m", "base_url": fake.base_url}

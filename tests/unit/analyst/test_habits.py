@@ -52,6 +52,57 @@ CASES = {
 }
 
 
+LISTED, OPENED, SEARCHED = sh("ls", "a.py ports.yaml"), sh("cat ports.yaml", "80"), sh("grep -rn 80", "ports.yaml: 80")
+CODE = sh("cat a.py", "def read_rows():")
+ASSUMED = {
+    "a file that was listed and never opened": ([LISTED, say("I'll assume ports.yaml says 80.")], True),
+    "a file that was opened": ([OPENED, say("Let's assume ports.yaml is right.")], False),
+    "a file that a search showed": ([SEARCHED, say("I assume ports.yaml is used.")], False),
+    "a name in code that nothing showed": ([LOOK, say("I assume `read_rows` returns a list of rows.")], True),
+    "a name in code that a result showed": ([CODE, say("I assume `read_rows()` is slow.")], False),
+    "a name looked up later": ([LOOK, say("Assuming a.read_rows exists."), sh("grep read_rows a.py")], False),
+    "reasoning about code": ([LOOK, say("This is right (assuming T can represent every case).")], False),
+    "a plan": ([LOOK, say("Let's assume I should update the test: it asserts the wrong thing.")], False),
+    "data for a test": ([LOOK, say("I write a script with sample data to reproduce the bug.")], False),
+    "a condition of a later sentence": ([LOOK, say("Suppose x is 5. Then `never_read` is called.")], False),
+    "a number": ([LOOK, say("If we assume `2005` as the base, it is right.")], False),
+    "an address": ([LOOK, say("I assume it is as on https://example.org/notes.html says.")], False),
+    "words of the issue": ([LOOK, say('The issue says "I assume read_rows is wrong" and shows no code.')], False),
+    "invented data where there is no shell": ([say("I use simulated data for the prices.")], True),
+}
+
+
+@pytest.mark.parametrize("name", ASSUMED)
+def test_an_assumption_in_a_shell_must_name_what_was_never_looked_at(name: str) -> None:
+    turns, present = ASSUMED[name]
+    assert found("H10", *turns) is present
+
+
+def test_an_assumption_about_what_the_task_names_is_none() -> None:
+    task = Task("t", "Use parse_rows of a.py.")
+    trajectory = Trajectory("a", "t", (LOOK, say("I assume parse_rows works.")), StopReason.FINISHED)
+    assert not find_habits(Scene(task, trajectory, read_trace(task, trajectory)))["H10"].present
+
+
+@pytest.mark.parametrize(
+    ("text", "present"),
+    [
+        ("It is cancelled. Is there anything else I can help you with?", False),
+        ("It is cancelled. Let me know if you have any other questions.", False),
+        ("It is cancelled.\n\nIf you have any questions, just ask!", False),
+        ("Shall I cancel it? Is there anything else I can help you with?", True),
+        ("Would you like me to proceed?", True),
+    ],
+)
+def test_a_polite_last_sentence_is_no_question(text: str, present: bool) -> None:
+    assert found("H12", say(text)) is present
+
+
+def test_handing_over_changes_no_record() -> None:
+    transfer = act("transfer_to_human_agents", "done", summary="wants a refund")
+    assert found("H14", say("Hello.", "I want a refund."), transfer) is None
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_habit_is_seen_where_it_is_and_only_there(name: str) -> None:
     shown, clean = CASES[name]

@@ -15,6 +15,7 @@ from arise.analyze.quotes import quote_from
 from arise.analyze.scan import Scan
 from arise.cli.app import app
 from arise.compose.analyze import behaviours, detect
+from arise.types import Observation, Turn
 from tests.trajectory_files import dump, dump_lines
 
 BROKEN = "The function in this repository is broken: it raises an error. Fix it."
@@ -100,7 +101,7 @@ def test_rows_inside_a_document_share_what_it_says_once(tmp_path: Path) -> None:
         ({"other_data": {"correct": False}}, "valid", False),
     ],
 )
-def test_outcomes_beside_an_error_or_inside_an_object(tmp_path: Path, more: Any, triage: str, passed: Any) -> None:
+def test_outcomes_next_to_an_error_or_inside_an_object(tmp_path: Path, more: Any, triage: str, passed: Any) -> None:
     dump_lines(tmp_path / "a.jsonl", [{"task_id": "t", "messages": chat("Do it.", "Done.")} | more])
     (found,) = read(tmp_path)
     assert (found.outcome.triage, found.outcome.passed) == (Triage(triage), passed)
@@ -122,7 +123,7 @@ def test_rewards_between_0_and_1_are_mentioned(tmp_path: Path) -> None:
     assert "1 rewards between 0 and 1 count as failed" in done.output
 
 
-def test_a_patient_is_no_agent(tmp_path: Path) -> None:
+def test_a_patient_is_not_an_agent(tmp_path: Path) -> None:
     spoken = [{"role": "doctor", "text": "What hurts?"}, {"role": "patient", "text": "My knee. Is it bad?"}]
     dump_lines(tmp_path / "a.jsonl", [{"scenario_id": "s", "dialogue": spoken, "success": False}])
     (found,) = read(tmp_path)
@@ -217,7 +218,7 @@ def test_a_refused_edit_and_an_edit_of_no_file_change_nothing(tmp_path: Path) ->
     assert not any("wrote ," in sighting.detail for sighting in findings.values())
 
 
-def test_an_offer_to_transfer_is_no_surrender(tmp_path: Path) -> None:
+def test_an_offer_to_transfer_is_not_giving_up(tmp_path: Path) -> None:
     offers = ("If you like, I can transfer you to a human agent.", "I will transfer you to a human agent.")
     rows = [{"task_id": str(n), "messages": chat("Help me.", text)} for n, text in enumerate(offers)]
     dump_lines(tmp_path / "a.jsonl", rows)
@@ -236,3 +237,40 @@ def test_long_attempts_alone_make_no_gap(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["analyze", str(tmp_path / "a.jsonl")])
     assert "Gaps: associated with failure" not in done.output
     assert find_gaps((), behaviours()) == []
+
+
+def test_a_quote_holds_the_word_itself_and_no_longer_one() -> None:
+    line = "[!] the attack is only for partial keys"
+    turn = Turn("", (), (Observation(f"Performing partial_d attack\n{line}"),))
+    assert quote_from(turn, "turn 1 answered 'partial' and the agent went on") == line
+
+
+def test_equal_simulations_of_two_runs_are_two_attempts(tmp_path: Path) -> None:
+    """A short conversation may go the same way twice; a copy has the same id."""
+    info = {"num_trials": 1, "user_info": {}, "agent_info": {"llm": "m"}}
+    for name, number in (("base", "s1"), ("retry", "s2"), ("copy", "s1")):
+        row = {"id": number, "task_id": "5", "trial": 0, "reward_info": {"reward": 1.0}, "messages": chat("Hi.", "No.")}
+        dump(tmp_path / f"{name}.json", {"info": info, "tasks": [], "simulations": [row]})
+    scan = Scan([tmp_path])
+    assert (len(list(scan)), scan.coverage.duplicates) == (2, 1)
+
+
+def test_a_recording_of_the_terminal_shows_what_the_agent_typed(tmp_path: Path) -> None:
+    """Later jobs of terminal-bench keep an asciicast; an agent that failed before it typed anything has no verdict."""
+    shown = {"typed": "root@c:/app# ls\r\nin.csv\r\nroot@c:/app# cat in.csv\r\n1\r\n", "idle": "root@c:/app# clear\r\n"}
+    for name, mode in (("typed", "unknown_agent_error"), ("idle", "unknown_agent_error"), ("idle", "unset")):
+        folder = tmp_path / "job" / f"{name}-{mode}" / "trial"
+        dump(
+            folder / "results.json", {"task_id": name, "is_resolved": False, "failure_mode": mode, "instruction": "Do."}
+        )
+        (folder / "sessions").mkdir()
+        rows = [json.dumps({"version": 2}), *(json.dumps([0.1, "o", part]) for part in shown[name].splitlines(True))]
+        (folder / "sessions" / "agent.cast").write_text("\n".join(rows) + "\n")
+    found = {f.source.partition("/trial")[0][4:]: f for f in Scan([tmp_path])}
+    assert {name: (f.outcome.triage, f.outcome.passed) for name, f in found.items()} == {
+        "typed-unknown_agent_error": (Triage.VALID, False),
+        "idle-unknown_agent_error": (Triage.INFRASTRUCTURE, None),
+        "idle-unset": (Triage.VALID, False),
+    }
+    typed = found["typed-unknown_agent_error"].trajectory.turns
+    assert [turn.calls[0].arguments["command"] for turn in typed] == ["ls", "cat in.csv"]

@@ -104,7 +104,7 @@ def mini(path: Path, name: str, form: str = "mini-swe-agent-1", messages: Any = 
     return dump(path, {"trajectory_format": form, "instance_id": name, "messages": messages, "info": info})
 
 
-def test_submitted_is_no_success(tmp_path: Path) -> None:
+def test_submitted_is_not_success(tmp_path: Path) -> None:
     mini(tmp_path / "a__b-1" / "a__b-1.traj.json", "a__b-1")
     found = one(tmp_path)
     assert found.outcome.triage is Triage.MISSING

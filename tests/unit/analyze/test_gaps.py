@@ -11,7 +11,7 @@ from arise.analyze.behaviours import AnalysedAttempt, Evidences, Sighting, evide
 from arise.analyze.found import Found, Triage, verdict
 from arise.analyze.gaps import Kind, find_gaps
 from arise.analyze.labels import agreement, read_labels
-from arise.analyze.quotes import stands
+from arise.analyze.quotes import is_verified
 from arise.compose.analyze import behaviours
 from arise.errors import AriseError
 from arise.types import Observation, StopReason, Task, ToolCall, Trajectory, Turn
@@ -28,7 +28,7 @@ def kinds(attempts: list[AnalysedAttempt]) -> dict[str, Kind]:
     return {gap.behaviour.id: gap.kind for gap in find_gaps(attempts, behaviours())}
 
 
-def test_a_behaviour_that_goes_with_failure_within_tasks_is_a_gap() -> None:
+def test_a_behaviour_associated_with_failure_within_tasks_is_a_gap() -> None:
     attempts = [attempt(f"t{t}", n % 2 == 0, n % 2 == 1, n) for t in range(8) for n in range(4)]
     (gap,) = find_gaps(attempts, behaviours())
     assert (gap.kind, gap.strata, gap.informative, gap.tasks) == (Kind.ASSOCIATED, "task", 8, 8)
@@ -130,10 +130,10 @@ def test_a_quote_is_an_exact_substring_of_its_turn() -> None:
     evidence = evidence_of(found, Sighting("P02", True, turn=2))
     assert evidence is not None
     assert (evidence.quote, evidence.turn) == ("sort in.csv > out.csv", 2)
-    assert stands(evidence.quote, found.trajectory.turns[1])
-    assert not stands("sort out.csv", found.trajectory.turns[1])
-    assert not stands("sort in.csv > out.csv", found.trajectory.turns[0])
-    assert not stands(" \n ", found.trajectory.turns[1])
+    assert is_verified(evidence.quote, found.trajectory.turns[1])
+    assert not is_verified("sort out.csv", found.trajectory.turns[1])
+    assert not is_verified("sort in.csv > out.csv", found.trajectory.turns[0])
+    assert not is_verified(" \n ", found.trajectory.turns[1])
 
 
 def test_quotes_and_their_context_hold_no_key() -> None:

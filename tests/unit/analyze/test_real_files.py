@@ -42,7 +42,7 @@ def test_a_trajectory_of_mini_swe_agent() -> None:
 
 
 def test_a_log_of_inspect_with_errors_limits_images_and_two_scorers() -> None:
-    """Its members are compressed with Zstandard, and the message of a failed tool is beside its empty content."""
+    """Its members are compressed with Zstandard, and the message of a failed tool is next to its empty content."""
     found = {f.task.id: f for f in Scan([FILES / "inspect-0.3.285.eval"])}
     assert {name: f.outcome.passed for name, f in found.items()} == {
         "files/count": True, "files/owner": False, "files/endless": True, "files/picture": True,
@@ -136,6 +136,20 @@ def test_traces_of_verifiers() -> None:
     assert found[0].trajectory.turns[0].calls[0].arguments == {"first": 20, "second": 22}
 
 
+def test_rollouts_of_prime_rl() -> None:
+    """An episode is in `all` and, if it was trained on, in `effective`; one that failed at once has no trace."""
+    scan = Scan([FILES / "prime-rl-559b447.zip"])
+    found = list(scan)
+    assert (scan.coverage.read, scan.coverage.duplicates, scan.coverage.skipped) == (14, 8, Counter())
+    assert Counter((f.outcome.triage, f.outcome.passed) for f in found) == {
+        (Triage.VALID, True): 4, (Triage.VALID, False): 4, (Triage.INFRASTRUCTURE, None): 6,
+    }  # fmt: skip
+    lost = [f for f in found if not f.trajectory.turns]
+    assert [f.outcome.reason for f in lost] == ["SandboxError: the box did not start"] * 2
+    assert {f.group for f in found} == {"sums"}
+    assert all(f.source.startswith("prime-rl-559b447.zip!rollouts/step_") for f in found)
+
+
 def test_results_of_verifiers_0() -> None:
     """Every call is a string of JSON, and examples are numbered."""
     found = list(Scan([FILES / "verifiers-0.1.9.jsonl"]))
@@ -166,7 +180,7 @@ def test_simulations_of_tau2() -> None:
     assert errors(board) == [False, True]
 
 
-def test_simulations_of_tau2_in_files_of_their_own(tmp_path: Path) -> None:
+def test_simulations_of_tau2_in_separate_files(tmp_path: Path) -> None:
     document = json.loads((FILES / "tau2-1.0.1.json").read_text())
     for number, row in enumerate(document.pop("simulations")):
         dump(tmp_path / "simulations" / f"{number}.json", row)

@@ -224,7 +224,7 @@ def test_openhands_events_of_both_versions(tmp_path: Path) -> None:
 
 
 def test_a_summary_of_terminal_bench_under_another_name(tmp_path: Path) -> None:
-    """Beside its trials it repeats them."""
+    """Next to its trials it only repeats them."""
     row = {"trial_name": "a.1-of-1.x", "task_id": "a", "instruction": "Sort it.", "is_resolved": True}
     dump(tmp_path / "2025-08-25__results.json", {"id": "j", "results": [row], "n_resolved": 1})
     (found,) = read(tmp_path)

@@ -107,6 +107,32 @@ def test_verifiers_traces_after_a_retry_and_with_supplied_messages(tmp_path: Pat
     assert found.notes == {"agent messages supplied by the prompt": 1}
 
 
+def test_two_rollouts_of_prime_rl_that_say_the_same_are_two(tmp_path: Path) -> None:
+    """A policy that has learned a task answers alike in every step; a copy has the same id."""
+    for step, name in ((0, "a"), (1, "b")):
+        for subset in ("all", "effective"):
+            place = tmp_path / "rollouts" / f"step_{step}" / "train" / subset / "traces.jsonl"
+            dump_lines(place, [{"id": f"e{name}", "traces": [verifiers_trace(id=name)]}])
+    scan = Scan([tmp_path])
+    assert (len(list(scan)), scan.coverage.duplicates) == (2, 2)
+
+
+def test_a_judge_within_an_episode_is_not_the_agent(tmp_path: Path) -> None:
+    solver = verifiers_trace(id="solver", agent={"name": "solver", "trainable": True})
+    judge = verifiers_trace(id="judge", rewards={}, agent={"name": "judge", "trainable": False})
+    dump_lines(tmp_path / "traces.jsonl", [{"id": "e", "traces": [judge, solver]}])
+    assert one(tmp_path).trajectory.id == "solver"
+
+
+def test_a_file_that_begins_with_failed_episodes_is_read(tmp_path: Path) -> None:
+    failed = {"id": "e", "env": {"id": "v"}, "task": {"key": "k"}, "ok": False, "traces": [],
+              "errors": [{"type": "SandboxError", "message": "no box"}]}  # fmt: skip
+    episodes = [failed | {"id": f"e{n}"} for n in range(3)]
+    dump_lines(tmp_path / "traces.jsonl", [*episodes, {"traces": [verifiers_trace()]}])
+    found = list(Scan([tmp_path]))
+    assert [f.outcome.triage for f in found] == [Triage.INFRASTRUCTURE] * 3 + [Triage.VALID]
+
+
 @pytest.mark.parametrize(
     ("more", "triage", "passed"),
     [

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from arise.cli.app import app
 from arise.compose import registry
-from arise.compose.imports import SEAMS, _members, check_imports, imported
+from arise.compose.imports import EXTENSION_POINTS, _members, check_imports, imported
 from arise.compose.judges import JUDGES, REFLECTORS
 from arise.compose.policies import ENGINES
 from arise.compose.sandboxes import SANDBOXES
@@ -166,7 +166,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: py
     assert check_imports(config("sampler", "own_parts:Sampler"))
 
 
-def test_a_tracker_of_your_own_stands_beside_the_named_ones() -> None:
+def test_a_custom_tracker_works_next_to_named_ones() -> None:
     use = ["tensorboard", {"path": "own_parts:Tracker"}]
     assert [part.path for part in check_imports(Config.model_validate({"trackers": {"use": use}}))] == [
         "own_parts:Tracker"
@@ -202,13 +202,13 @@ def test_every_kind_of_a_section_has_its_factory(section: str) -> None:
     """Harnesses are agents of one class, whatever their kind."""
     variants = [v for v in get_args(Config.model_fields[section].annotation) if not issubclass(v, HarnessConfig)]
     assert {variant.model_fields["kind"].default for variant in variants} == set(TABLES[section])
-    assert ("import" in TABLES[section]) == (section in SEAMS)
+    assert ("import" in TABLES[section]) == (section in EXTENSION_POINTS)
 
 
-def test_the_guide_lists_the_arguments_and_methods_of_every_seam() -> None:
+def test_the_guide_lists_the_arguments_and_methods_of_every_extension_point() -> None:
     page = (Path(__file__).parents[3] / "docs" / "guides" / "extend.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1].strip("[]"): line for line in page.splitlines() if line.startswith(("| `[", "| `--"))}
-    assert set(rows) == set(SEAMS)
-    for section, (port, arguments) in SEAMS.items():
+    assert set(rows) == set(EXTENSION_POINTS)
+    for section, (port, arguments) in EXTENSION_POINTS.items():
         wanted = [*arguments, *(name for name, _ in _members(port)), port.__name__]
         assert [name for name in wanted if f"`{name}`" not in rows[section]] == []

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from arise.compose.policies import check_remote, open_engine
+from arise.compose.remote import _require_flash_attention, _work_folder
 from arise.config import ArealConfig, Config, VerlConfig
 from arise.config.file import load_config
 from arise.engines.local.models import save
@@ -18,6 +20,7 @@ from arise.engines.local.small_model import small_model
 from arise.errors import AriseError
 from arise.ports import SandboxPool
 from tests.stub_environments import make_environment
+from tests.unit.engines.vllm.fake import FakeVllm
 
 CORPUS = ["count the words of every file " * 20]
 TEMPLATE = "chat_template.jinja"
@@ -128,3 +131,71 @@ def test_what_needs_no_model_is_refused_before_a_warm_start(cache: Path) -> None
     assert "attention heads have 16 values" in refused("areal", None, "model.kind='small'", "model.heads=8")
     assert "GiB of memory" in refused("areal", None, *small, "policy.sampler.cache_gib=9000.0")
     assert not (cache / "starts").exists()
+
+
+def test_servers_of_another_release_or_without_their_key_are_named(
+    cache: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("areal", "vllm"):
+        make_environment(cache, name)
+    with FakeVllm() as server:
+        chosen, config = configured("areal", model, f"policy.sampler.addresses=['{server.address}']")
+        assert asyncio.run(check_remote(chosen, config))
+        server.release = "0.31.0"
+        said = refused("areal", model, f"policy.sampler.addresses=['{server.address}']")
+        assert f"{server.address} runs vLLM 0.31.0, ARISE works with 0.32.0" in said
+        server.release = ""
+        assert "runs vLLM of no release" in refused("areal", model, f"policy.sampler.addresses=['{server.address}']")
+        keyed = f"policy.sampler.addresses=['{server.address}']", "policy.sampler.key_env='NO_SUCH_KEY'"
+        said = refused("areal", model, *keyed)
+    assert "policy.sampler.key_env names NO_SUCH_KEY, which is not set | export it with the key of the servers" in said
+
+
+def test_a_folder_a_launcher_and_a_name_that_cannot_be_used(cache: Path, model: Path, tmp_path: Path) -> None:
+    for name in ("verl", "vllm"):
+        make_environment(cache, name)
+    (tmp_path / "file").write_text("")
+    said = refused("verl", model, f"policy.weights_dir='{tmp_path / 'file'}'")
+    assert f"policy.weights_dir {tmp_path / 'file'} cannot be written" in said
+    assert "name another folder" in said
+    said = refused("verl", model, "policy.launch=['no-such-srun']", "policy.host='127.0.0.1'")
+    assert "policy.launch starts no-such-srun, which is not on this machine | name its path" in said
+    said = refused("verl", model, "policy.launch=['sh']", "policy.host='192.0.2.1'")
+    assert "policy.host 192.0.2.1 is no name of this machine" in said
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "message"),
+    [
+        ("fsdp:d2c4", "cuda", "backend 'fsdp:d2c4' is for 8 processes, processes is 4"),
+        ("fsdp:d2c2", "cpu", "divided by flash attention, which a CPU lacks: leave out c"),
+        ("fsdp:d2t2", "cuda", "layers divided over processes (t) gave other log-probs than one process: leave out t"),
+        ("fsdp:d2p2", "cuda", "String should match pattern"),
+    ],
+)
+def test_a_division_of_the_processes_that_cannot_be(backend: str, device: str, message: str) -> None:
+    policy = {"kind": "areal", "processes": 4, "backend": backend, "device": device}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Config.model_validate({"policy": policy})
+
+
+def test_processes_that_divide_rows_need_flash_attention(cache: Path) -> None:
+    make_environment(cache, "areal", "cuda")
+    make_environment(cache, "vllm", "cuda")
+    chosen, _ = configured("areal", None, "policy.device='cuda'", "policy.processes=2", "policy.backend='fsdp:c2'")
+    with pytest.raises(ValueError, match=r"divides rows \(c\), and .* lacks flash-attn: run .* pip install flash-attn"):
+        _require_flash_attention(chosen)
+    (cache / "engines" / "areal" / "lib" / "python3.11" / "site-packages" / "flash_attn").mkdir()
+    _require_flash_attention(chosen)
+
+
+def test_folders_of_runs_on_other_machines_are_left_alone(cache: Path, tmp_path: Path) -> None:
+    dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
+    here, other = (tmp_path / "weights" / f"run-{name}-{dead}-x" for name in (socket.gethostname(), "node2"))
+    for folder in (here, other):
+        folder.mkdir(parents=True)
+    chosen, _ = configured("areal", None, f"policy.weights_dir='{tmp_path / 'weights'}'")
+    own = _work_folder(chosen)
+    assert own.is_dir()
+    assert other.is_dir(), "its driver may be alive there"
+    assert not here.exists()

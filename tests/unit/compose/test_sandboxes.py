@@ -80,7 +80,7 @@ def test_a_missing_cap_that_shows_only_in_a_sandbox_is_refused_too(
         opened(STRICT, tmp_path)
 
 
-def test_limits_are_recorded_by_session_and_stand_on_health(tmp_path: Path) -> None:
+def test_limits_are_recorded_by_session_and_shown_on_health(tmp_path: Path) -> None:
     folder = tmp_path / "first"
     write_run(folder, iterations=1)
     client = TestClient(create_app(Catalogue.of([folder])), base_url="http://127.0.0.1")
@@ -130,7 +130,7 @@ def test_doctor_says_which_limits_are_missing_and_fails_only_where_they_are_requ
     assert f"✗ limits      {MISSING}" in strict.output
 
 
-def test_a_run_hides_itself_the_runs_beside_it_and_its_tasks(tmp_path: Path) -> None:
+def test_a_run_hides_itself_its_sibling_runs_and_its_tasks(tmp_path: Path) -> None:
     runs, mixed = tmp_path / "runs", tmp_path / "mixed"
     for folder in (runs / "first", runs / "second", mixed / "first", mixed / "second", mixed / "tools"):
         folder.mkdir(parents=True)

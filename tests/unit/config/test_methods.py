@@ -30,7 +30,7 @@ BARE_PROMPTS = {"bare-prompt", "bare-unsolved", "ruscarl", "ruscarl-advice"}
 
 @pytest.mark.parametrize("base", BASES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.stem)
-def test_a_method_changes_only_the_seams(base: Path, overlay: Path) -> None:
+def test_a_method_changes_only_the_extension_points(base: Path, overlay: Path) -> None:
     below = load_config(base)
     if overlay.stem in BARE_PROMPTS and (below.agent.kind != "shell" or below.train.max_staleness):
         with pytest.raises(ConfigError, match=r"guidance\.trained_with = false"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arise.endpoint.history import Start
+from arise.endpoint.history import PromptOrigin
 from arise.endpoint.rows import BrokenRecord, export
 from arise.engines.formats.generic import GenericFormat
 from arise.ports import Format
@@ -94,8 +94,8 @@ def test_an_edited_argument_branches_and_no_token_is_lost_or_trained_twice(style
     harness.messages[4] = edited
     harness.turn(said("c", "rm f"), result("z"))
     call = harness.ask(said("done"))
-    assert harness.history.calls[2].start is Start.REWRITTEN
-    assert call.start is Start.EXTENDED
+    assert harness.history.calls[2].start is PromptOrigin.REWRITTEN
+    assert call.start is PromptOrigin.EXTENDED
     rows = trained(harness)
     assert len(rows) == 2
     assert sorted(i for row in rows for i in row) == sorted(i for _, ids in harness.sent for i in ids)
@@ -132,7 +132,11 @@ def test_interleaved_sub_agents_have_a_row_each() -> None:
         for own in (a, b):
             call = harness.ask(said(f"turn {n}", "ls"), own)
             own += [call.reply, result("x", call.reply.calls[0].id)]
-    assert [call.start for call in harness.history.calls] == [Start.OPENING, Start.OPENING, *[Start.EXTENDED] * 2]
+    assert [call.start for call in harness.history.calls] == [
+        PromptOrigin.OPENING,
+        PromptOrigin.OPENING,
+        *[PromptOrigin.EXTENDED] * 2,
+    ]
     assert len(export(harness.history).rows) == 2
 
 

@@ -29,7 +29,7 @@ def test_a_prompt_is_what_the_template_renders(tokenizer: Any) -> None:
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_extending_keeps_what_stands_and_equals_the_template(tokenizer: Any, ended: bool) -> None:
+def test_extending_keeps_existing_ids_and_equals_the_template(tokenizer: Any, ended: bool) -> None:
     chat = ChatFormat(tokenizer)
     answer = tokenizer("ls", add_special_tokens=False)["input_ids"]
     end = tokenizer("<|im_end|>" if "im_end" in tokenizer.chat_template else "<|end|>")["input_ids"]

@@ -143,7 +143,7 @@ def test_weights_that_lack_a_layer_are_not_filled_with_random_numbers(folder: Pa
         load(str(folder))
 
 
-def test_too_little_memory_is_said_before_loading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_reported_before_loading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "BYTES_PER_PARAMETER", 1 << 40)
     with pytest.raises(ValueError, match=r"GiB to train \(full\).*train adapters"):
         load(str(folder))

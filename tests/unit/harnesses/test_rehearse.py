@@ -19,12 +19,12 @@ from arise.endpoint.sessions import Session
 from arise.engines.formats.generic import GenericFormat
 from arise.errors import AriseError
 from arise.harnesses.launch import Launcher
-from arise.harnesses.rehearse import DONE, Speaker, rehearse
+from arise.harnesses.rehearse import DONE, ScriptedSpeaker, rehearse
 from arise.harnesses.spec import Shell, harness, names
 from arise.sandbox import BubblewrapPool
 from arise.types import Capabilities, SamplingParams, Segment
 from arise.types.chat import FunctionCall, Message, ToolSpec
-from arise.world.habits import Habit
+from arise.world.habits import WorkerHabit
 from arise.world.warm_start import Demonstration
 from tests.task_folders import write_task
 from tests.unit.engines.formats.families import tokenizer_of
@@ -81,7 +81,7 @@ def test_a_demonstration_has_the_tokens_that_the_endpoint_records(family: str) -
     call = Message("assistant", calls=(FunctionCall("call_00000_0", "bash", {"command": "ls\npwd"}),))
     result = Message("tool", "a.txt\n", call_id="call_00000_0", name="bash")
     said = Conversation((BASH,), OPENING, ((call, (result,)), (DONE, ())))
-    shown = Demonstration("Do it.", frozenset({Habit.LIST}), said, dict.fromkeys(Habit, 0.0))
+    shown = Demonstration("Do it.", frozenset({WorkerHabit.LIST}), said, dict.fromkeys(WorkerHabit, 0.0))
     random = np.random.default_rng(3)
     guidance = "Guidance :\n" + "\n".join(f"- {text}" for text in shown.guidance(np.random.default_rng(3)))
     row = conversation_row(chat, shown, random)
@@ -100,7 +100,7 @@ def test_a_demonstration_has_the_tokens_that_the_endpoint_records(family: str) -
 
 def test_auxiliary_calls_are_answered_separately_and_a_rewritten_history_is_noticed() -> None:
     async def whole() -> None:
-        session = Rehearsal(Speaker(lambda _: None, Shell()))
+        session = Rehearsal(ScriptedSpeaker(lambda _: None, Shell()))
         assert (await session.answer(Ask(OPENING), b"")).reply.text == "ok"
         await session.answer(Ask(OPENING, (BASH,)), b"")
         assert len(session.calls) == 1
@@ -114,7 +114,7 @@ def test_auxiliary_calls_are_answered_separately_and_a_rewritten_history_is_noti
 @pytest.mark.parametrize("name", names())
 def test_every_harness_says_how_a_command_is_run_and_work_ends(name: str) -> None:
     shell = harness(name).shell
-    speak = Speaker(lambda output: "ls" if output is None else None, shell)
+    speak = ScriptedSpeaker(lambda output: "ls" if output is None else None, shell)
     (call,) = speak(Ask(OPENING, (BASH,))).calls
     assert call.arguments[shell.argument] == "ls"
     last = speak(Ask(OPENING, (BASH,)))

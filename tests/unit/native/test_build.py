@@ -1,4 +1,4 @@
-"""Compiled parts: no compiler is said once with its cost, and a cache from elsewhere never breaks anything."""
+"""Compiled parts: a missing compiler is reported once with its cost, and a foreign cache never breaks anything."""
 
 import logging
 import subprocess
@@ -76,8 +76,8 @@ def test_programs_of_two_processors_do_not_share_a_place(sources: Path) -> None:
 
 
 @needs_compiler
-def test_a_source_that_does_not_compile_is_said(sources: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_source_that_does_not_compile_is_reported(sources: Path, caplog: pytest.LogCaptureFixture) -> None:
     (sources / "answer.c").write_text("int main(void) { return missing; }\n")
     with caplog.at_level(logging.INFO, "arise"):
         assert build("answer", sources, FLAGS, answers) is None
-    assert "cannot compile what ARISE ships: plain code runs" in caplog.text
+    assert "cannot compile the sources of ARISE: plain code runs" in caplog.text

@@ -71,7 +71,7 @@ def test_tests_that_never_give_a_reward_are_named_once() -> None:
     assert "test.sh was ended by signal 9" in told
 
 
-def test_where_some_rollouts_were_guided_the_unguided_rate_stands_beside() -> None:
+def test_the_unguided_rate_is_shown_if_some_rollouts_were_guided() -> None:
     guided = a_rollout(0, {"r1": PASS}, shown=[ShownSkill("r1", 0)])
     found = metrics_of(Group(a_task(), (guided, a_rollout(1, {"r1": FAIL})), 2))
     assert "rubrics 50.0 % (0.0 % unguided)  groups" in line_of(found)

@@ -9,7 +9,7 @@ from rich.console import Console
 from arise.coevolution import Update
 from arise.config import Config
 from arise.method.lifecycle import Evolution
-from arise.observe.forecast import Forecast, stages
+from arise.observe.forecast import TimeForecast, stages
 from arise.observe.live import LiveDisplay, sparkline
 from arise.run.record import IterationRecord
 from arise.text.progress import Reached
@@ -67,7 +67,7 @@ def screen_after(k: int, note: str = "", colour: bool = True) -> str:
     console = Console(file=out, force_terminal=True, width=150, no_color=not colour)
     with LiveDisplay(console, Config(), Path("wise-otter")) as display:
         clock = iter(range(0, 10_000, 60))
-        display.forecast = Forecast(stages(Config(), 60, warm_start=False), lambda: float(next(clock)))
+        display.forecast = TimeForecast(stages(Config(), 60, warm_start=False), lambda: float(next(clock)))
         for at in (1, k + 1):
             display.reached(Reached(f"iteration {at}: rollouts", at > 1, 1, over=at > 1))
         display.tell("warm start: cached")

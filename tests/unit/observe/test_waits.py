@@ -11,7 +11,7 @@ from rich.console import Console
 
 from arise.cli.logs import LogLevel, configure
 from arise.config import Config
-from arise.observe.forecast import Forecast, Stage, stages
+from arise.observe.forecast import Stage, TimeForecast, stages
 from arise.observe.live import LiveDisplay
 from arise.observe.messages import shown_by
 from arise.observe.terminal import Display, JsonDisplay
@@ -135,7 +135,7 @@ def test_the_whole_run_is_forecast_from_the_pace_so_far() -> None:
     config = Config()
     ahead = list(stages(config, 60, warm_start=True))
     total = sum(stage.weight for stage in ahead)
-    forecast = Forecast(iter(ahead), clock)
+    forecast = TimeForecast(iter(ahead), clock)
     assert forecast.left is None
     for stage in ahead:
         forecast.take(Reached(stage.name, 0, 8))
@@ -143,7 +143,7 @@ def test_the_whole_run_is_forecast_from_the_pace_so_far() -> None:
         forecast.take(Reached(stage.name, 8, 8, over=True))
         total -= stage.weight
         assert forecast.left == pytest.approx(2 * total, abs=1e-6)
-    resumed = Forecast(stages(config, 60, warm_start=True), clock)
+    resumed = TimeForecast(stages(config, 60, warm_start=True), clock)
     middle, last = (
         f"iteration {config.train.iterations // 2}: rollouts",
         f"iteration {config.train.iterations}: rollouts",
@@ -155,9 +155,19 @@ def test_the_whole_run_is_forecast_from_the_pace_so_far() -> None:
     assert 1.0 < resumed.left < 20.0
 
 
+def test_demonstrations_and_attempts_through_a_harness_weigh_more_than_the_cloning() -> None:
+    config = Config.model_validate({"agent": {"kind": "pi"}, "model": {"demonstrations": 500, "epochs": 14}})
+    weights = {stage.name: stage.weight for stage in stages(config, 24, warm_start=True)}
+    assert weights["warm start: demonstrations"] > weights["warm start: cloning"]
+    assert (
+        weights["iteration 1: rollouts"]
+        > 10 * {s.name: s.weight for s in stages(Config(), 24, False)}["iteration 1: rollouts"]
+    )
+
+
 def test_the_forecast_follows_a_machine_that_gets_busy() -> None:
     clock = Clock()
-    forecast = Forecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 101)), clock)
+    forecast = TimeForecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 101)), clock)
     for k in range(1, 81):
         forecast.take(Reached(f"iteration {k}: rollouts", 0, 8))
         clock.now += 2.0 if k <= 60 else 10.0
@@ -165,11 +175,11 @@ def test_the_forecast_follows_a_machine_that_gets_busy() -> None:
     assert forecast.left == pytest.approx(20 * 10.0)
 
 
-def test_the_forecast_is_told_once_and_then_stands_in_every_line() -> None:
+def test_the_forecast_is_announced_once_and_then_shown_in_every_line() -> None:
     lines: list[str] = []
     clock = Clock()
     display = Display(lines.append, 4)
-    display.forecast = Forecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 5)), clock)
+    display.forecast = TimeForecast((Stage(f"iteration {k}: rollouts", 1.0) for k in range(1, 5)), clock)
     for k in (1, 2):
         display.reached(Reached(f"iteration {k}: rollouts", 0, 8))
         clock.now += 60.0

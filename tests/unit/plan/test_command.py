@@ -51,7 +51,7 @@ def test_dollars_follow_from_tokens_and_prices(config: str) -> None:
     assert judge["calls"] == 2 * 8
 
 
-def test_what_does_not_fit_is_said_and_exits_with_one(config: str) -> None:
+def test_what_does_not_fit_is_reported_and_exits_with_one(config: str) -> None:
     done = plan(config, "--gpu", "rtx4090", "--gpus", "1", "--assume", "turns=2")
     assert done.exit_code == 1
     assert "DOES NOT FIT" in done.output

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from arise.plan.fleet import Clock, Schedule, Server, simulate
+from arise.plan.fleet import Clock, Schedule, SimulatedServer, simulate
 from arise.plan.speed import Speeds
 from arise.plan.workload import Assumptions, Workload
 
@@ -30,7 +30,7 @@ STILL = Assumptions(
 def finished_at(jobs: list[tuple[float, float]], speeds: Speeds = SPEEDS) -> list[float]:
     """When jobs of (arrival, tokens) end on one server."""
     clock, ends = Clock(), [0.0] * len(jobs)
-    server = Server(clock, speeds)
+    server = SimulatedServer(clock, speeds)
 
     def submit(n: int) -> None:
         server.submit(jobs[n][1], lambda: ends.__setitem__(n, clock.now))

@@ -107,7 +107,7 @@ def test_a_command_of_several_lines_runs_whole_and_the_row_is_exact(tmp_path: Pa
     assert np.all(row.version_U[~row.generated_U] == -1)
 
 
-def test_several_calls_of_a_turn_run_in_order_and_have_ids_of_their_own(tmp_path: Path) -> None:
+def test_several_calls_of_a_turn_run_in_order_and_have_different_ids(tmp_path: Path) -> None:
     trajectory, _ = attempt([bash("echo one > f", "cat f"), bash("cat f"), "Done."], tmp_path)
     first, second, _ = trajectory.turns
     assert [seen.text for seen in first.observations] == ["(no output)", "one"]

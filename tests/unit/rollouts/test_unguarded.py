@@ -62,7 +62,7 @@ def test_what_is_doubtful_counts_as_0(test: str, reward: float, reason: str, tmp
     assert "Linux 5.14 or later" in notes[-1]
 
 
-def test_it_is_said_on_start_and_can_be_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_is_reported_on_start_and_can_be_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
     async def start(config: Config) -> None:
         async with open_sandboxes(config, tmp_path):

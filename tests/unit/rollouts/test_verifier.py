@@ -177,7 +177,7 @@ def test_environment_of_the_task_reaches_test_sh_and_may_change_the_defaults(tmp
     assert verify(test, tmp_path, A="it's $HOME", PYTHONSAFEPATH="").stdout == "it's $HOME||1\n"
 
 
-def test_what_was_left_out_is_said(tmp_path: Path) -> None:
+def test_what_was_left_out_is_reported(tmp_path: Path) -> None:
     result = verify(f"ls; echo 0 > {OUT}/reward.txt", tmp_path, agent="ln -s /tests/x answer; echo > kept")
     assert result.stdout == "[not shown to test.sh: answer (a link to /tests/x)]\nkept\n"
 
@@ -237,7 +237,7 @@ CTRF = (
 )
 
 
-def test_a_test_report_is_kept_as_evidence_beside_the_reward(tmp_path: Path) -> None:
+def test_a_test_report_is_kept_as_evidence_next_to_the_reward(tmp_path: Path) -> None:
     result = verify(f"echo ran; echo '{CTRF}' > {OUT}/ctrf.json; echo 0.5 > {OUT}/reward.txt", tmp_path)
     assert (result.reward, result.details) == (0.5, {"tests": 3.0, "tests passed": 1.0, "reward": 0.5})
     report = "[ctrf.json: 1 of 3 tests passed; not passed: test_b (failed), test_c (skipped)]"

@@ -107,7 +107,7 @@ def outcome(folder: Path, expected: list[str], state: object) -> str:
     return "same"
 
 
-def test_of_100_flipped_bytes_none_is_loaded_unseen(whole: Path, tmp_path: Path) -> None:
+def test_none_of_100_flipped_bytes_is_loaded_undetected(whole: Path, tmp_path: Path) -> None:
     places = random.Random(20)
     expected = everything(whole)
     written = [place for place, byte in enumerate((whole / "run.db").read_bytes()) if byte]

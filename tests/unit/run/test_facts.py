@@ -9,7 +9,7 @@ import pytest
 from benchmarks.big_run import write_run
 
 from arise.run.facts.behaviours import Behaviour, behaviours, weakest
-from arise.run.facts.held_out import Change, held_out
+from arise.run.facts.held_out import RateChange, held_out
 from arise.run.facts.story import ending, run_facts, what_is_done
 from arise.run.facts.verdicts import Guided
 from arise.run.facts.windows import latest
@@ -70,8 +70,8 @@ def test_the_weakest_come_first_those_with_few_verdicts_last_and_what_was_never_
     assert [b.source for b in weakest(found, 0.9)] == ["held out", "training", "held out", "held out"]
 
 
-def test_a_change_is_clear_when_its_interval_leaves_out_zero() -> None:
-    small, large = Change(Tally(5, 10), Tally(4, 10)), Change(Tally(80, 100), Tally(20, 100))
+def test_a_change_is_clear_when_its_interval_excludes_zero() -> None:
+    small, large = RateChange(Tally(5, 10), Tally(4, 10)), RateChange(Tally(80, 100), Tally(20, 100))
     assert (small.clear, large.clear) == (False, True)
     assert (small.from_to, small.noise_text) == ("50.0 % → 40.0 %", "within noise")
     assert large.difference_text.startswith("-60.0 points (95 % -")
@@ -85,7 +85,7 @@ def test_too_few_verdicts_of_the_last_window_are_joined_by_those_before_it_but_n
 
 
 def test_a_change_of_few_evaluations_is_written_as_counts_and_not_as_a_difference() -> None:
-    unknown, clear = Change(Tally(7, 51), Tally(0, 1)), Change(Tally(0, 4), Tally(30, 30))
+    unknown, clear = RateChange(Tally(7, 51), Tally(0, 1)), RateChange(Tally(0, 4), Tally(30, 30))
     assert (unknown.from_to, unknown.reading) == ("7 of 51 → 0 of 1", "too few to tell")
     assert clear.from_to == "0 of 4 → 30 of 30"
     assert clear.reading.startswith("+100.0 points (95 % +")

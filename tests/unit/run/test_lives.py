@@ -89,7 +89,7 @@ def test_both_counts_of_every_decision_are_read_back(tmp_path: Path) -> None:
     assert hidden.guided == (8, 8)
 
 
-def test_both_rates_stand_wherever_a_rate_stands(tmp_path: Path) -> None:
+def test_both_rates_are_shown_wherever_a_rate_is_shown(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     write_life(folder, 7)
     listed = CliRunner().invoke(app, ["pool", "ls", str(folder)]).output

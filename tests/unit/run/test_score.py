@@ -32,7 +32,7 @@ ATTEMPTS: list[Attempt] = [
 ]
 
 
-def test_faults_are_beside_the_score_and_never_failures() -> None:
+def test_faults_are_reported_with_the_score_and_are_never_failures() -> None:
     found = score("after", store_of(ATTEMPTS))
     assert (found.successes, found.attempts, found.faults) == (2, 5, 1)
     assert found.rate == 40.0

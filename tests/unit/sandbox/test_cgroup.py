@@ -61,7 +61,7 @@ def test_version_2_switches_on_what_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
 
 
-def test_version_1_has_a_path_of_its_own_for_each_controller(tmp_path: Path) -> None:
+def test_version_1_has_a_separate_path_for_each_controller(tmp_path: Path) -> None:
     for name in ("memory/a/b", "pids", "cpu/c"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "membership").write_text("4:memory:/a/b\n8:pids:/\n2:cpu,cpuacct:/c\n0::/\n")

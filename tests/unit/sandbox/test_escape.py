@@ -259,5 +259,5 @@ def test_arise_itself_cannot_be_read_where_it_lies_in_a_shown_folder() -> None:
 
 @pytest.mark.parametrize("hidden", ["/usr", "/usr/bin", "/bin"])
 def test_what_commands_need_cannot_be_hidden_and_is_refused(hidden: str) -> None:
-    with pytest.raises(SandboxUnavailable, match="move your runs and tasks to a folder of their own"):
+    with pytest.raises(SandboxUnavailable, match="move your runs and tasks to a separate folder"):
         seen((), (hidden,))

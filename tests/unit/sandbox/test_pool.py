@@ -1,6 +1,7 @@
 """The warm pool: ready sandboxes, and nothing left whatever ends the process that owns them."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from arise.sandbox import BubblewrapPool, Limits, SandboxLost, SandboxUnavailable
-from arise.sandbox.owner import owner_mark
 from arise.types import Place
 from tests.leftovers import SLEEP, groups, processes_with, temporary_files
 
@@ -25,12 +25,21 @@ async def main():
     async with BubblewrapPool(2, shown=("/tests",)) as pool:
         box = await pool.open()
         command = asyncio.create_task(box.run(sys.argv[1], 600))
-        await asyncio.sleep(0.3)
         print(owner_mark(), flush=True)
         await command
 
 asyncio.run(main())
 """
+
+
+def processes_inside(command: str) -> list[int]:
+    """Ids of the processes that are this command, without those that only name it, such as their shell."""
+    found = []
+    for pid in processes_with(command):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").decode().replace("\0", " ") == command:
+                found.append(pid)
+    return found
 
 
 def wait_until_gone(text: str, seconds: float) -> list[int]:
@@ -49,16 +58,19 @@ def test_nothing_outlives_the_owner(kind: signal.Signals) -> None:
     ) as owner:
         assert owner.stdout is not None
         mark = owner.stdout.readline().decode().strip()
-        assert len(processes_with(SLEEP)) >= 2
+        deadline = time.monotonic() + 30
+        while len(processes_inside(SLEEP)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(processes_inside(SLEEP)) >= 2
         assert temporary_files(mark) != []
         owner.send_signal(kind)
-        owner.wait(10)
-        assert wait_until_gone(SLEEP, 2) == []
+        owner.wait(30)
+        assert wait_until_gone(SLEEP, 20) == []
     if (
         kind is not signal.SIGINT
     ):  # the only one that lets the owner tidy up itself; the next owner does it for the others
         asyncio.run(open_and_close())
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while groups(mark) and time.monotonic() < deadline:  # a group still busy dying is left for the next start
             asyncio.run(open_and_close())
     assert groups(mark) == []
@@ -68,23 +80,6 @@ def test_nothing_outlives_the_owner(kind: signal.Signals) -> None:
 async def open_and_close() -> None:
     async with BubblewrapPool(1):
         pass
-
-
-def test_a_process_that_missed_the_death_of_its_owner_is_ended_by_the_next_start() -> None:
-    sleeper = (sys.executable, "-c", "import time; time.sleep(30)")
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    names = {"dead": f"arise-{dead.pid}-1", "living": owner_mark()}
-    for name in names.values():
-        subprocess.run(["/bin/sh", "-c", '"$@" &', "sh", *sleeper, name], check=True)
-    living = processes_with(names["living"])
-    try:
-        asyncio.run(open_and_close())
-        assert wait_until_gone(names["dead"], 2) == []
-        assert [pid for pid in living if pid in processes_with(names["living"])] == living != []
-    finally:
-        for pid in living:
-            os.kill(pid, signal.SIGKILL)
 
 
 def test_sandboxes_are_fresh_and_apart(tmp_path: Path) -> None:
@@ -119,7 +114,9 @@ def test_a_sandbox_that_died_while_waiting_is_not_used() -> None:
         async with BubblewrapPool(1) as pool:
             waiting = pool._ready._queue[0]  # type: ignore[attr-defined]
             signal.pidfd_send_signal(waiting.pidfds[0], signal.SIGKILL)
-            await asyncio.sleep(0.1)
+            async with asyncio.timeout(30):
+                while waiting.alive:
+                    await asyncio.sleep(0.01)
             return (await (await pool.open()).run("echo fresh", 5)).output
 
     assert asyncio.run(body()) == "fresh\n"
@@ -167,7 +164,7 @@ def test_waiters_for_a_sandbox_get_an_error_when_the_pool_closes() -> None:
         async with BubblewrapPool(1) as pool:
             waiting = [asyncio.create_task(pool.open()) for _ in range(6)]
             await asyncio.sleep(0.02)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             return await asyncio.gather(*waiting, return_exceptions=True)
 
     results = asyncio.run(body())

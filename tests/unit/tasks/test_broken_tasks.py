@@ -59,7 +59,6 @@ def deep(task: Path) -> None:
 # How a sound task is broken, and words that the report must have.
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no-task-file": (removed("task.toml"), "has no task.toml or task.md"),
-    "both-layouts": (text("task.md", "---\n---\nx"), "has both"),
     "bad-toml": (text("task.toml", "[task\nname ="), "is not TOML"),
     "toml-not-text": (lambda task: (task / "task.toml").write_bytes(b"\xff\xfe\x00"), "not UTF-8"),
     "toml-is-a-loop": (linked("task.toml", "task.toml"), "circle"),
@@ -85,7 +84,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "zero-timeout": (replaced("timeout_sec = 60", "timeout_sec = 0"), "agent.timeout_sec: Input should be greater"),
     "nan-timeout": (replaced("timeout_sec = 20", "timeout_sec = nan"), "verifier.timeout_sec"),
     "text-timeout": (replaced("timeout_sec = 20", 'timeout_sec = "soon"'), "verifier.timeout_sec"),
-    "future-schema": (replaced('"1.4"', '"2.0"'), "only schema 1.x"),
+    "future-schema": (benchflow("---\nschema_version: '2.0'\n---\nDo it."), "only schema 1.x"),
     "unknown-task-type": (replaced("data-cleaning-and", "data-cleening-and"), "unknown task type"),
     "types-not-a-list": (replaced('["data-cleaning-and-normalization"]', '"data"'), "not a list of task-type ids"),
     "step-without-folder": (toml('[[steps]]\nname = "one"'), "steps/one/instruction.md: is missing"),
@@ -94,6 +93,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "bad-memory": (toml('[environment]\nmemory = "lots"'), "memory must be a size"),
     "bad-variable": (toml('[verifier.env]\n"A B" = "x"'), "name of a variable"),
     "md-without-frontmatter": (benchflow("Do it."), "does not begin with YAML"),
+    "md-template": (benchflow("---\ntask: {name: {{ name }}}\n---\nDo it."), "found unhashable key"),
     "md-bad-yaml": (benchflow("---\na: [1\n---\nDo it."), "is not YAML"),
     "md-not-a-mapping": (benchflow("---\n- 1\n---\nDo it."), "the file: Input should be"),
     "md-without-prompt": (benchflow("---\nschema_version: '1.3'\n---\n\n"), "has no instruction"),

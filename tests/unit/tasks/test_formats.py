@@ -46,7 +46,6 @@ REFUSED = {
     "hardening": "[verifier.hardening]\ncleanup_conftests = false",
     "artifacts": 'artifacts = [{ source = "/x", exclude = ["*.tmp"] }]',
     "mcp_servers": '[[environment.mcp_servers]]\nname = "x"',
-    "pytest_plugins": '[verifier]\npytest_plugins = ["x"]',
     "prompt_prefix": '[agent]\nprompt_prefix = "x"',
 }
 WHERE = {
@@ -124,7 +123,7 @@ def test_a_part_of_a_task_that_is_not_honoured_is_refused_by_name(where: str, tm
 
 def test_every_need_is_tested() -> None:
     named = {*ASKED, *REFUSED, *(need for _, need in DOCUMENTS.values()), "dockerfile", "compose", "env"}
-    assert named | {"shared_tests"} == set(get_args(TaskNeed))
+    assert named == set(get_args(TaskNeed))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +217,6 @@ def test_a_step_is_verified_as_the_task_says_where_it_says_nothing_itself(tmp_pa
         ('agent = { user = "x" }', "user", "steps.two.agent.user"),
         ('agent = { network_mode = "no-network" }', "network", "steps.two.agent.network_mode"),
         ("verifier = { environment = { gpus = 1 } }", "gpus", "steps.two.verifier.environment.gpus"),
-        ('verifier = { pytest_plugins = ["x"] }', "pytest_plugins", "pytest_plugins"),
     ],
 )
 def test_needs_of_a_step_are_refused_by_name(line: str, need: str, where: str, tmp_path: Path) -> None:
@@ -229,7 +227,68 @@ def test_needs_of_a_step_are_refused_by_name(line: str, need: str, where: str, t
     assert f'"{need}" to tasks.ignore' in problem.remedy
 
 
-def test_tests_that_steps_share_are_refused_by_name(tmp_path: Path) -> None:
-    toml = '[task]\nname = "t"\n[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n'
-    (problem,) = refused(steps_of(tmp_path, toml, **{"tests/test.sh": DIFF_TEST}), IMAGES)
-    assert '"shared_tests" to tasks.ignore' in problem.remedy
+TWO_STEPS = '[task]\nname = "t"\n[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n'
+
+
+def test_steps_share_the_tests_of_their_task_below_their_own(tmp_path: Path) -> None:
+    shared = {"tests/test.sh": DIFF_TEST, "tests/expected.txt": "42\n"}
+    task = steps_of(tmp_path, TWO_STEPS, **shared)
+    (one, _) = task.steps
+    assert one.verifier.folders == (tmp_path / "tests", tmp_path / "steps/one/tests")
+    assert one.verifier.script == tmp_path / "steps/one/tests/test.sh"
+    assert refused(task, IMAGES) == []
+    for name in ("one", "two"):
+        (tmp_path / "steps" / name / "tests/test.sh").unlink()
+    (tmp_path / "steps/two/tests").rmdir()
+    again = read_task(tmp_path)
+    assert isinstance(again, TaskSpec), again
+    assert [step.verifier.script for step in again.steps] == [tmp_path / "tests/test.sh"] * 2
+    assert again.steps[1].verifier.folders == (tmp_path / "tests",)
+
+
+def test_a_step_without_any_tests_is_a_problem(tmp_path: Path) -> None:
+    steps_of(tmp_path, TWO_STEPS)
+    (tmp_path / "steps/two/tests/test.sh").unlink()
+    problems = read_task(tmp_path)
+    assert isinstance(problems, list)
+    assert [str(problem.path.relative_to(tmp_path)) for problem in problems] == ["steps/two/tests/test.sh"]
+
+
+def test_a_fault_in_the_file_of_a_task_with_steps_is_the_only_problem(tmp_path: Path) -> None:
+    steps_of(tmp_path, TWO_STEPS)
+    (tmp_path / "task.toml").write_text(f"{TWO_STEPS}[[steps]]\nname = 3\n")
+    problems = read_task(tmp_path)
+    assert isinstance(problems, list)
+    assert [problem.what.partition(":")[0] for problem in problems] == ["steps.2.name"]
+
+
+def test_a_folder_for_both_programs_is_read_from_its_task_md(tmp_path: Path) -> None:
+    harbor = {"task.toml": '[task]\nname = "a/harbor"\n', "instruction.md": "By Harbor.", "tests/test.sh": DIFF_TEST}
+    both = files(tmp_path / "both", harbor | markdown("name: flow\n"))
+    assert isinstance(both, TaskSpec), both
+    assert (both.layout, both.task.id) == ("benchflow", "benchflow/flow")
+    notes = files(tmp_path / "notes", harbor | {"task.md": "# What this task is for\n"})
+    assert isinstance(notes, TaskSpec), notes
+    assert (notes.layout, notes.task.id, notes.task.instruction) == ("harbor", "a/harbor", "By Harbor.")
+
+
+@pytest.mark.parametrize("version", ["0.0", "1.4", "2.0", "next"])
+def test_any_schema_of_a_task_toml_is_read_as_harbor_does(version: str, tmp_path: Path) -> None:
+    texts = {"task.toml": f'schema_version = "{version}"\n', "instruction.md": "x", "tests/test.sh": DIFF_TEST}
+    assert isinstance(files(tmp_path, texts), TaskSpec)
+
+
+@pytest.mark.parametrize(
+    "mark", ["<!-- harbor-canary GUID 1 -->\n", "# BENCHMARK DATA, canary GUID 1\n\n", "\n<!-- Canary -->\n# canary\n"]
+)
+def test_the_marks_of_a_benchmark_are_not_part_of_its_instruction(mark: str, tmp_path: Path) -> None:
+    texts = {"task.toml": "", "instruction.md": f"{mark}# Title\nDo it.\n# canary\n", "tests/test.sh": DIFF_TEST}
+    task = files(tmp_path, texts)
+    assert isinstance(task, TaskSpec), task
+    assert task.task.instruction == "# Title\nDo it.\n# canary"
+
+
+def test_what_a_document_only_notes_about_itself_needs_nothing(tmp_path: Path) -> None:
+    task = files(tmp_path, markdown("benchflow: {document_version: '0.6'}\nverifier: {pytest_plugins: [ctrf]}\n"))
+    assert isinstance(task, TaskSpec), task
+    assert refused(task, IMAGES) == []

@@ -48,7 +48,7 @@ CONTAINERS = SandboxCapabilities(
     compose=True,
     separate_verifier=True,
 )
-NEVER = {"mcp_servers", "prompt_prefix", "pytest_plugins", "gpus"}
+NEVER = {"mcp_servers", "prompt_prefix", "gpus"}
 MET = [
     "",
     "[environment]\ncpus = 1\nmemory_mb = 256\nstorage_mb = 64\ngpus = 0",
@@ -105,7 +105,7 @@ def test_a_dockerfile_may_ask_for_a_plain_system_only(dockerfile: str, line: str
 
 def test_other_containers_are_refused(tmp_path: Path) -> None:
     write_task(tmp_path / "t")
-    (tmp_path / "t/environment/docker-compose.yaml").write_text("services: {}\n")
+    (tmp_path / "t/environment/docker-compose.yaml").write_text("services: {main: {}, db: {image: postgres}}\n")
     found = read_task(tmp_path / "t")
     assert isinstance(found, TaskSpec)
     assert [unmet.need for unmet in unmet_needs(found, BUBBLEWRAP)] == ["compose"]
@@ -117,7 +117,7 @@ def test_what_the_sandboxes_offer_decides(need: str, tmp_path: Path) -> None:
     assert {unmet.need for unmet in found} == {need} & NEVER
 
 
-def test_a_sandbox_without_an_environment_of_its_own_refuses_variables(tmp_path: Path) -> None:
+def test_a_sandbox_without_a_separate_environment_refuses_variables(tmp_path: Path) -> None:
     task = read(tmp_path / "t", '[environment.env]\nA = "b"')
     (problem,) = refused(task, replace(BUBBLEWRAP, env=False))
     assert '"env" to tasks.ignore' in problem.remedy

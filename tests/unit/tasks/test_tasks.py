@@ -196,7 +196,7 @@ def test_every_phase_is_whole(whole: TaskSpec) -> None:
 
 def test_nothing_else_that_a_task_says_is_dropped(whole: TaskSpec) -> None:
     one = whole.directory / "steps/one"
-    tests = replace(whole.verifier, tests=one / "tests", timeout=11.0)
+    tests = replace(whole.verifier, tests=one / "tests", shared=whole.directory / "tests", timeout=11.0)
     solution = SolutionSpec(one / "solution", 40.0, {"C": "3"})
     kept = (Artifact("/app/one"),)
     assert whole.steps == (StepSpec("one", "Begin.", tests, AgentSpec(10.0), solution, 0.5, Healthcheck("true"), kept),)
@@ -213,7 +213,7 @@ def test_each_phase_has_its_own_user_and_network(tmp_path: Path) -> None:
     assert (found.place.user, found.place.network) == ("1001", "none")
     job = found.verifier_job
     assert (job.user, job.place.user, job.place.network) == ("root", "root", "allow:a.org,*.b.org")
-    assert (job.tests, job.timeout, job.env, job.place.image) == (path / "tests", 30.0, {"A": "1"}, "work:1")
+    assert (job.tests, job.timeout, job.env, job.place.image) == ((path / "tests",), 30.0, {"A": "1"}, "work:1")
 
 
 def test_legacy_keys_and_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ TEMPLATES = (HARBOR, BENCHFLOW, STEPS)
 
 # Bad values by key; the report must name the key, and the word that stands with it.
 BAD_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
-    "schema_version": (("2.0", "only schema 1.x"), ("", "only schema 1.x")),
+    "schema_version": ((["1.4"], "valid string"),),
     "metadata.category": ((3, "must be text"),),
     "metadata.task_types": (("data", "not a list"), (["no-such-type"], "unknown task type")),
     "agent.timeout_sec": ((0.0, "greater than 0"), (-1.0, "greater than 0"), ("soon", "number"), (float("nan"), "")),
@@ -169,6 +169,9 @@ def appended(name: str, line: str) -> Break:
     return lambda task: (task / name).write_text((task / name).read_text() + line)
 
 
+copied = appended("environment/Dockerfile", "COPY . /app\n")
+
+
 def file_faults(of: Template) -> Iterator[tuple[str, Break, str]]:
     """Yield the faults in the files of a task: a name, what makes it, and words of the report."""
     yield from script_faults(f"{of.tests}/test.sh", f"{of.solution}/solve.sh")
@@ -212,8 +215,8 @@ def image_faults(docker: str, tests: str) -> Iterator[tuple[str, Break, str]]:
 def folder_faults(of: Template, solve: str) -> Iterator[tuple[str, Break, str]]:
     skill = "environment/skills/counting/SKILL.md"
     yield from (
-        ("leaked-tests", write("environment/t.sh", TEST), "shows the agent test.sh"),
-        ("leaked-solution", lambda task: [write(p, SOLVE + "# the secret\n")(task) for p in (solve, "environment/a.sh")], "shows the agent solve.sh"),
+        ("leaked-tests", lambda task: [write("environment/t.sh", TEST)(task), copied(task)], "shows the agent test.sh"),
+        ("leaked-solution", lambda task: [copied(task), *(write(p, SOLVE + "# the secret\n")(task) for p in (solve, "environment/a.sh"))], "shows the agent solve.sh"),
         ("skill-without-frontmatter", write(skill, "Count.\n"), "does not begin with YAML"),
         ("skill-without-description", write(skill, "---\nname: counting\n---\nCount.\n"), "has no description"),
         ("skill-folder-without-skill", write("environment/skills/other/notes.txt", "x"), "SKILL.md: is missing"),
@@ -222,13 +225,14 @@ def folder_faults(of: Template, solve: str) -> Iterator[tuple[str, Break, str]]:
         ("pipe", lambda task: os.mkfifo(task / "environment/pipe"), "neither a file"),
         ("odd-name", lambda task: (task / "environment/a\nb").touch(), "not printable"),
         ("large-file", lambda task: os.truncate(_touched(task / "environment/big"), 2 * 1024**3), "has 2147483648 bytes"),
-        ("two-task-files", write("task.md" if of.file == "task.toml" else "task.toml", "---\n---\nx"), "has both"),
         ("no-task-file", without(of.file), "has no task.toml or task.md"),
     )  # fmt: skip
 
 
 def format_faults_of_markdown() -> Iterator[tuple[str, Break, str]]:
     yield "key-twice", write("task.md", "---\nagent: {}\nagent: {}\n---\nDo it.\n"), "stands twice"
+    yield "future-schema", write("task.md", "---\nschema_version: '2.0'\n---\nDo it.\n"), "only schema 1.x"
+    yield "template", write("task.md", "---\nname: {{ name }}\n---\nDo it.\n"), "line 2: found unhashable key"
     yield "bad-yaml", write("task.md", "---\na: [1\n---\nDo it.\n"), "is not YAML"
     yield "no-prompt", write("task.md", "---\nschema_version: '1.3'\n---\n"), "has no instruction"
     yield "no-frontmatter", write("task.md", "Do it.\n"), "does not begin with YAML"

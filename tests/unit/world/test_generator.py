@@ -15,7 +15,7 @@ from arise.tasks import load_corpus, task_types
 from arise.types import Task
 from arise.world.demonstrations import demonstration
 from arise.world.generator import instances, write_task
-from arise.world.habits import Habit
+from arise.world.habits import WorkerHabit
 from arise.world.instance import Instance, Seen
 from arise.world.kinds import KINDS
 
@@ -93,7 +93,7 @@ def test_every_oracle_passes_and_every_null_agent_fails(tmp_path: Path, settings
     assert asyncio.run(problems()) == []
 
 
-def test_neither_profile_nor_format_stands_in_the_instruction() -> None:
+def test_neither_profile_nor_format_is_in_the_instruction() -> None:
     for task, instance in first("train", 200):
         assert instance.profile not in task.instruction
         assert instance.separator not in task.instruction.split()
@@ -113,7 +113,7 @@ def test_with_fewer_corrections_neither_guide_is_enough_alone() -> None:
         assert (instance.profile in files["spec.txt"]) != instance.corrected
 
 
-def used_profiles(habits: frozenset[Habit], instances: list[Instance]) -> list[bool]:
+def used_profiles(habits: frozenset[WorkerHabit], instances: list[Instance]) -> list[bool]:
     """Whether a scripted worker runs the tool with the right profile."""
     found = []
     for number, instance in enumerate(instances):
@@ -126,7 +126,9 @@ def used_profiles(habits: frozenset[Habit], instances: list[Instance]) -> list[b
 
 
 def test_a_worker_knows_the_profile_that_what_it_read_names() -> None:
-    both, spec, notes = (frozenset(h) for h in ({Habit.GUIDE, Habit.SOURCES}, {Habit.GUIDE}, {Habit.SOURCES}))
+    both, spec, notes = (
+        frozenset(h) for h in ({WorkerHabit.GUIDE, WorkerHabit.SOURCES}, {WorkerHabit.GUIDE}, {WorkerHabit.SOURCES})
+    )
     corrected, confirmed = with_notes(1.0), with_notes(0.0)
     assert all(used_profiles(both, corrected + confirmed))
     assert all(used_profiles(notes, corrected))

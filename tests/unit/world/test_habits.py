@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from arise.world.habits import ASKED, UNASKED, Habit, habits_shown
+from arise.world.habits import ASKED, UNASKED, WorkerHabit, habits_shown
 from arise.world.wording import phrase
 
 
-@pytest.mark.parametrize("habit", list(Habit))
-def test_asking_raises_a_habit_clearly_and_it_also_occurs_unasked(habit: Habit) -> None:
+@pytest.mark.parametrize("habit", list(WorkerHabit))
+def test_asking_raises_a_habit_clearly_and_it_also_occurs_unasked(habit: WorkerHabit) -> None:
     random = np.random.default_rng(0)
     unasked = np.mean([habit in habits_shown(frozenset(), random) for _ in range(2000)])
     asked = np.mean([habit in habits_shown(frozenset([habit]), random) for _ in range(2000)])
@@ -17,7 +17,7 @@ def test_asking_raises_a_habit_clearly_and_it_also_occurs_unasked(habit: Habit) 
     assert 0.1 < unasked < asked - 0.3
 
 
-@pytest.mark.parametrize("habit", list(Habit))
-def test_a_habit_is_described_to_the_judge_in_full(habit: Habit) -> None:
+@pytest.mark.parametrize("habit", list(WorkerHabit))
+def test_a_habit_is_described_to_the_judge_in_full(habit: WorkerHabit) -> None:
     random = np.random.default_rng(0)
     assert len({phrase(habit, random) for _ in range(300)}) > 40

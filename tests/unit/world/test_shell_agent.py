@@ -124,7 +124,7 @@ def pair(number: int, active: bool) -> Pair:
     return Pair(rubric, Skill(f"Advice number {number} .", active, revision=number))
 
 
-def test_active_skills_and_only_they_stand_in_the_prompt_that_the_policy_reads(tmp_path: Path) -> None:
+def test_exactly_the_active_skills_are_in_the_prompt_that_the_policy_reads(tmp_path: Path) -> None:
     pool = Pool((pair(1, True), pair(2, False), pair(3, True)), 1, 3)
     shown = active_pairs(pool)
     assert [skill.rubric_id for skill in shown_skills(shown)] == ["r001", "r003"]

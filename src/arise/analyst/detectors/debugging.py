@@ -4,7 +4,7 @@ import re
 
 from arise.analyst.acts import INSPECTIONS, Op, backup_like
 from arise.analyst.brief import data_like, runnable_check
-from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
+from arise.analyst.detectors.detector import Detector, Finding, Opportunity, failed, passed
 from arise.analyst.tool_kinds import RECORD, kind_of
 from arise.analyst.trace import READERS, Call, Event, Trace
 from arise.analyst.vocabulary import vocabulary
@@ -23,12 +23,12 @@ def _refused_calls(trace: Trace) -> list[Call]:
     return [c for c in trace.calls if c.answer.refused and (trace.finished or c.at < len(trace.calls) - 1)]
 
 
-def _call_refused(trace: Trace) -> Opening | None:
+def _call_refused(trace: Trace) -> Opportunity | None:
     refused = _refused_calls(trace)
-    return Opening(refused[0].first, turn=refused[0].turn) if refused else None
+    return Opportunity(refused[0].first, turn=refused[0].turn) if refused else None
 
 
-def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
+def _arguments_changed(trace: Trace, opening: Opportunity) -> Finding:
     rejected: dict[str, Call] = {}
     for call in trace.calls:
         before = rejected.pop(call.program, None)
@@ -47,8 +47,8 @@ def _arguments_changed(trace: Trace, opening: Opening) -> Finding:
 def _edits(trace: Trace) -> list[Event]:
     """Return changes to sources and settings, without data files and scripts that only reproduce a failure.
 
-    In a source repository scripts that the agent adds beside the sources are left out. A record of a structured
-    interface is no source.
+    In a source repository, scripts that the agent adds next to the sources are left out. A record of a structured
+    interface is not a source.
     """
     own = trace.is_own_tool if trace.repository else _REPRODUCES.search
     files = [e for e in trace.of(Op.WRITE) if not e.failed and kind_of(e.program) != RECORD]
@@ -56,12 +56,12 @@ def _edits(trace: Trace) -> list[Event]:
     return [event for event in written if not backup_like(event.path) and not data_like(event.path)]
 
 
-def _reported_broken(trace: Trace) -> Opening | None:
+def _reported_broken(trace: Trace) -> Opportunity | None:
     edits = _edits(trace) if trace.brief.broken else []
-    return Opening(edits[0].seq, turn=edits[0].turn) if edits and trace.had_a_turn_after(edits[-1]) else None
+    return Opportunity(edits[0].seq, turn=edits[0].turn) if edits and trace.had_a_turn_after(edits[-1]) else None
 
 
-def _reproduced_and_rerun(trace: Trace, opening: Opening) -> Finding:
+def _reproduced_and_rerun(trace: Trace, opening: Opportunity) -> Finding:
     edits = _edits(trace)
     runs = trace.of(Op.RUN, Op.CHECK)
     before = {run.program for run in runs if run.seq < edits[0].seq and run.text != edits[0].text}
@@ -79,18 +79,18 @@ def _reproduced_and_rerun(trace: Trace, opening: Opening) -> Finding:
     return passed(f"{after[0].program} ran before the edit and again at turn {after[0].turn}")
 
 
-def _failure_then_change(trace: Trace) -> Opening | None:
+def _failure_then_change(trace: Trace) -> Opportunity | None:
     """Return the opportunity of a failing check or program followed by an act that changes something."""
     for call in trace.calls:
         if call.answer.failed and call.ops & _WORKS:
             later = trace.calls[call.at + 1 :]
             if any(c.ops & _CHANGES or c.ops & _WORKS for c in later):
-                return Opening(call.first, (call.program,), call.turn)
+                return Opportunity(call.first, (call.program,), call.turn)
             return None
     return None
 
 
-def _cause_addressed(trace: Trace, opening: Opening) -> Finding:
+def _cause_addressed(trace: Trace, opening: Opportunity) -> Finding:
     own = {event.path for event in trace.of(Op.WRITE) if event.seq < opening.seq}
     for event in trace.of(Op.WRITE, Op.DELETE):
         if event.seq > opening.seq and not event.failed and event.path not in own and runnable_check(event.path):
@@ -114,7 +114,7 @@ def _hides(text: str) -> bool:
     return False
 
 
-def _failed_twice(trace: Trace) -> Opening | None:
+def _failed_twice(trace: Trace) -> Opportunity | None:
     """Return the second failure of the same program on the same files."""
     count: dict[tuple[str, frozenset[str]], int] = {}
     for call in trace.calls:
@@ -123,11 +123,11 @@ def _failed_twice(trace: Trace) -> Opening | None:
         key = (call.program, frozenset(e.path for e in trace.events[call.first : call.first + 16] if e.at == call.at))
         count[key] = count.get(key, 0) + 1
         if count[key] == 2 and (trace.finished or call.at < len(trace.calls) - 1):
-            return Opening(call.first, (call.program,), call.turn)
+            return Opportunity(call.first, (call.program,), call.turn)
     return None
 
 
-def _approach_changed(trace: Trace, opening: Opening) -> Finding:
+def _approach_changed(trace: Trace, opening: Opportunity) -> Finding:
     second = next(call for call in trace.calls if call.turn == opening.turn and call.first == opening.seq)
     tried = {
         call.text for call in trace.calls[: second.at + 1] if call.answer.failed and call.program == second.program

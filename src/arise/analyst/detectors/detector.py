@@ -7,7 +7,7 @@ from arise.analyst.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class Opportunity:
     """Where an opportunity begins and which files it concerns."""
 
     seq: int = -1
@@ -34,8 +34,8 @@ class Detector:
     when: str
     passes: str
     blind: str
-    opening: Callable[[Trace], Opening | None]
-    verdict: Callable[[Trace, Opening], Finding]
+    opening: Callable[[Trace], Opportunity | None]
+    verdict: Callable[[Trace, Opportunity], Finding]
 
     def applicable(self, trace: Trace) -> bool:
         return self.opening(trace) is not None

@@ -1,22 +1,22 @@
 """Detectors of Efficiency: P05, P19."""
 
 from arise.analyst.acts import INSPECTIONS, Op
-from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
+from arise.analyst.detectors.detector import Detector, Finding, Opportunity, failed, passed
 from arise.analyst.detectors.execution import input_set
 from arise.analyst.trace import Trace
 
 _MANY = 3
 
 
-def _something_read(trace: Trace) -> Opening | None:
+def _something_read(trace: Trace) -> Opportunity | None:
     """Return the opportunity of an inspection that returned content, with turns left to inspect again."""
     for call in trace.calls[:-1]:
         if call.ops and call.ops <= INSPECTIONS and not call.answer.failed:
-            return Opening(call.first, turn=call.turn)
+            return Opportunity(call.first, turn=call.turn)
     return None
 
 
-def _no_repeated_look(trace: Trace, opening: Opening) -> Finding:
+def _no_repeated_look(trace: Trace, opening: Opportunity) -> Finding:
     shown: dict[str, tuple[str, int]] = {}
     for call in trace.calls:
         if not call.ops or not call.ops <= INSPECTIONS:
@@ -32,14 +32,14 @@ def _no_repeated_look(trace: Trace, opening: Opening) -> Finding:
     return passed(f"no look was repeated without news after turn {opening.turn}")
 
 
-def _many_operations(trace: Trace) -> Opening | None:
+def _many_operations(trace: Trace) -> Opportunity | None:
     """Return the opportunity of several inputs of one kind that were processed, by any method."""
     inputs = set(input_set(trace))
     done = {event.path for event in trace.of(Op.USE) if event.path in inputs}
-    return Opening(paths=tuple(sorted(done))) if len(done) >= _MANY else None
+    return Opportunity(paths=tuple(sorted(done))) if len(done) >= _MANY else None
 
 
-def _batched(trace: Trace, opening: Opening) -> Finding:
+def _batched(trace: Trace, opening: Opportunity) -> Finding:
     files = set(opening.paths)
     calls = {event.at for event in trace.of(Op.USE) if event.path in files}
     if len(calls) <= (len(files) + 1) // 2:

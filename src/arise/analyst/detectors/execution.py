@@ -5,7 +5,7 @@ import re
 from arise.analyst.acts import INSPECTIONS, Op, backup_like
 from arise.analyst.answers import missing_line
 from arise.analyst.brief import data_like, ending
-from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
+from arise.analyst.detectors.detector import Detector, Finding, Opportunity, failed, passed
 from arise.analyst.trace import Call, Event, Trace
 from arise.analyst.vocabulary import vocabulary
 
@@ -39,13 +39,13 @@ def input_set(trace: Trace) -> tuple[str, ...]:
     return tuple(largest[:64]) if len(largest) > 1 else ()
 
 
-def _several_inputs(trace: Trace) -> Opening | None:
+def _several_inputs(trace: Trace) -> Opportunity | None:
     paths = input_set(trace)
     worked = trace.finished and any(call.ops - INSPECTIONS - {Op.FINISH} for call in trace.calls)
-    return Opening(paths=paths) if worked and (paths or trace.brief.all_files) else None
+    return Opportunity(paths=paths) if worked and (paths or trace.brief.all_files) else None
 
 
-def _all_covered(trace: Trace, opening: Opening) -> Finding:
+def _all_covered(trace: Trace, opening: Opportunity) -> Finding:
     if not opening.paths:
         return _enumerated(trace)
     used = {event.path for event in trace.of(Op.USE, Op.WRITE) if not event.failed}
@@ -82,12 +82,12 @@ def _enumerated(trace: Trace) -> Finding:
     return failed("unlisted", "all inputs were asked for and nothing listed which there are")
 
 
-def _quantities_combined(trace: Trace) -> Opening | None:
+def _quantities_combined(trace: Trace) -> Opportunity | None:
     seen = trace.brief.units or any(
         _mentions_units(trace, event) for event in trace.of(Op.READ) if event.path in trace.guides and not event.failed
     )
     work = [event for event in trace.of(Op.USE) if event.path in trace.seen and data_like(event.path)]
-    return Opening(work[0].seq, turn=work[0].turn) if seen and work else None
+    return Opportunity(work[0].seq, turn=work[0].turn) if seen and work else None
 
 
 def _mentions_units(trace: Trace, event: Event) -> bool:
@@ -96,7 +96,7 @@ def _mentions_units(trace: Trace, event: Event) -> bool:
     )
 
 
-def _conversion_explicit(trace: Trace, opening: Opening) -> Finding:
+def _conversion_explicit(trace: Trace, opening: Opportunity) -> Finding:
     for event in trace.of(Op.USE, Op.RUN):
         if _EXPLICIT_UNIT.search(event.text) or not _UNIT_NAMES.isdisjoint(event.text.lower().split()):
             return passed(f"turn {event.turn} states the conversion in its command")
@@ -132,12 +132,12 @@ def _asked_to_edit(trace: Trace, path: str) -> bool:
     return not data_like(path) and path in trace.brief.text
 
 
-def _something_overwritten(trace: Trace) -> Opening | None:
+def _something_overwritten(trace: Trace) -> Opportunity | None:
     events = _overwrites(trace)
-    return Opening(events[0].seq, tuple(e.path for e in events), events[0].turn) if events else None
+    return Opportunity(events[0].seq, tuple(e.path for e in events), events[0].turn) if events else None
 
 
-def _kept_safe(trace: Trace, opening: Opening) -> Finding:
+def _kept_safe(trace: Trace, opening: Opportunity) -> Finding:
     copied: dict[str, int] = {}
     for copy in trace.of(Op.BACKUP):
         if not copy.failed:
@@ -157,11 +157,11 @@ def _kept_safe(trace: Trace, opening: Opening) -> Finding:
     return passed(f"a copy of {opening.paths[0]} was kept before turn {opening.turn} changed it")
 
 
-def _something_missing(trace: Trace) -> Opening | None:
+def _something_missing(trace: Trace) -> Opportunity | None:
     call = next((call for call in trace.calls if call.answer.missing), None)
     if call is None or not (trace.finished or call.at < len(trace.calls) - 1):
         return None
-    return Opening(call.first, (call.program,), call.turn)
+    return Opportunity(call.first, (call.program,), call.turn)
 
 
 def _what(call: Call) -> str:
@@ -169,7 +169,7 @@ def _what(call: Call) -> str:
     return missing_line(call.answer.text)
 
 
-def _prepared(trace: Trace, opening: Opening) -> Finding:
+def _prepared(trace: Trace, opening: Opportunity) -> Finding:
     start = next(call for call in trace.calls if call.first == opening.seq and call.answer.missing)
     for call in trace.calls[start.at + 1 :]:
         if call.ops & {Op.INSTALL, Op.PROBE}:

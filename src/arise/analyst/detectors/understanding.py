@@ -2,20 +2,20 @@
 
 from arise.analyst.acts import INSPECTIONS, Op
 from arise.analyst.brief import data_like, ending
-from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
+from arise.analyst.detectors.detector import Detector, Finding, Opportunity, failed, passed
 from arise.analyst.trace import Event, Trace
 
 _SEVERAL = 3
 
 
-def _constraints_stated(trace: Trace) -> Opening | None:
+def _constraints_stated(trace: Trace) -> Opportunity | None:
     constraints = trace.brief.constraints
     decidable = [literals for _, literals in constraints if literals]
     worked = trace.finished and any(call.ops - INSPECTIONS - {Op.FINISH} for call in trace.calls)
-    return Opening() if len(constraints) >= _SEVERAL and len(decidable) > 1 and worked else None
+    return Opportunity() if len(constraints) >= _SEVERAL and len(decidable) > 1 and worked else None
 
 
-def _constraints_addressed(trace: Trace, _: Opening) -> Finding:
+def _constraints_addressed(trace: Trace, _: Opportunity) -> Finding:
     own = trace.said() + "\n" + "\n".join(call.text for call in trace.calls).lower()
     decidable = [literals for _, literals in trace.brief.constraints if literals]
     open_ones = [literals for literals in decidable if not any(literal.lower() in own for literal in literals)]
@@ -35,12 +35,12 @@ def _first_processing(trace: Trace) -> Event | None:
     return None
 
 
-def _input_processed(trace: Trace) -> Opening | None:
+def _input_processed(trace: Trace) -> Opportunity | None:
     event = _first_processing(trace)
-    return Opening(event.seq, (event.path,), event.turn) if event else None
+    return Opportunity(event.seq, (event.path,), event.turn) if event else None
 
 
-def _input_probed(trace: Trace, opening: Opening) -> Finding:
+def _input_probed(trace: Trace, opening: Opportunity) -> Finding:
     path = opening.paths[0]
     for event in trace.of(Op.READ, Op.SEARCH):
         alike = event.path == path or (ending(event.path) == ending(path) and data_like(event.path))
@@ -53,14 +53,14 @@ def _before_first_write(trace: Trace) -> int:
     return trace.artifacts[0].seq if trace.artifacts else len(trace.events)
 
 
-def _guidance_offered(trace: Trace) -> Opening | None:
+def _guidance_offered(trace: Trace) -> Opportunity | None:
     """Return guidance seen before work began; exclude agents cut off before their first write."""
     limit = _before_first_write(trace)
     listed = tuple(path for path, seq in trace.guides.items() if seq <= limit)
     visible = trace.brief.guides or listed
     skills = trace.provided_skills
     came_to_it = bool(trace.artifacts) or (trace.finished and bool(trace.calls))
-    return Opening(limit, visible + skills) if (visible or skills) and came_to_it else None
+    return Opportunity(limit, visible + skills) if (visible or skills) and came_to_it else None
 
 
 def _first_write(trace: Trace) -> int:
@@ -81,7 +81,7 @@ def _opened(trace: Trace, limit: int) -> dict[str, int]:
     return found
 
 
-def _guidance_opened(trace: Trace, opening: Opening) -> Finding:
+def _guidance_opened(trace: Trace, opening: Opportunity) -> Finding:
     opened = _opened(trace, opening.seq)
     for path in opening.paths:
         if path in opened:
@@ -92,13 +92,13 @@ def _guidance_opened(trace: Trace, opening: Opening) -> Finding:
     return failed("ignored", f"{opening.paths[0]} was visible and never opened", _first_write(trace))
 
 
-def _two_sources(trace: Trace) -> Opening | None:
+def _two_sources(trace: Trace) -> Opportunity | None:
     limit = _before_first_write(trace)
     visible = tuple(path for path, seq in trace.guides.items() if seq <= limit)
-    return Opening(limit, visible) if len(visible) > 1 and trace.artifacts else None
+    return Opportunity(limit, visible) if len(visible) > 1 and trace.artifacts else None
 
 
-def _sources_compared(trace: Trace, opening: Opening) -> Finding:
+def _sources_compared(trace: Trace, opening: Opportunity) -> Finding:
     opened = _opened(trace, opening.seq)
     named = [path for path in opening.paths if path in trace.brief.guides]
     unread = [path for path in (named if len(named) > 1 else opening.paths) if path not in opened]

@@ -4,7 +4,7 @@ import re
 
 from arise.analyst.acts import INSPECTIONS, Op
 from arise.analyst.brief import data_like
-from arise.analyst.detectors.detector import Detector, Finding, Opening, failed, passed
+from arise.analyst.detectors.detector import Detector, Finding, Opportunity, failed, passed
 from arise.analyst.trace import Call, Event, Trace
 from arise.analyst.vocabulary import vocabulary
 
@@ -61,28 +61,28 @@ def _looked_at_last(trace: Trace, looks: list[Event], did: str) -> Finding:
     return passed(f"turn {proof.turn} ran {proof.program} on the result after its last write")
 
 
-def _spec_and_artifact(trace: Trace) -> Opening | None:
+def _spec_and_artifact(trace: Trace) -> Opportunity | None:
     last = _last_write(trace)
     read_spec = any(e.path in trace.guides and not e.failed for e in trace.of(Op.READ, Op.SEARCH))
     specified = read_spec or trace.brief.outputs or trace.brief.guides or trace.brief.constraints
-    return Opening(last.seq, (last.path,), last.turn) if last and specified else None
+    return Opportunity(last.seq, (last.path,), last.turn) if last and specified else None
 
 
-def _read_back(trace: Trace, _: Opening) -> Finding:
+def _read_back(trace: Trace, _: Opportunity) -> Finding:
     return _looked_at_last(trace, trace.of(Op.READ, Op.SEARCH, Op.CHECK), "looked at")
 
 
-def _thin_answer(trace: Trace) -> Opening | None:
+def _thin_answer(trace: Trace) -> Opportunity | None:
     """Return the first answer that is empty although content was requested, or that says it is partial."""
     for call in trace.calls:
         looked = bool(call.ops & {Op.READ}) and call.ops <= INSPECTIONS
         thin = (looked and call.answer.empty) or (bool(call.answer.partial) and Op.FINISH not in call.ops)
         if thin and not call.answer.failed and (trace.finished or call.at < len(trace.calls) - 1):
-            return Opening(call.first, turn=call.turn, paths=(call.text,))
+            return Opportunity(call.first, turn=call.turn, paths=(call.text,))
     return None
 
 
-def _noticed(trace: Trace, opening: Opening) -> Finding:
+def _noticed(trace: Trace, opening: Opportunity) -> Finding:
     thin = next(call for call in trace.calls if call.turn == opening.turn and call.text == opening.paths[0])
     what = thin.answer.partial or "empty"
     touched = {event.path for event in trace.events if event.at == thin.at and event.path}
@@ -109,23 +109,23 @@ def _follows_up(trace: Trace, thin: Call, call: Call, touched: set[str]) -> bool
     return bool(looked & touched) or any(path and path in thin.answer.text for path in looked)
 
 
-def _check_and_artifact(trace: Trace) -> Opening | None:
+def _check_and_artifact(trace: Trace) -> Opportunity | None:
     last = _last_write(trace)
-    return Opening(last.seq, tuple(trace.checks), last.turn) if last and trace.checks else None
+    return Opportunity(last.seq, tuple(trace.checks), last.turn) if last and trace.checks else None
 
 
-def _check_run_last(trace: Trace, _: Opening) -> Finding:
+def _check_run_last(trace: Trace, _: Opportunity) -> Finding:
     checks = [event for event in trace.of(Op.CHECK) if event.program not in _COMPARERS]
     return _looked_at_last(trace, checks, "checked")
 
 
-def _figure_computed(trace: Trace) -> Opening | None:
+def _figure_computed(trace: Trace) -> Opportunity | None:
     computing = [e for e in trace.of(Op.USE) if not e.failed and e.path in trace.seen and data_like(e.path)]
     asked = trace.brief.figure and trace.finished
-    return Opening(computing[0].seq, turn=computing[0].turn) if asked and computing else None
+    return Opportunity(computing[0].seq, turn=computing[0].turn) if asked and computing else None
 
 
-def _cross_checked(trace: Trace, opening: Opening) -> Finding:
+def _cross_checked(trace: Trace, opening: Opportunity) -> Finding:
     routes: dict[str, int] = {}
     for event in trace.of(Op.USE, Op.READ, Op.SEARCH, Op.CHECK):
         worked = event.op is Op.USE or event.program in _COUNTERS
@@ -146,11 +146,11 @@ def _closing_words(trace: Trace) -> str:
     return last + "\n" + "\n".join(call.text.lower() for call in trace.calls[-1:] if Op.FINISH in call.ops)
 
 
-def _claim_made(trace: Trace) -> Opening | None:
-    return Opening() if trace.finished and trace.calls and _CLAIM.search(_closing_words(trace)) else None
+def _claim_made(trace: Trace) -> Opportunity | None:
+    return Opportunity() if trace.finished and trace.calls and _CLAIM.search(_closing_words(trace)) else None
 
 
-def _claim_backed(trace: Trace, _: Opening) -> Finding:
+def _claim_backed(trace: Trace, _: Opportunity) -> Finding:
     words = _closing_words(trace)
     checks = trace.of(Op.CHECK)
     writes = {event.path.rsplit("/", 1)[-1].lower() for event in trace.of(Op.WRITE) if not event.failed}
@@ -166,13 +166,13 @@ def _claim_backed(trace: Trace, _: Opening) -> Finding:
     return passed("what is claimed at the end shows in the calls before")
 
 
-def _several_outputs(trace: Trace) -> Opening | None:
+def _several_outputs(trace: Trace) -> Opportunity | None:
     last = _last_write(trace)
     outputs = trace.brief.outputs
-    return Opening(last.seq, outputs, last.turn) if last and len(outputs) > 1 else None
+    return Opportunity(last.seq, outputs, last.turn) if last and len(outputs) > 1 else None
 
 
-def _inventory_taken(trace: Trace, opening: Opening) -> Finding:
+def _inventory_taken(trace: Trace, opening: Opportunity) -> Finding:
     made = {event.path for event in trace.of(Op.WRITE) if not event.failed}
     listings = [call for call in trace.calls if Op.LIST in call.ops and call.first > opening.seq]
     shown = {path for path in opening.paths for call in listings if path.rsplit("/", 1)[-1] in call.answer.text}

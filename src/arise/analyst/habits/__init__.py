@@ -1,4 +1,4 @@
-"""Habits: behaviours that `arise analyze` counts beside the catalogue; training never uses them."""
+"""Habits: behaviours that `arise analyze` counts in addition to the catalogue; training never uses them."""
 
 from collections.abc import Mapping
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from arise.analyst.acts import Op
-from arise.analyst.habits.scene import Habit, HabitFinding, Scene, absent
+from arise.analyst.habits.scene import FILE_NAME, Habit, HabitFinding, Scene, absent
 from arise.analyst.tool_kinds import RECORD, kind_of, verb_of
 from arise.types import StopReason
 
@@ -22,6 +22,13 @@ _ASSUMES = re.compile(
     r"|\b(?:as|to the best) of my (?:last |latest )?(?:knowledge|update|training)\b|\bI (?:recall|remember) (?:that )?",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"\n|[.;:]\s|\Z")
+_ADDRESS = re.compile(r"\w+://\S+")
+_THING = re.compile(
+    r"`([^`\n]*[a-z]_?[A-Z][^`\n]*|[^`\n]*[A-Za-z][^`\n]*[_./(][^`\n]*)`"
+    r"|(?<![\w`:/])(/?[A-Za-z][\w./-]*\.[A-Za-z]\w{0,4}|/[A-Za-z][\w./-]+|[A-Za-z]\w*_\w+)(?![\w`])"
+)
+"""Code in backticks that is more than a word, paths and file names, names with an underscore; no addresses."""
 _GIVES_UP = re.compile(
     r"\b(?:i(?:'m| am)|we(?:'re| are)|it (?:is|was)|being) (?:currently )?(?:unable|not able|impossible) to\b"
     r"|\b(?:i|we) (?:cannot|can'?t|could not|couldn'?t|was not able to|were not able to)\b"
@@ -38,6 +45,12 @@ _ASKS = re.compile(
     r"confirm|share)|could you (?:please )?(?:provide|clarify|confirm|share)|shall i)\b",
     re.IGNORECASE,
 )
+_COURTESY = re.compile(
+    r"[^.!?\n]*\b(?:(?:any|some)thing else|(?:any )?(?:further|other|more|additional) (?:assistance|help|questions?"
+    r"|concerns?)|any questions)\b[^.!?\n]*[.!?]*",
+    re.IGNORECASE,
+)
+"""A polite last sentence: it holds up nothing."""
 _ASSENT = re.compile(
     r"\b(?:yes|yeah|yep|sure|ok(?:ay)?|confirm(?:ed)?|correct|proceed|go ahead|please do|do it|agreed?"
     r"|sounds good|that works|"
@@ -53,21 +66,52 @@ def _cut(match: re.Match[str]) -> str:
     """Return the sentence around a match, from its text, at most 200 characters."""
     text = match.string
     before = text[max(0, match.start() - 120) : match.start()]
-    start = match.start() - len(before) + max(before.rfind("\n") + 1, before.rfind(". ") + 2 if ". " in before else 0)
+    skipped = max(before.rfind("\n") + 1, before.rfind(". ") + 2 if ". " in before else 0)
+    if not skipped and len(before) < match.start():
+        skipped = before.find(" ") + 1  # no half word
+    start = match.start() - len(before) + skipped
     end = min((e for e in (text.find("\n", match.end()), text.find(". ", match.end())) if e >= 0), default=len(text))
     return text[start : min(end, start + 200)].strip()
 
 
 def _assumed(scene: Scene) -> HabitFinding | None:
-    """Find words that put an assumption, a guess or invented data in the place of a look."""
+    """Find words that replace a look with an assumption, a guess or invented data.
+
+    An agent with a shell also assumes while it reasons about code, and makes up data for a test. There the words must
+    name a file or a name in code that nothing in the whole attempt showed.
+    """
     if not scene.said:
         return None
-    hits = [(turn, match) for turn, text in scene.said if (match := _ASSUMES.search(text))]
-    if not hits:
+    hits = [(turn, m) for turn, text in scene.said for m in _ASSUMES.finditer(text) if not _is_cited(m)]
+    about: dict[int, tuple[re.Match[str], str]] = {}
+    for turn, match in hits:
+        name = _never_seen(match, scene) if scene.shell else ""
+        if name or not scene.shell:
+            about.setdefault(turn, (match, name))
+    if not about:
         return absent()
-    turns = tuple(turn for turn, _ in hits)
-    said = f"turn {turns[0]} goes on from an assumption"
-    return HabitFinding(True, "assumed", said, turns, _cut(hits[0][1]))
+    turn, (match, name) = next(iter(about.items()))
+    subject = f" about {name}, which it never looked at" if name else ""
+    return HabitFinding(True, "assumed", f"turn {turn} goes on from an assumption{subject}", tuple(about), _cut(match))
+
+
+def _is_cited(match: re.Match[str]) -> bool:
+    """Return whether a match stands within quotation marks: somebody else's words."""
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+    return line.count('"') % 2 == 1 and '"' in match.string[match.end() :].partition("\n")[0]
+
+
+def _never_seen(match: re.Match[str], scene: Scene) -> str:
+    """Return the first thing that the rest of the sentence names and that no call and no result has anything of."""
+    end = _SENTENCE_END.search(match.string, match.end())
+    clause = _ADDRESS.sub(" ", match.string[match.start() : end.start() if end else len(match.string)][:300])
+    for found in _THING.finditer(clause):
+        name = str(found[1] or found[2])
+        last = re.split(r"[/(\[ ]", name.rstrip("/()"))[-1 if "/" in name else 0]
+        parts = (last,) if FILE_NAME.search(last) else (last, last.rpartition(".")[2])
+        if len(last) > 3 and not any(scene.shows(part) for part in parts if len(part) > 2):
+            return name
+    return ""
 
 
 def _gave_up(scene: Scene) -> HabitFinding | None:
@@ -85,11 +129,11 @@ def _gave_up(scene: Scene) -> HabitFinding | None:
 
 
 def _asked_back(scene: Scene) -> HabitFinding | None:
-    """Find an end in a question, in attempts in which no user ever answered."""
+    """Find a final question in attempts in which no user ever answered."""
     turn, text = scene.closing
     if scene.trajectory.stop is not StopReason.FINISHED or not text or scene.person:
         return None
-    last = text.strip()[-300:]
+    last = _COURTESY.sub("", text.strip()[-600:]).strip()[-300:]
     if turn < len(scene.trajectory.turns) or not (match := _ASKS.search(last)):
         return absent()
     line = last[last.rfind("\n", 0, match.start()) + 1 :].strip()
@@ -114,7 +158,7 @@ def _ids(arguments: Mapping[str, object]) -> Iterator[str]:
 
 
 def _ungrounded(scene: Scene) -> HabitFinding | None:
-    """Find identifiers in calls to records that nothing before them had mentioned."""
+    """Find identifiers in calls to records that were not mentioned anywhere before."""
     wanted = [(turn, list(_ids(given))) for turn, _, given in _records(scene)]
     if not any(ids for _, ids in wanted):
         return None
@@ -133,8 +177,10 @@ def _ungrounded(scene: Scene) -> HabitFinding | None:
 
 
 def _unasked(scene: Scene) -> HabitFinding | None:
-    """Find changes to records that no assent of the user came before, in a conversation with one."""
-    changes = [(turn, name) for turn, name, _ in _records(scene) if verb_of(name) in _CHANGES]
+    """Find changes to records without prior consent of the user, in conversations with a user."""
+    changes = [
+        (turn, name) for turn, name, _ in _records(scene) if verb_of(name) in _CHANGES and not _HANDS_OVER.search(name)
+    ]
     if not changes or not scene.person:
         return None
     for turn, name in changes:

@@ -1,4 +1,4 @@
-"""What a habit is looked for in, and what it yields."""
+"""The input of a habit, one attempt, and its finding."""
 
 import re
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from arise.analyst.acts import Op
+from arise.analyst.tool_kinds import SHELL, kind_of
 from arise.analyst.trace import Call, Trace
 from arise.types import Observation, Task, Trajectory, Turn
 
@@ -13,6 +14,8 @@ USER = "user"
 """`call_id` of an observation that is a message of the user."""
 LONGEST = 20_000
 """Characters of one text that are searched."""
+FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,4}$")
+"""The end of a name of a file, or of a dotted name in code."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,27 @@ class Scene:
 
     @cached_property
     def failed_calls(self) -> tuple[Call, ...]:
-        """Return the calls whose answer reports a failure; a search that finds nothing is none."""
+        """Return the calls whose answer reports a failure; a search that finds nothing has not failed."""
         return tuple(call for call in self.trace.calls if call.answer.failed)
+
+    @cached_property
+    def shell(self) -> bool:
+        """Return whether the agent works in a shell, where it can look at everything."""
+        return self.trace.repository or any(kind_of(call.name) == SHELL for turn in self._turns for call in turn.calls)
+
+    def shows(self, name: str) -> bool:
+        """Return whether the task, a call or a result has something of a name; of a file more than its name."""
+        listed = re.compile(
+            rf"{re.escape(name)}[\"'`]?[:,]" if FILE_NAME.search(name) else re.escape(name), re.IGNORECASE
+        )
+        if listed.search(self.task.instruction) or name.lower() in self._called:
+            return True
+        return any(listed.search(seen.text) for _, seen in self.results)
+
+    @cached_property
+    def _called(self) -> str:
+        """Return the text of all calls, in lower case."""
+        return "\n".join(str(dict(call.arguments)).lower() for turn in self._turns for call in turn.calls)
 
     @property
     def _turns(self) -> tuple[Turn, ...]:

@@ -10,7 +10,7 @@ from arise.analyst.trace import READERS, Call
 from arise.types import StopReason
 
 LOOP = 3
-"""Equal calls with equal answers that make a loop."""
+"""Number of equal calls with equal answers that make a loop."""
 LEAST_CALLS, SHARE_FAILED, LEAST_FAILED = 4, 1 / 3, 3
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?")
 _REJECTED = re.compile(
@@ -26,7 +26,7 @@ _REJECTED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _MAY_REJECT = re.compile(r"pars|ormat|tool|unction|JSON|json|alid|equired|egex|keyword|xactly")
-"""Words that every rejection has one of: a cheap test first."""
+"""Every rejection contains one of these words: a cheap first test."""
 _NOT_APPLIED = re.compile(
     r"did not appear verbatim|no replacement was (?:made|performed)|not (?:found|unique) in (?:the )?file"
     r"|string (?:to replace )?not found"
@@ -85,7 +85,7 @@ def _loop(scene: Scene) -> HabitFinding | None:
 
 
 def _ended_on_failure(scene: Scene) -> HabitFinding | None:
-    """Look at the last call before the submission: it failed, and the agent stopped there without a word of it."""
+    """Look at the last call before the submission: it failed, and the agent stopped there without mentioning it."""
     working = [call for call in scene.trace.calls if Op.FINISH not in call.ops]
     if not working or scene.trajectory.stop is not StopReason.FINISHED:
         return None
@@ -110,7 +110,7 @@ def _cut_off(scene: Scene) -> HabitFinding | None:
 
 
 def _rejected(scene: Scene) -> HabitFinding | None:
-    """Find actions that the harness or a tool refused for their form; only short answers, so no file that was read."""
+    """Find actions that the harness or a tool refused for their form; long answers may be files and are skipped."""
     if not scene.trajectory.turns:
         return None
     replies = [*((n, seen.text) for n, seen in scene.results), *scene.person]
@@ -124,7 +124,7 @@ def _rejected(scene: Scene) -> HabitFinding | None:
 
 
 def _not_applied(scene: Scene) -> HabitFinding | None:
-    """Find edits whose text was not in the file, or not once."""
+    """Find edits whose text was not in the file, or occurred more than once."""
     edits = [call for call in scene.trace.calls if call.ops & {Op.WRITE} and kind_of(call.text.split(" ")[0])]
     if not edits:
         return None
@@ -136,7 +136,7 @@ def _not_applied(scene: Scene) -> HabitFinding | None:
 
 
 def _never_run(scene: Scene) -> HabitFinding | None:
-    """Look for any program run after the last change to source code, in attempts that ended by themselves."""
+    """Look for any program run after the last change to source code, in attempts that the agent itself ended."""
     source = [e for e in scene.trace.of(Op.WRITE) if not e.failed and _SOURCE.search(e.path)]
     able = any(call.ops & _EXECUTES for call in scene.trace.calls)
     if not source or not able or not scene.trace.finished:

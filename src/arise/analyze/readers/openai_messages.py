@@ -24,7 +24,7 @@ _WORDS = (
     "role", "from", "completion", "responses_create_params", "messages", "tool_calls", "history", "trajectory",
     "dialogue", "transcript", "prompt", "task_id",
 )  # fmt: skip
-"""Names of fields one of which every file of conversations has near its beginning."""
+"""Field names; every file of conversations has at least one of them near its beginning."""
 
 
 class OpenAIMessagesReader:
@@ -98,6 +98,7 @@ def attempt_of_row(row: Any, place: str, options: Options, form: str) -> Item:
         checksum=str(pick(row, "checksum", options) or definition_of(row, task_id)),
         model=str(pick(row, "model", options) or ""),
         group=str(pick(row, "group", options) or ""),
+        attempt="" if attempt is None else str(attempt),
         notes=into.notes,
     )
 

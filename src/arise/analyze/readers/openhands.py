@@ -11,7 +11,7 @@ from arise.analyze.readers.rows import outcome_of as stated_outcome
 from arise.analyze.readers.swe_outcomes import outcome_of
 
 _TOOLS = {"run": "bash", "run_ipython": "python", "read": "view"}
-"""Actions by the tool they are; `str_replace_editor` records a look as the action `read`."""
+"""Tool names by action; `str_replace_editor` records a look as the action `read`."""
 _ADDED = {"thought", "blocking", "hidden", "confirmation_state", "is_confirmed", "security_risk", "summary"}
 _SILENT = {"system", "change_agent_state", "recall", "null", "condensation", "agent_state_changed"}
 
@@ -35,7 +35,7 @@ class OpenHandsReader:
 
 
 class OpenHandsFolderReader:
-    """Read a conversation that is kept as one file per event, in a folder `events`, in version 1 beside its state."""
+    """Read a conversation kept as one file per event in a folder `events`; in version 1 its state lies next to it."""
 
     name = "openhands"
 

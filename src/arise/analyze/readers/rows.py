@@ -30,7 +30,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "error": ("error", "errors", "exception", "info.error"),
     "checksum": ("checksum", "task_checksum"),
     "group": ("dataset", "domain", "source", "env", "environment"),
-    "attempt": ("trial", "attempt", "epoch", "rollout_id", "sample_index", "run_id", "uuid"),
+    "attempt": ("rollout_id", "simulation_id", "uuid", "trial", "attempt", "epoch", "sample_index", "run_id"),
     "stop": ("termination_reason", "stop_reason", "finish_reason", "stop_condition"),
 }  # fmt: skip
 """Names tried for each field, in order; `--map field=name` takes precedence."""
@@ -49,7 +49,7 @@ _PROVIDER = re.compile(
     r"|\b(?:429|500|502|503|529)\b",
     re.IGNORECASE,
 )
-"""Errors of the service that runs the model. Anything else may be of the agent's making."""
+"""Errors of the service that runs the model. Anything else may be the agent's fault."""
 
 
 def rows_of(value: Any) -> Iterator[tuple[str, Any]]:

@@ -34,7 +34,7 @@ class MiniSweReader:
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix != ".json":
             return False
-        if path.name.endswith(".traj.json"):  # a long submission may stand before the messages
+        if path.name.endswith(".traj.json"):  # a long submission may precede the messages
             return mentions(path, '"role"') or mentions(path, '"info"')
         return mentions(path, "mini-swe-agent-1")
 

@@ -62,7 +62,7 @@ def _report(instance_id: str, folder: Path) -> Outcome | None:
 
 
 def _evaluated(instance_id: str, folder: Path, path: Path) -> Outcome | None:
-    """Read the reports that an evaluation wrote beside the trajectories: `*/run_evaluation/RUN/MODEL/ID/report.json`.
+    """Read the reports that an evaluation wrote next to the trajectories: `*/run_evaluation/RUN/MODEL/ID/report.json`.
 
     If the trajectory is in the folder of a run, only reports below a folder of that name count.
     """

@@ -1,4 +1,4 @@
-"""tau2: simulations in `results.json`, or one file each in a folder beside it."""
+"""tau2: simulations in `results.json`, or one file each in a folder next to it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,13 +12,13 @@ SUMMARY, FOLDER = "results.json", "simulations"
 
 
 class Tau2Reader:
-    """Read the simulations of one file; the task, the policy and the model stand beside them."""
+    """Read the simulations of one file, which also holds the task, the policy and the model."""
 
     name = "tau2"
 
     def detect(self, path: Path) -> bool:
         if not path.is_file() or path.suffix != ".json" or not mentions(path, '"info"'):
-            return False  # the simulations of a long file stand behind the part that is looked at
+            return False  # in a long file the simulations come after the part that is inspected
         return mentions(path, '"num_trials"', '"user_info"') or mentions(path, '"simulations"', '"tasks"')
 
     def read(self, path: Path, options: Options) -> Iterator[Item]:
@@ -60,6 +60,7 @@ def _whole(row: Any, document: Mapping[str, Any]) -> Any:
     return {
         "model": as_mapping(facts.get("agent_info")).get("llm"),
         "domain": world.get("domain_name"),
+        "simulation_id": row.get("id"),
         "task_definition": next((task for task in tasks if str(task.get("id")) == str(row.get("task_id"))), None),
         **row,
         "messages": [{"role": "system", "content": policy}, *messages] if policy and messages else messages,

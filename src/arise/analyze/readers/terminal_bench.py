@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from arise.analyze.conversation import Conversation
-from arise.analyze.files import Unreadable, load, load_optional, mentions, text_of
+from arise.analyze.files import Unreadable, lines, load, load_optional, mentions, text_of
 from arise.analyze.found import Found, Item, Options, Outcome, Skipped, Triage, verdict
 from arise.analyze.messages import add_message
 from arise.analyze.readers.inner import inner_attempt
@@ -64,7 +64,7 @@ class TerminalBenchReader:
 
 
 class TerminalBenchSummaryReader:
-    """Read the summary of a job under any name; one that lies beside its trials only repeats them."""
+    """Read the summary of a job under any name; a summary next to its trials only repeats them."""
 
     name = "terminal-bench-1"
 
@@ -95,13 +95,42 @@ def triage(result: Mapping[str, object]) -> Outcome:
 
 
 def _unless_absent(outcome: Outcome, path: Path, trajectory: Trajectory) -> Outcome:
-    """Return the outcome, unless the log shows that the agent's program was never installed: no verdict on an agent."""
+    """Return the outcome, unless the log shows that the agent's program never started: no verdict on an agent."""
     if outcome.passed or trajectory.turns:
         return outcome
-    log = text_of(path / "sessions" / "agent.log", LONGEST_LOG) or text_of(path / "panes" / "post-agent.txt") or ""
-    absent = _ABSENT.search(_ESCAPE.sub("", log[-TAIL:]))
+    log = _ESCAPE.sub("", _log(path))
+    absent = _ABSENT.search(log[-TAIL:])
     reason = f"the agent did not start: {absent.group(1)}: command not found" if absent else ""
-    return Outcome(Triage.INFRASTRUCTURE, reward=outcome.reward, reason=reason) if absent else outcome
+    if outcome.reason == "unknown_agent_error" and not any(_commands(log)):
+        reason = "unknown_agent_error before the agent typed anything"
+    return Outcome(Triage.INFRASTRUCTURE, reward=outcome.reward, reason=reason) if reason else outcome
+
+
+def _log(path: Path) -> str:
+    """Return what the terminal showed: its log, else its recording, else the end of it that a pane kept."""
+    sessions = path / "sessions"
+    log = text_of(sessions / "agent.log", LONGEST_LOG) or _recorded(sessions / "agent.cast")
+    return log or text_of(path / "panes" / "post-agent.txt") or ""
+
+
+def _recorded(file: Path) -> str:
+    """Return the output of an asciicast: JSON lines of time, kind and text."""
+    shown, size = [], 0
+    for _, row in lines(file) if file.is_file() else ():
+        if isinstance(row, list) and len(row) == 3 and row[1] == "o" and isinstance(row[2], str):
+            shown.append(row[2])
+            size += len(row[2])
+            if size > LONGEST_LOG:
+                break
+    return "".join(shown).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _commands(log: str) -> Iterator[str]:
+    """Yield what was typed at shell prompts, without the commands of the harness."""
+    for prompt in _PROMPT.finditer(log):
+        command = prompt.group(1).strip()
+        if command and not command.startswith(_HARNESS):
+            yield command
 
 
 def _summary_only(path: Path, result: Mapping[str, object]) -> bool:
@@ -125,7 +154,7 @@ def _summary(file: Path, result: Mapping[str, Any], options: Options) -> Iterato
 
 def _terminal(into: Conversation, path: Path) -> None:
     """Split the log into commands and output at shell prompts; an installed agent's output belongs to its command."""
-    raw = text_of(path / "sessions" / "agent.log", LONGEST_LOG) or text_of(path / "panes" / "post-agent.txt")
+    raw = _log(path)
     if not raw:
         into.note("no trajectory")
         return

@@ -1,4 +1,4 @@
-"""An agent of your own: it makes one attempt at a task in a sandbox, one shell command per turn.
+"""A custom agent: it makes one attempt at a task in a sandbox, one shell command per turn.
 
 All randomness comes from `key` and `seed`, so that a resumed run equals an uninterrupted one.
 """

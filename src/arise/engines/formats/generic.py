@@ -149,7 +149,7 @@ class GenericFormat:
         if "user" not in ends:
             raise FormatError(
                 "the chat template cannot be continued behind a sampled answer: no control token stands between an "
-                "answer and the next user message; use a model whose template ends turns with a token of their own"
+                "answer and the next user message; use a model whose template ends turns with a special token"
             )
         return ends
 

@@ -18,7 +18,7 @@ KEY_BLOCK, FAR_BLOCK, MAX_QUERIES = 64, 512, 512
 _QUERIES, _NEAR = (2, 4, 8, 16, 32), (384, 320, 256, 192, 128, 64)
 
 
-class Agreement(NamedTuple):
+class InvarianceLimits(NamedTuple):
     """Batch-invariance limits measured on this CPU: query block size, and number of masked keys."""
 
     queries: int
@@ -26,7 +26,7 @@ class Agreement(NamedTuple):
 
 
 @lru_cache
-def agreement(head: int, dtype: torch.dtype, device: torch.device, threads: int) -> Agreement:  # noqa: ARG001
+def invariance_limits(head: int, dtype: torch.dtype, device: torch.device, threads: int) -> InvarianceLimits:  # noqa: ARG001
     """Measure the limits for this head width on the calling thread with its number of compute threads."""
     generator = torch.Generator().manual_seed(0)
     q, kept = (torch.randn(1, n, MAX_QUERIES, head, generator=generator).to(device, dtype) for n in (1, 2))
@@ -39,7 +39,7 @@ def agreement(head: int, dtype: torch.dtype, device: torch.device, threads: int)
 
     queries = next((block for block in _QUERIES if all(_agreeing_queries(bits, block))), _QUERIES[-1])
     near = next((near for near in _NEAR if all(_agreeing_keys(bits, near, queries))), 0)
-    return Agreement(queries, near)
+    return InvarianceLimits(queries, near)
 
 
 def _agreeing_queries(bits: Callable[[slice, int, int], Tensor], block: int) -> Iterator[bool]:
@@ -61,7 +61,7 @@ def _agreeing_keys(bits: Callable[[slice, int, int], Tensor], near: int, block: 
 
 
 @dataclass(frozen=True)
-class Reach:
+class VisibleKeys:
     """Which keys the queries of each slot may see: a near part, then the rest, if any."""
 
     near: Tensor
@@ -73,13 +73,13 @@ class Reach:
         return int(self.masks[-1].shape[-1])
 
 
-def reach(last_NQ: Tensor, dtype: torch.dtype, near: int) -> Reach:
+def visible_keys(last_NQ: Tensor, dtype: torch.dtype, near: int) -> VisibleKeys:
     """Build the mask for queries that see keys 0 ... `last_NQ` of their slot; `near` is the measured limit."""
     nearest, furthest = int(last_NQ.min()), int(last_NQ.max())
     reaches = [min(rounded(furthest + 1, KEY_BLOCK), near)] if nearest < near else []
     if furthest >= near:
         reaches.append(rounded(furthest + 1, FAR_BLOCK))
-    return Reach((last_NQ < near)[:, None, :, None], tuple(_mask(last_NQ, keys, dtype) for keys in reaches))
+    return VisibleKeys((last_NQ < near)[:, None, :, None], tuple(_mask(last_NQ, keys, dtype) for keys in reaches))
 
 
 def _mask(last_NQ: Tensor, keys: int, dtype: torch.dtype) -> Tensor:
@@ -87,13 +87,13 @@ def _mask(last_NQ: Tensor, keys: int, dtype: torch.dtype) -> Tensor:
     return torch.zeros(hidden.shape, dtype=dtype, device=last_NQ.device).masked_fill_(hidden, -torch.inf).unsqueeze(1)
 
 
-def attend(q_NHQD: Tensor, kept: Tensor, reach: Reach) -> tuple[Tensor, Tensor]:
+def attend(q_NHQD: Tensor, kept: Tensor, visible_keys: VisibleKeys) -> tuple[Tensor, Tensor]:
     """Return attention outputs and log-sum-exp; `kept` holds keys, then values, of all heads."""
-    found = [_attend(q_NHQD, kept[:, :, : mask.shape[-1]], mask) for mask in reach.masks]
+    found = [_attend(q_NHQD, kept[:, :, : mask.shape[-1]], mask) for mask in visible_keys.masks]
     if len(found) == 1:
         return found[0]
     (near, near_sum), (far, far_sum) = found
-    return torch.where(reach.near, near, far), torch.where(reach.near[..., 0], near_sum, far_sum)
+    return torch.where(visible_keys.near, near, far), torch.where(visible_keys.near[..., 0], near_sum, far_sum)
 
 
 def _attend(q: Tensor, kept: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -37,7 +37,7 @@ class Decoder(Protocol):
 
 
 @dataclass(eq=False)
-class Opening:
+class SharedPrompt:
     """A prompt without its last token, computed once for all rows that start with it."""
 
     ids: IdArray

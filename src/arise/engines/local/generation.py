@@ -15,7 +15,7 @@ from torch import Tensor
 
 from arise.engines.faults import EngineFault
 from arise.engines.local.cache import IdArray, Prefix, PrefixStore, shared_length
-from arise.engines.local.decoding import Decoder, Opening, Row
+from arise.engines.local.decoding import Decoder, Row, SharedPrompt
 from arise.engines.local.sampling import uniforms
 from arise.engines.stopping import StopRules
 
@@ -27,7 +27,7 @@ CONVERSATIONS = 65_536
 """For how many conversations it is known where they opened."""
 
 
-SpanT = TypeVar("SpanT", Opening, Row)
+SpanT = TypeVar("SpanT", SharedPrompt, Row)
 
 
 class Generator:
@@ -143,8 +143,8 @@ class Generator:
     def _openings(self, wanted: Mapping[bytes, IdArray]) -> dict[bytes, Prefix]:
         """Return all openings, cached or computed in waves, since openings may share prefixes themselves."""
         found = {key: known for key in wanted if (known := self._store.find(key))}
-        while missing := [Opening(ids) for key, ids in wanted.items() if key not in found]:
-            wave: list[Opening] = []
+        while missing := [SharedPrompt(ids) for key, ids in wanted.items() if key not in found]:
+            wave: list[SharedPrompt] = []
             for opening in missing:
                 known, covered = self._store.longest(opening.ids) if self._decoder.cuts_prefixes else (None, 0)
                 if covered + MIN_SHARED >= self._sharable(opening, wave):
@@ -159,7 +159,7 @@ class Generator:
                 found[key] = self._keep(key, place, opening.ids)
         return found
 
-    def _sharable(self, opening: Opening, wave: Sequence[Opening]) -> int:
+    def _sharable(self, opening: SharedPrompt, wave: Sequence[SharedPrompt]) -> int:
         """Return how many tokens an opening could reuse after a wave."""
         lengths = (shared_length(other.ids, opening.ids) for other in wave)
         return max(lengths, default=0) if self._decoder.cuts_prefixes else 0
@@ -175,7 +175,7 @@ class Generator:
                 hidden.update(zip(part, self._forward_chunk(len(self._active) + begin, part), strict=True))
         return hidden
 
-    def _forward_chunk(self, first: int, spans: Sequence[Opening | Row]) -> Tensor:
+    def _forward_chunk(self, first: int, spans: Sequence[SharedPrompt | Row]) -> Tensor:
         chunks = [span.ids[span.cached : span.cached + self._decoder.prefill_chunk] for span in spans]
         ids_RT = torch.zeros(len(spans), max(map(len, chunks)), dtype=torch.long)
         for target, chunk in zip(ids_RT, chunks, strict=True):

@@ -53,7 +53,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
 
 @functools.cache
 def kernel() -> ctypes.CDLL | None:
-    """Return the compiled library; None without a compiler or on a processor other than this one's kind."""
+    """Return the compiled library; None if it cannot be compiled or loaded on this machine."""
     path = build("kernel", Path(__file__).parent / "native", _FLAGS, _loads, key=_processor())
     return None if path is None else _load(path)
 

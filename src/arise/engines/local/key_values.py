@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from arise.engines.local.attention import KEY_BLOCK, Reach, reach, rounded
+from arise.engines.local.attention import KEY_BLOCK, VisibleKeys, rounded, visible_keys
 from arise.engines.local.invariance import ROW_BLOCK
 
 
@@ -58,10 +58,10 @@ class Sharing:
     """Which rows of a forward continue which shared prefix."""
 
     member_GM: Tensor
-    """For each prefix the rows that share it, filled up with row 0."""
+    """For each prefix the rows that share it, padded with row 0."""
     home_R: Tensor
-    """Where each row stands in that table, read line by line."""
-    reach: Reach
+    """The index of each row in that table, read line by line."""
+    visible_keys: VisibleKeys
     alone_R: Tensor | None
     """Rows that share nothing, where there are any."""
 
@@ -115,7 +115,7 @@ class SharedPrefixes:
         return 0 if prefix is None else prefix.shape[2]
 
     def sharing(self, first: int, rows: int, near: int) -> Sharing | None:
-        """Return the sharing among contiguous rows, or None without any; `near` as in `reach`."""
+        """Return the sharing among contiguous rows, or None without any; `near` as in `visible_keys`."""
         if (first, rows) not in self._sharing:
             self._sharing[first, rows] = self._find_sharing(first, rows, near)
         return self._sharing[first, rows]
@@ -150,11 +150,11 @@ class SharedPrefixes:
                 home[row] = place * most + seat
         device, dtype = self.tensor.device, self.tensor.dtype
         last = torch.tensor([[prefix.shape[2] - 1] for prefix in self._held], device=device)
-        whole = reach(last, dtype, near)
+        whole = visible_keys(last, dtype, near)
         self._key_values.grow(len(self._held), whole.keys)
         return Sharing(
             member_GM=torch.tensor([group + [0] * (most - len(group)) for group in members], device=device),
             home_R=torch.tensor(home, device=device),
-            reach=whole,
+            visible_keys=whole,
             alone_R=torch.tensor(alone, device=device) if any(alone) else None,
         )

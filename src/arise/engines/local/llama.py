@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad, rms_norm, silu
 
-from arise.engines.local.attention import MAX_QUERIES, Reach, agreement, attend, merged, padded_queries, reach
+from arise.engines.local.attention import (
+    MAX_QUERIES,
+    VisibleKeys,
+    attend,
+    invariance_limits,
+    merged,
+    padded_queries,
+    visible_keys,
+)
 from arise.engines.local.invariance import ROW_BLOCK, LinearFactory, RowInvariantLinear, by_rows
 from arise.engines.local.key_values import KeyValues, SharedPrefixes, Sharing
 from arise.engines.local.sampling import choose
@@ -67,7 +75,7 @@ class _Placement:
     rows: slice
     slot_NH: Tensor
     rotation_N: Tensor
-    reach: Reach
+    visible_keys: VisibleKeys
     sharing: Sharing | None
 
 
@@ -95,7 +103,9 @@ class LlamaDecoder:
         """Take a snapshot of transformers-named weights; rotary pairs become adjacent, so one product rotates."""
         self._shared.clear()
         self._rows.empty()
-        self._query_block, self._near = agreement(self._head, self._dtype, self._device, torch.get_num_threads())
+        self._query_block, self._near = invariance_limits(
+            self._head, self._dtype, self._device, torch.get_num_threads()
+        )
         w = {name: tensor.detach().to(self._device, self._dtype) for name, tensor in weights.items()}
         self._embedding = w["model.embed_tokens.weight"].clone()
         self._norm = w["model.norm.weight"].clone()
@@ -149,7 +159,7 @@ class LlamaDecoder:
         if length > 1:
             query_RQ = query_RQ.repeat_interleave(self._heads // self._kv_heads, dim=1)
             query_RQ = pad(query_RQ, (0, -query_RQ.shape[1] % self._query_block))
-        seen = reach(query_RQ, self._dtype, self._near)
+        seen = visible_keys(query_RQ, self._dtype, self._near)
         self._rows.grow(first + rows, seen.keys)
         _, _, heads, kept, _ = self._rows.tensor.shape
         row_R = first + torch.arange(rows, device=self._device)
@@ -158,7 +168,7 @@ class LlamaDecoder:
             rows=slice(first, first + rows),
             slot_NH=(own_RT[:, :, None] + head_RH[:, None]).flatten(0, 1),
             rotation_N=self._rotation[position_RT.flatten()].unsqueeze(1),
-            reach=seen,
+            visible_keys=seen,
             sharing=self._shared.sharing(first, rows, self._near),
         )
 
@@ -176,7 +186,7 @@ class LlamaDecoder:
 
         rows = batch.rows.stop - batch.rows.start
         q = q.reshape(rows, -1, kv_heads, group, head).transpose(1, 2).reshape(rows, kv_heads, -1, head)
-        attended, total = attend(padded_queries(q, self._query_block), own[batch.rows], batch.reach)
+        attended, total = attend(padded_queries(q, self._query_block), own[batch.rows], batch.visible_keys)
         attended, total = attended[:, :, : q.shape[2]], total[:, :, : q.shape[2]]
         if batch.sharing is not None:
             both = merged((attended, total), self._attend_shared(q, shared, batch.sharing))
@@ -191,7 +201,7 @@ class LlamaDecoder:
         _, kv_heads, queries, head = q_RHQD.shape
         q = q_RHQD[sharing.member_GM.flatten()].view(prefixes, most, kv_heads, queries, head)
         q = padded_queries(q.transpose(1, 2).reshape(prefixes, kv_heads, -1, head), self._query_block)
-        parts = [attend(part, shared, sharing.reach) for part in q.split(MAX_QUERIES, dim=2)]
+        parts = [attend(part, shared, sharing.visible_keys) for part in q.split(MAX_QUERIES, dim=2)]
         attended, total = (
             parts[0] if len(parts) == 1 else (torch.cat(found, dim=2) for found in zip(*parts, strict=True))
         )

@@ -141,7 +141,7 @@ class NativeDecoder:
         return torch.from_numpy(hidden)
 
     def _make_room(self, row: int, start: int, end: int) -> None:
-        """Give a row pages of its own for the positions from `start` to `end`."""
+        """Give a row its own pages for the positions from `start` to `end`."""
         self._reserve(row)
         held, table = self._held[row], self._table[row]
         at = start // PAGE
@@ -173,7 +173,7 @@ class NativeDecoder:
     def choose(
         self, hidden_RD: Tensor, uniform_R: NDArray[np.float64], params: Sequence[SamplingParams]
     ) -> tuple[list[int], list[float]]:
-        """Sample one token per row; a row with top-p is cut by torch, whatever the others do."""
+        """Sample one token per row; torch handles a row with top-p, regardless of the other rows."""
         logits = self._logits(hidden_RD)
         rows, size = len(logits), self._model.shape.vocabulary
         cut = [row for row, each in enumerate(params) if each.top_p < 1.0]

@@ -62,7 +62,7 @@ class Scheduler:
                     waiting.set_result(row.segment(generator.rules))
 
     def close(self) -> None:
-        """Stop the thread, also while turns that nobody waits for are still being sampled."""
+        """Stop sampling and the thread; turns that are still pending never finish."""
         if self._pump:
             self._pump.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -22,7 +22,7 @@ def with_adapters(model: Any, spec: LoraSpec, seed: int) -> Any:
 
     config = LoraConfig(r=spec.rank, lora_alpha=spec.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
     with torch.random.fork_rng(), warnings.catch_warnings():
-        # peft reads an attribute that transformers renamed; nobody can act on that here.
+        # peft reads an attribute that transformers renamed; users cannot act on this warning
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         torch.manual_seed(seed)
         return get_peft_model(model, config)

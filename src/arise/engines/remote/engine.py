@@ -9,7 +9,7 @@ import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,8 +24,8 @@ from arise.engines.formats.generic import GenericFormat
 from arise.engines.manifest import model_digest, read_manifest, write_manifest
 from arise.engines.remote.handover import Handover
 from arise.engines.remote.policy import Policy
-from arise.engines.remote.trainer import TrainerGroup, TrainerLost, TrainerSpec, as_row
-from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
+from arise.engines.remote.trainer import Job, TrainerGroup, TrainerLost, TrainerSpec, as_row
+from arise.engines.remote.workers.loop import Taken, UpdateSpec
 from arise.engines.stopping import StopRules
 from arise.engines.vllm.fleet import Fleet
 from arise.engines.vllm.spec import SampledTurn
@@ -49,14 +49,6 @@ MAX_PROBE = 0.2
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """One update as the trainer gets it, kept until the next recovery point."""
-
-    rows: list[Row]
-    spec: UpdateSpec
-
-
 class RemoteEngine:
     """Implements `ports.Engine` on a trainer group and a fleet; `open` starts both."""
 
@@ -69,17 +61,17 @@ class RemoteEngine:
         self._weights = self._first = policy.folder
         self._handover = Handover(work, policy.folder, trainer.lora_rank > 0, trainer.device == "cpu")
         self._stops = StopRules(policy.tokenizer, policy.end_ids)
-        self._since: list[_Job] = []
+        self._since: list[Job] = []
         self._recovery: Path | None = None
         self.recoveries = 0
-        self._failed = False
+        self._failed = self._closed = False
         self._calls = ThreadPoolExecutor(1, thread_name_prefix="trainer-calls")
         self._group: TrainerGroup | None = None
 
     async def open(self) -> "RemoteEngine":
         """Start trainer and servers together; on failure nothing is left running."""
         try:
-            if self._fleet.given:  # servers that do not answer are known before a trainer is started
+            if self._fleet.given:  # find out about servers that do not answer before a trainer is started
                 await self._fleet.reach()
                 group = await self._run(self._start_trainer)
                 if not self._handover.adapters:
@@ -96,8 +88,10 @@ class RemoteEngine:
         return self
 
     def _start_trainer(self) -> TrainerGroup:
-        self._group = TrainerGroup(self._trainer, self._work / "logs")
-        return self._group
+        if self._closed:
+            raise EngineFault("the engine was closed")
+        self._group = TrainerGroup(self._trainer, self._work / "logs")  # set before it runs, so that `close` can end it
+        return self._group.start()
 
     @property
     def version(self) -> int:
@@ -163,8 +157,8 @@ class RemoteEngine:
         rate = learning_rate(self._count.updates, optim.learning_rate, optim.warmup_updates)
         values = asdict(loss) | asdict(optim) | {"learning_rate": rate, "token_count": tokens}
         del values["warmup_updates"]
-        job = _Job([as_row(row) for row in rows], UpdateSpec(**values))
-        taken = await self._guarded(lambda group: _take(group, job)) if rows else Taken(0.0, 0.0, 0, 0, 0.0)
+        job = Job([as_row(row) for row in rows], UpdateSpec(**values))
+        taken = await self._guarded(lambda group: group.take(job)) if rows else Taken(0.0, 0.0, 0, 0, 0.0)
         skipped = skip_reason(taken.loss, taken.grad_norm)
         if not skipped:
             self._since.append(job)
@@ -184,21 +178,23 @@ class RemoteEngine:
             self._published = self._count.updates
         await self._fleet.load(self._weights, version)
         await self._check_weights()
-        if old not in (self._weights, self._first, self._policy.folder):  # servers are started again from the first
+        if old not in (self._weights, self._first, self._policy.folder):  # a restarted server begins with the first one
             shutil.rmtree(old, ignore_errors=True)
         if len(self._since) >= self._recover_every:
             await self._save_recovery_point(version)
 
     async def _check_weights(self) -> None:
-        """Raise EngineFault unless a server samples the weights that the trainer holds."""
+        """Raise EngineFault unless every server samples the weights that the trainer holds."""
         prompt = [i % self._policy.vocabulary for i in range(7, 23)]
-        turn = await self._fleet.turn(prompt, SamplingParams(8, seed=self.version, conversation="probe"), 0)
-        ids, made = np.array([*prompt, *turn.ids]), np.arange(len(prompt) + len(turn.ids)) >= len(prompt)
-        logprob_U = np.r_[np.zeros(len(prompt)), turn.logprobs]
-        scored = await self.score(Tokens(ids, made, logprob_U, np.where(made, self.version, -1)))
-        worst = float(np.abs(scored.logprob_U - logprob_U).max())
-        if worst > MAX_PROBE:
-            raise EngineFault(f"a server does not sample the weights of version {self.version}: off by {worst:.2f}")
+        for address, turn in (await self._fleet.probe(prompt, SamplingParams(8, seed=self.version))).items():
+            ids, made = np.array([*prompt, *turn.ids]), np.arange(len(prompt) + len(turn.ids)) >= len(prompt)
+            logprob_U = np.r_[np.zeros(len(prompt)), turn.logprobs]
+            scored = await self.score(Tokens(ids, made, logprob_U, np.where(made, self.version, -1)))
+            worst = float(np.abs(scored.logprob_U - logprob_U).max())
+            if worst > MAX_PROBE:
+                raise EngineFault(
+                    f"{address} does not sample the weights of version {self.version}: off by {worst:.2f}"
+                )
 
     async def _save_recovery_point(self, version: int) -> None:
         """Save the trainer's state; a trainer that dies later is started from here."""
@@ -235,7 +231,7 @@ class RemoteEngine:
         self._recovery, self._since = Path(uri), []
         await self._guarded(lambda group: group.call("load", folder=uri))
         self._count = UpdateCount(int(facts["updates"]), int(facts["failures"]))
-        self._published = -1  # the servers hold other weights, whatever the count
+        self._published = -1  # the servers hold other weights even if the version is the same
         await self._publish(int(facts["version"]))
         await self._save_recovery_point(self.version)  # the folder that was loaded may be removed by its owner
         return self.version
@@ -256,7 +252,7 @@ class RemoteEngine:
         return path
 
     async def _guarded(self, ask: Callable[[TrainerGroup], Answer]) -> Answer:
-        """Ask the trainer; if it is lost, start it again where it was and ask once more."""
+        """Call the trainer; if it is lost, restart it from the last recovery point and call it once more."""
 
         def attempt() -> Answer:
             assert self._group is not None, "open() starts the trainer"
@@ -278,13 +274,14 @@ class RemoteEngine:
         if self._recovery is not None:
             group.call("load", folder=str(self._recovery))
         for job in self._since:
-            _take(group, job)
+            group.take(job)
 
     async def _run(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._calls, work)
 
     def close(self) -> None:
-        """End trainer and servers and remove what passed between them; the logs stay if something was lost."""
+        """Stop trainer and servers and remove the files exchanged between them; keep the logs if a process was lost."""
+        self._closed = True
         if self._group is not None:
             self._group.close()
         self._fleet.close()
@@ -293,8 +290,3 @@ class RemoteEngine:
             shutil.rmtree(folder, ignore_errors=True)
         if not self._failed and not self.recoveries and not self._fleet.restarts:
             shutil.rmtree(self._work, ignore_errors=True)
-
-
-def _take(group: TrainerGroup, job: _Job) -> Taken:
-    answers = group.call_with_rows("update", job.rows, spec=asdict(job.spec))
-    return Taken(**answers[0][1].facts)

@@ -51,10 +51,11 @@ def end_descendants() -> None:
                 os.kill(process, number)
         end = time.monotonic() + grace
         while time.monotonic() < end:
+            alive = descendants()
             with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
+                while os.waitpid(-1, os.WNOHANG)[0]:  # also what has just died: a zombie would outlive this process
                     pass
-            if not descendants():
+            if not alive:
                 return
             time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""What passes from the trainer to the servers: a folder of all weights, or of the adapters alone."""
+"""Hand weights from the trainer to the servers: a folder of all weights, or of the adapters alone."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +9,14 @@ from arise.engines.vllm.untied import untie, untied_copy
 
 @dataclass(frozen=True)
 class Handover:
-    """Writes each version into a folder of its own below `work`."""
+    """Writes each version into its own folder below `work`."""
 
     work: Path
     model: str
     adapters: bool
-    """Whether servers keep the model that they started with and load adapters of it."""
+    """Whether servers keep the model that they started with and load only adapters for it."""
     untied: bool
-    """Whether servers need an output layer of their own to load all weights of a tied model."""
+    """Whether servers need a separate output layer in order to load all weights of a tied model."""
 
     def first(self) -> str:
         """Return the model that servers start with."""

@@ -1,4 +1,4 @@
-"""The policy as the driver of other processes knows it."""
+"""The driver's view of a policy that other processes hold."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from arise.ports import Format
 
 @dataclass(frozen=True)
 class Policy:
-    """What the driver knows of the model: where it starts, its tokenizer, its window and which tokens end a turn."""
+    """What the driver knows about the model: its initial folder, tokenizer, window and end-of-turn tokens."""
 
     folder: str
     tokenizer: Any

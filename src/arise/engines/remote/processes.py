@@ -9,7 +9,7 @@ from pathlib import Path
 GUARD = Path(__file__).with_name("guard.py")
 TAIL_BYTES = 3000
 QUICK_START = {"cpu": {"TORCHDYNAMO_DISABLE": "1"}}
-"""By device. On a CPU, libraries would compile C++ for minutes before their first token or update."""
+"""Environment variables by device. On a CPU, libraries would compile C++ for minutes before their first result."""
 
 
 class Process:

@@ -3,10 +3,10 @@
 import secrets
 import socket
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,13 @@ from arise.engines.checks import TrainingRow
 from arise.engines.faults import EngineFault
 from arise.engines.remote.channel import ChannelClosed, Packet, receive, send
 from arise.engines.remote.processes import QUICK_START, Process
-from arise.engines.remote.workers.loop import Row, packed
+from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec, packed
 
 BOOT = Path(__file__).parent / "workers" / "boot.py"
+HELLO_SECONDS = 10.0
+"""How long a connection may take to say who it is."""
+REFUSAL_SECONDS = 10.0
+"""How long the other processes may take to refuse what one has refused."""
 NO_ROW = Row(np.zeros(2, np.int64), np.zeros(2, np.bool_), np.zeros(2), 0.0)
 """Pads the batch of a process that has fewer rows than the others; it has no generated token."""
 
@@ -50,24 +54,38 @@ class TrainerSpec:
     answer_seconds: float = 7200.0
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One update as the trainer receives it; the driver keeps it until the next recovery point."""
+
+    rows: list[Row]
+    spec: UpdateSpec
+
+
 class TrainerGroup:
-    """The running processes of one trainer; every request goes to all of them at once."""
+    """The processes of one trainer, after `start`; every request goes to all of them at once."""
 
     def __init__(self, spec: TrainerSpec, logs: Path) -> None:
-        self._spec = spec
+        self._spec, self._logs = spec, logs
         self._pool = ThreadPoolExecutor(spec.processes, thread_name_prefix="trainer")
         self._connections: list[socket.socket] = []
         self._processes: list[Process] = []
         self.pids: list[int] = []
+        self._share_of: list[int] = []
+        self.facts: dict[str, Any] = {}
+
+    def start(self) -> "TrainerGroup":
+        """Start the processes and load the model; raises TrainerLost, also when another thread closes the group."""
         try:
-            self._start(logs)
+            self._start()
             self.facts = self._open()
         except BaseException:
             self.close()
             raise
+        return self
 
-    def _start(self, logs: Path) -> None:
-        spec, secret = self._spec, secrets.token_hex(16)
+    def _start(self) -> None:
+        spec, logs, secret = self._spec, self._logs, secrets.token_hex(16)
         command = [*spec.launch, str(spec.python), "-P", str(BOOT), spec.library]
         with socket.create_server((spec.host, 0)) as listener:
             shared = {
@@ -100,9 +118,9 @@ class TrainerGroup:
                 connection, _ = listener.accept()
             except TimeoutError:
                 continue
-            connection.settimeout(30.0)
-            hello = receive(connection).facts
-            if not secrets.compare_digest(str(hello.get("secret", "")), secret):
+            connection.settimeout(HELLO_SECONDS)
+            hello = _hello(connection)
+            if not secrets.compare_digest(str(hello.get("secret", "")).encode(), secret.encode()):
                 connection.close()
                 continue
             connection.settimeout(self._spec.answer_seconds)
@@ -112,51 +130,72 @@ class TrainerGroup:
 
     def _open(self) -> dict[str, Any]:
         spec = self._spec
-        return self.call(
-            "open",
-            model=spec.model,
-            device=spec.device,
-            precision=spec.precision,
-            token_budget=spec.token_budget,
-            gradient_checkpointing=spec.gradient_checkpointing,
-            backend=spec.backend,
-            lora_rank=spec.lora_rank,
-            threads=spec.threads,
-        )
+        options = {
+            "do": "open",
+            "model": spec.model,
+            "device": spec.device,
+            "precision": spec.precision,
+            "token_budget": spec.token_budget,
+            "gradient_checkpointing": spec.gradient_checkpointing,
+            "backend": spec.backend,
+            "lora_rank": spec.lora_rank,
+            "threads": spec.threads,
+        }
+        answers = [dict(answer.facts) for answer in self._exchange([Packet(options)] * spec.processes)]
+        self._share_of = [int(facts.pop("share")) for facts in answers]
+        return answers[0]
 
     def call(self, request: str, **facts: Any) -> dict[str, Any]:
         """Send the same request to every process; return the answer of the first."""
         return dict(self._exchange([Packet({"do": request, **facts})] * self._spec.processes)[0].facts)
 
+    def take(self, job: Job) -> Taken:
+        """Take one update."""
+        return Taken(**self.call_with_rows("update", job.rows, spec=asdict(job.spec))[0][1].facts)
+
     def call_with_rows(self, request: str, rows: Sequence[Row], **facts: Any) -> list[tuple[list[int], Packet]]:
-        """Distribute rows over the processes; return the row numbers of each, without padding rows, and its answer."""
-        shares = distribute([len(row.ids_U) for row in rows], self._spec.processes)
+        """Distribute rows over the processes; return the row numbers of each, without padding rows, and its answer.
+
+        Processes that share the model or the tokens of a row get the same rows.
+        """
+        different = distribute([len(row.ids_U) for row in rows], max(self._share_of) + 1)
+        shares = [different[share] for share in self._share_of]
         width = max(1, *(len(numbers) for numbers in shares))
         parts = [[rows[n] for n in numbers] + [NO_ROW] * (width - len(numbers)) for numbers in shares]
         answers = self._exchange([Packet({"do": request, **facts}, packed(part)) for part in parts])
         return list(zip(shares, answers, strict=True))
 
     def _exchange(self, packets: Sequence[Packet]) -> list[Packet]:
+        """Ask every process; raises ValueError if all refuse, else TrainerLost as soon as one fails."""
+
         def one(connection: socket.socket, packet: Packet) -> Packet:
             try:
                 send(connection, packet)
-                return receive(connection)
+                answer = receive(connection)
             except ChannelClosed as error:
-                # A process that died leaves the others waiting for it: end them, so that every call returns.
-                for other in self._connections:
-                    with suppress(OSError):
-                        other.shutdown(socket.SHUT_RDWR)
                 raise self._lost(str(error)) from None
-
-        futures = [self._pool.submit(one, *pair) for pair in zip(self._connections, packets, strict=True)]
-        failures = [failure for failure in (future.exception() for future in futures) if failure]
-        if failures:
-            raise failures[0]
-        answers = [future.result() for future in futures]
-        for answer in answers:
             if said := answer.facts.get("error"):
                 raise (self._lost(said) if answer.facts["fatal"] else ValueError(said))
-        return answers
+            return answer
+
+        futures = [self._pool.submit(one, *pair) for pair in zip(self._connections, packets, strict=True)]
+        done, waiting = wait(futures, return_when=FIRST_EXCEPTION)
+        first = next((failure for future in done if (failure := future.exception())), None)
+        if first is None:
+            return [future.result() for future in futures]
+        if isinstance(first, ValueError):  # a wrong request is wrong for all processes at the same time
+            wait(waiting, timeout=REFUSAL_SECONDS)
+            if all(future.done() and isinstance(future.exception(), ValueError) for future in futures):
+                raise first
+        # A failure in one process leaves the others waiting for it: hang up, so that every call returns.
+        self._hang_up()
+        wait(futures)
+        raise first if isinstance(first, TrainerLost) else self._lost(str(first))
+
+    def _hang_up(self) -> None:
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def _require_running(self) -> None:
         if not all(process.running for process in self._processes):
@@ -169,11 +208,20 @@ class TrainerGroup:
 
     def close(self) -> None:
         """End every process of the group."""
-        for connection in self._connections:
-            connection.close()
+        self._hang_up()
         for process in self._processes:
             process.end()
+        for connection in self._connections:
+            connection.close()
         self._pool.shutdown()
+
+
+def _hello(connection: socket.socket) -> Mapping[str, Any]:
+    """Return how a process announces itself; nothing if another program connects to the port."""
+    try:
+        return receive(connection).facts
+    except (ChannelClosed, ValueError, KeyError, TypeError):
+        return {}
 
 
 def distribute(lengths: Sequence[int], processes: int) -> list[list[int]]:

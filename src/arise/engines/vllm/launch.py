@@ -28,16 +28,16 @@ class VllmSpec:
     device: str = "cpu"
     precision: str = "fp32"
     first_gpu: int = 0
-    """The first GPU of the first server; the trainer has those before."""
+    """The first GPU of the first server; the trainer has the lower ones."""
     gpus: int = 1
     """GPUs of one server, which splits the model over them."""
     cache_gib: float = 4.0
-    """Memory of keys and values on a CPU; on a GPU vLLM takes what the weights leave."""
+    """Memory for keys and values on a CPU; on a GPU vLLM uses what the weights leave."""
     rows: int = 64
     threads: int = 1
     arguments: Sequence[str] = ()
     lora_rank: int = 0
-    """The rank of the adapters that servers load; 0: they load all weights."""
+    """Rank of the adapters that servers load; 0 if they load all weights."""
 
     def command(self, model: str, port: int, host: str = "127.0.0.1") -> list[str]:
         """Return the command line; log-probs are of the distribution sampled from, after temperature and top-p."""
@@ -55,16 +55,16 @@ class VllmSpec:
         ]
 
     def _for_cpu(self) -> list[str]:
-        """Return what a CPU needs.
+        """Return the additional arguments for a CPU.
 
-        Prompts are read whole. vLLM 0.32 rewinds the random generator of a seeded request whose prompt is read in
-        chunks; the generator of a CPU cannot be rewound, and the server crashes.
+        Prompts are read in one piece. vLLM 0.32 rewinds the random generator of a seeded request whose prompt is read
+        in chunks; the generator of a CPU cannot be rewound, and the server crashes.
         """
         whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(self.window, self.rows, 2048))]
         return ["--enforce-eager", "--distributed-executor-backend", "uni", *whole]
 
     def environment(self, number: int) -> dict[str, str]:
-        """Return the variables of server `number`; on GPUs each server takes the next ones."""
+        """Return the environment variables of server `number`; each server takes the next GPUs."""
         shared = {
             "VLLM_SERVER_DEV_MODE": "1",
             "VLLM_NO_USAGE_STATS": "1",

@@ -11,7 +11,7 @@ import httpx2 as httpx
 from arise.types import SamplingParams
 
 MISSING_LOGPROB = -9999.0
-"""What vLLM writes where it has no log-prob."""
+"""The value that vLLM reports for a missing log-prob."""
 ADAPTER = "arise-policy"
 """The name of the trained adapter on a server; each version replaces the one before."""
 
@@ -35,7 +35,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class Request:
-    """One continuation to sample; `weights` names those that the server must hold, and salts its prefix cache."""
+    """One continuation to sample; `weights` names the version that the server must hold, and salts its prefix cache."""
 
     ids: Sequence[int]
     max_tokens: int
@@ -49,10 +49,10 @@ class Request:
     """Whether these weights are the base model with the adapter that the server holds."""
 
     def body(self) -> dict[str, object]:
-        """Return the request as vLLM reads it.
+        """Return the body of the request.
 
-        Cached keys and values depend on the weights that made them, but vLLM finds them by token ids alone. The salt
-        keeps those of other versions apart.
+        Cached keys and values depend on the weights that computed them, but vLLM looks them up by token ids alone. The
+        salt separates the versions.
         """
         sampling: dict[str, object] = {
             "max_tokens": self.max_tokens,
@@ -61,7 +61,7 @@ class Request:
             "seed": self.seed,
             "logprobs": 0,
             "stop_token_ids": sorted(self.end_ids),
-            "ignore_eos": True,  # the end tokens are ours to choose
+            "ignore_eos": True,  # ARISE itself chooses the end tokens
             "skip_special_tokens": False,
             "detokenize": bool(self.stop),
         }
@@ -85,24 +85,24 @@ class Server:
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
 
     async def generate(self, request: Request) -> Generation:
-        """Sample one continuation; raises WrongWeights where a token came from others."""
+        """Sample one continuation; raise WrongWeights if other weights produced a token."""
         answer = await self._call("POST", "/inference/v1/generate", request.body())
         return read_generation(answer, request)
 
-    async def healthy(self) -> bool:
-        """Return whether the server answers."""
+    async def healthy(self, seconds: float = 30.0) -> bool:
+        """Return whether the server answers within a time."""
         try:
-            await self._call("GET", "/health", timeout=30.0)
+            await self._call("GET", "/health", timeout=seconds)
         except ServerDown:
             return False
         return True
 
     async def version(self) -> str:
-        """Return the release of vLLM."""
-        return str((await self._call("GET", "/version", timeout=10.0))["version"])
+        """Return the release of vLLM, or an empty string if another program answers."""
+        return str((await self._call("GET", "/version", timeout=10.0)).get("version", ""))
 
     async def load(self, folder: str, weights: str) -> None:
-        """Load a folder in place under the name that stamps every token; requests under way end with what they have."""
+        """Load a folder in place; its name stamps every token. Requests in progress end with the tokens they have."""
         reload = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
         await self._change(weights, "/collective_rpc", reload)
 

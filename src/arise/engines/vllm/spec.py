@@ -1,4 +1,4 @@
-"""Values of a fleet: where its servers come from, and what a turn gives."""
+"""Types of a fleet: where its servers come from, and the result of a turn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,20 @@ class FleetSpec:
     """Seconds without an answer after which a server given by address is lost."""
     first_seconds: float = 10.0
     """The same at the start of a run."""
+    watch_seconds: float = 60.0
+    """How often a server is asked for its health while it works on a request."""
+    health_seconds: float = 30.0
+    """How long that answer may take."""
     key: str = ""
+    release: str = ""
+    """The release of vLLM that servers given by address must have; empty: any."""
     base: str = ""
     """The model that every server holds where only adapters are trained; empty: servers load all weights."""
 
 
 @dataclass(frozen=True)
 class SampledTurn:
-    """The whole of a sampled turn, over versions; `finish` as in `Segment`."""
+    """A complete sampled turn, which may span versions; `finish` as in `Segment`."""
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]

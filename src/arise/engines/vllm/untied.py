@@ -1,6 +1,6 @@
 """Folders for vLLM on a CPU, which keeps the old output layer of a tied model when it takes new weights.
 
-Given an output layer of its own, equal to the input embeddings, vLLM loads both. The policy itself stays tied.
+Given a separate output layer, equal to the input embeddings, vLLM loads both. The policy itself stays tied.
 """
 
 import json
@@ -34,7 +34,7 @@ def untied_copy(model: str, folder: Path) -> str:
 
 
 def untie(folder: Path) -> None:
-    """Give a tied model folder an output layer, in a weight file of its own."""
+    """Give a tied model folder a separate output layer, in its own weight file."""
     facts = _config(folder)
     if not may_be_tied(facts):
         return

@@ -1,4 +1,4 @@
-"""Any chat model behind an OpenAI-compatible endpoint as the policy of an attempt: same prompts, same limits."""
+"""Use any chat model behind an OpenAI-compatible endpoint as an attempt's policy, with the same prompts and limits."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class EndpointAgent:
-    """The built-in shell agent sampled from an endpoint; an unreachable model is a fault."""
+    """The built-in shell agent with a model behind an endpoint; an unreachable model is a fault."""
 
     def __init__(self, client: Client, limits: AgentConfig) -> None:
         self.client, self.limits = client, limits

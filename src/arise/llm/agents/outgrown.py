@@ -1,4 +1,4 @@
-"""Tell a conversation that has outgrown the model's window from a model that could not be asked."""
+"""Distinguish a conversation that no longer fits the model's window from a model that cannot be reached."""
 
 from arise.llm.client.client import Unanswered
 from arise.llm.client.failures import TooLong
@@ -6,7 +6,7 @@ from arise.ports import PolicyLost
 
 
 def require_outgrown(reply: Unanswered, first: bool) -> None:
-    """Raise PolicyLost unless the agent's own turns filled the window; `first` says that it had none yet."""
+    """Raise PolicyLost unless the agent's own turns filled the window; `first` is true before its first turn."""
     if reply.reason != TooLong.kind:
         raise PolicyLost(str(reply))
     if first:

@@ -29,12 +29,12 @@ class ToolEndpointAgent:
     def __init__(self, client: Client, limits: ToolAgentConfig) -> None:
         self.client, self.limits = client, limits
         self.native = True
-        """Whether the server takes `tools`; the first refusal of them settles it for all attempts."""
+        """Whether the server accepts `tools`; after the first refusal no attempt offers them again."""
 
     async def attempt(
         self, task: Task, sandbox: Sandbox, system: str, shown: tuple[ShownSkill, ...], key: str, seed: int
     ) -> Trajectory:
-        """Make one attempt; `key` and `seed` name it, so that a repeated evaluation asks nothing twice."""
+        """Run one attempt; `key` and `seed` identify it, so a repeated evaluation reuses recorded replies."""
         toolbox = Toolbox(sandbox, self.limits.tools, self.limits.command_seconds, self.limits.observation_chars)
         opening = [Message("system", system), Message("user", task.instruction)]
         speaker = _EndpointSpeaker(self, opening, toolbox.specs, f"{seed}/{key}")
@@ -42,7 +42,7 @@ class ToolEndpointAgent:
         return Trajectory(key, task.id, turns, stop, system, (), shown)
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[ToolSpec], asker: str) -> Said:
-        """Return one turn; a server that refuses tools is asked again without them."""
+        """Return one turn; ask again without tools if the server refuses them."""
         first = len(messages) == OPENING
         if self.native:
             offered = tuple(map(tool_dict, tools))
@@ -77,7 +77,7 @@ class _EndpointSpeaker:
 
     async def say(self) -> Said:
         said = await self._agent.ask(self._messages, self._tools, self._asker)
-        # Reasoning is not sent back: servers do not agree on how.
+        # Reasoning is not sent back, because servers do not agree on a field for it.
         self._messages.append(Message("assistant", said.reply.text, calls=said.reply.calls))
         return said
 
@@ -130,5 +130,5 @@ def plain_reply(text: str, tools: Sequence[ToolSpec]) -> Reply:
 
 def _entry(message: Message) -> dict[str, Any]:
     entry = message_dict(message, json_arguments=True)
-    entry.pop("name", None)  # servers know a result by the id of its call
+    entry.pop("name", None)  # servers match a result to its call by id
     return entry

@@ -9,7 +9,7 @@ from arise.llm.annotation.annotator import Annotated
 
 @dataclass(frozen=True)
 class AnnotationReport:
-    """One screen about a tagged corpus; `agreement` compares two runs, `against_known` the tags of before."""
+    """A one-screen report on a tagged corpus; `agreement` compares two runs, `against_known` the previous tags."""
 
     tasks: int
     covered: int
@@ -23,13 +23,13 @@ class AnnotationReport:
     processes: tuple[tuple[str, int, str], ...]
     absent_reasons: tuple[tuple[str, int], ...]
     low_confidence: tuple[str, ...]
-    agreement: "Agreement | None" = None
-    against_known: "Agreement | None" = None
+    agreement: "TagAgreement | None" = None
+    against_known: "TagAgreement | None" = None
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """Two runs over the same tasks: how many got equal sets of types, and the mean overlap of the sets."""
+class TagAgreement:
+    """Agreement of two runs on the same tasks: how many have equal sets of types, and the mean overlap of the sets."""
 
     tasks: int
     equal: float
@@ -37,7 +37,7 @@ class Agreement:
 
 
 def report_of(
-    found: Annotated, agreement: Agreement | None = None, known: Mapping[str, Sequence[str]] | None = None
+    found: Annotated, agreement: TagAgreement | None = None, known: Mapping[str, Sequence[str]] | None = None
 ) -> AnnotationReport:
     """Count annotated tasks."""
     annotations = found.annotations.values()
@@ -68,7 +68,7 @@ def report_of(
     )
 
 
-def agreement_of(first: Annotated, second: Annotated) -> Agreement | None:
+def agreement_of(first: Annotated, second: Annotated) -> TagAgreement | None:
     """Measure the agreement of two runs on the tasks both annotated."""
     return _agreement(_sets(first), _sets(second))
 
@@ -77,10 +77,10 @@ def _sets(found: Annotated) -> dict[str, set[str]]:
     return {key: set(annotation.task_types) for key, annotation in found.annotations.items()}
 
 
-def _agreement(first: Mapping[str, set[str]], second: Mapping[str, set[str]]) -> Agreement | None:
+def _agreement(first: Mapping[str, set[str]], second: Mapping[str, set[str]]) -> TagAgreement | None:
     shared = sorted(first.keys() & second.keys())
     if not shared:
         return None
     equal = sum(first[key] == second[key] for key in shared) / len(shared)
     overlaps = [len(first[k] & second[k]) / len(first[k] | second[k]) if first[k] | second[k] else 1.0 for k in shared]
-    return Agreement(len(shared), equal, sum(overlaps) / len(shared))
+    return TagAgreement(len(shared), equal, sum(overlaps) / len(shared))

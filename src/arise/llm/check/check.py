@@ -39,10 +39,10 @@ class JudgeCheck:
     """Majorities of the repeats against labels."""
     absent_reasons: tuple[tuple[str, int], ...]
     votes: tuple[Votes, ...] = ()
-    """One vote, and as many as were asked for; measured with labels, else with the reference."""
+    """Results with one vote and with the requested number of votes, measured against labels, else the reference."""
     majorities: Answers = field(default_factory=dict, repr=False)
     known: Answers = field(default_factory=dict, repr=False)
-    """Labels, or without any the reference's verdicts."""
+    """The labels or, without labels, the reference's verdicts."""
 
     @property
     def verdicts(self) -> int:
@@ -63,13 +63,13 @@ class JudgeCheck:
 
     @property
     def only(self) -> Verdict | None:
-        """Return the one verdict that the judge gave to everything, if there is one."""
+        """Return the judge's verdict if it gave the same one every time, else None."""
         given = set(self.majorities.values())
         return given.pop() if len(given) == 1 else None
 
     @property
     def known_by(self) -> Confusion:
-        """Return how one vote stands to the known answers."""
+        """Return the comparison of one vote with the known answers."""
         return next((votes.known for votes in self.votes if votes.count == 1), Confusion({}))
 
     @property
@@ -79,11 +79,11 @@ class JudgeCheck:
         return fitness(self.valid_rate, self.flip_rate, self.votes, labelled=labelled, only=self.only)
 
     def beside(self, other: "JudgeCheck") -> Confusion:
-        """Return the majorities of two judges as a confusion, this one's as the known ones."""
+        """Return the confusion of two judges' majorities, with this judge's as the known answers."""
         return confusion([other.majorities], self.majorities)
 
     def where_they_differ(self, other: "JudgeCheck") -> tuple[int, int, int]:
-        """Return on how many known answers two judges differ, and how often each of them has the known one."""
+        """Return the number of known answers on which two judges differ, and how often each of them is right."""
         shared = self.majorities.keys() & other.majorities.keys() & self.known.keys()
         apart = [key for key in shared if self.majorities[key] is not other.majorities[key]]
         mine = sum(self.majorities[key] is self.known[key] for key in apart)
@@ -101,7 +101,7 @@ async def check_judge(
     votes: int = 2,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> JudgeCheck:
-    """Judge every case `repeats` times without reusing replies, and compare; `progress` gets the number judged."""
+    """Judge every case `repeats` times without reusing replies, and compare; `progress` receives the number judged."""
     judges = [judge_of(repeat) for repeat in range(repeats)]
     counted = _Counter(progress)
     rounds = await asyncio.gather(*(_judge_all(judge, cases, pool, counted) for judge in judges))
@@ -151,7 +151,7 @@ async def _judge_all(
 
 
 def _voted(rounds: Sequence[Sequence[Judgment]], cases: Cases, pool: Pool, count: int, known: Answers) -> Votes:
-    """Return what `count` votes give, over all ways to take them from neighbouring rounds."""
+    """Return the result of `count` votes, over all ways to take them from consecutive rounds."""
     given = [
         {
             (rollout.trajectory.id, rubric_id): verdict

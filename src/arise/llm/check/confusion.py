@@ -1,4 +1,4 @@
-"""A judge's verdicts against known answers, measured so that a constant or a random judge scores nothing."""
+"""A judge's verdicts against known answers, measured so that a constant or a random judge scores zero."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ Answers = Mapping[tuple[str, str], Verdict]
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often each known verdict was given as which one: `counts[known, given]`.
+    """A confusion matrix of verdicts: `counts[known, given]`.
 
-    With several rounds over the same answers the counts are sums, and an interval counts each answer once: repeats of a
-    judge are not independent.
+    Over several rounds on the same answers the counts are sums, but an interval counts each answer once, because
+    repeats of a judge are not independent.
     """
 
     counts: Mapping[tuple[Verdict, Verdict], int]
@@ -45,18 +45,18 @@ class Confusion:
 
     @property
     def constant(self) -> Verdict | None:
-        """Return the verdict that a judge gave to everything, if the known answers differ."""
+        """Return the judge's verdict if it gave only one although the known answers differ, else None."""
         given = {said for (_, said), count in self.counts.items() if count}
         known = {truth for (truth, _), count in self.counts.items() if count}
         return next(iter(given)) if len(given) == 1 and len(known) > 1 else None
 
     def given(self, known: Verdict, said: Verdict) -> Tally:
-        """Return how many of the answers known to be `known` were given as `said`, per round."""
+        """Return how many answers known to be `known` the judge gave as `said`, per round."""
         of = sum(self.counts.get((known, other), 0) for other in Verdict)
         return Tally(round(self.counts.get((known, said), 0) / self.rounds), round(of / self.rounds))
 
     def recall(self, known: Verdict) -> float | None:
-        """Return the share of the answers known to be `known` that were given as such; None without one."""
+        """Return the share of answers known to be `known` that the judge also gave; None if there are none."""
         of = sum(self.counts.get((known, other), 0) for other in Verdict)
         return self.counts.get((known, known), 0) / of if of else None
 
@@ -68,7 +68,7 @@ class Confusion:
 
     @property
     def informedness(self) -> float | None:
-        """Return how much more often it says fail where fail is known than where pass is known (Youden's J)."""
+        """Return the rate of fail verdicts where fail is known minus the rate where pass is known (Youden's J)."""
         fails, passes = (self.given(known, Verdict.FAIL) for known in (Verdict.FAIL, Verdict.PASS))
         if not fails.evaluations or not passes.evaluations:
             return None

@@ -9,20 +9,20 @@ from arise.text.numbers import percent
 from arise.types import Verdict
 
 VALID = 0.95
-"""This share of the verdicts asked for must be there; more votes cannot make up for missing ones."""
+"""Minimum share of the requested verdicts that must be valid; more votes cannot replace missing ones."""
 FLIPS = 0.05
-"""At most this share of verdicts may differ from the majority of their repeats."""
+"""Maximum share of verdicts that may differ from the majority of their repeats."""
 RECALL = 0.8
-"""This share of the known answers of each kind must be found."""
+"""Minimum share of the known answers of each kind that the judge must find."""
 CONFIRMED = 0.6
-"""With a second vote, this share of verdicts must be left."""
+"""Minimum share of verdicts that must remain with a second vote."""
 ENOUGH = 5
-"""Fewer known answers of a kind decide nothing: five of five are the fewest whose interval lies above one half."""
+"""Minimum number of known answers of a kind: five of five are the fewest whose interval lies above one half."""
 _NAMES = {Verdict.FAIL: "fails", Verdict.PASS: "passes", Verdict.NOT_APPLICABLE: "rubrics that do not apply"}
 
 
 class Advice(StrEnum):
-    """What a check ends with."""
+    """The advice that a check ends with."""
 
     FIT = "fit to judge"
     CONFIRM = "fit with confirmation by a second vote (judge.votes = 2)"
@@ -32,7 +32,7 @@ class Advice(StrEnum):
 
 @dataclass(frozen=True)
 class Votes:
-    """What a number of votes gives: the share of verdicts that are left, and how they stand to the known answers."""
+    """The result of a number of votes: the share of verdicts that remain, and how they match the known answers."""
 
     count: int
     valid: float
@@ -41,7 +41,7 @@ class Votes:
 
 @dataclass(frozen=True)
 class Fitness:
-    """Advice with what speaks against the judge, or why nothing can be said."""
+    """Advice, with the reasons against the judge or the reason why nothing can be said."""
 
     advice: Advice
     doubts: tuple[str, ...]
@@ -50,12 +50,10 @@ class Fitness:
 def fitness(
     valid: float, flips: float | None, votes: Sequence[Votes], *, labelled: bool, only: Verdict | None = None
 ) -> Fitness:
-    """Apply the rule to the share of valid verdicts, the share of flips and what one and two votes give.
+    """Apply the rule to the shares of valid and flipped verdicts and to the results of one and two votes.
 
-    `only` is the verdict that it gave to everything, if there is one.
-
-    Labels decide by recall. Without any, the offline analyst is a limited reference: a judge must only differ from
-    chance against it.
+    `only` is the judge's verdict if it gave the same one every time. Labels decide by recall. Without labels the
+    offline analyst is a limited reference: against it a judge must only be better than chance.
     """
     alone, two = (next((one for one in votes if one.count == count), None) for count in (1, 2))
     against = "the labels" if labelled else "the offline analyst"

@@ -22,9 +22,9 @@ from arise.llm.prompts.prompt import CONTRACT, to_json
 from arise.run.calls import Recorded, Store
 
 _PATIENCE = 8
-"""How often a call tries again right after the pause of a Retry-After, which holds for all callers anyway."""
+"""How often a call retries right after a Retry-After pause, which applies to all callers."""
 Observe = Callable[[str, Mapping[str, object]], None]
-"""Gets what happened, e.g. `("judge.degraded", {"reason": ...})`; must not raise."""
+"""Receives an event, e.g. `("judge.degraded", {"reason": ...})`; must not raise."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ModelReply:
     seconds: float = 0.0
     requests: int = 0
     estimated: str = ""
-    """Why the price is not by the provider's own count of tokens; empty where it is."""
+    """Why the cost is not based on the provider's own token count; empty if it is."""
 
 
 @dataclass(frozen=True)

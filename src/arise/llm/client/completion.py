@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from arise.llm.client.usage import Size, counted
+from arise.llm.client.usage import RequestSize, counted
 from arise.run.calls import Recorded, Usage
 
 NAME_CHARS = 200
@@ -21,7 +21,7 @@ class NotACompletion(ValueError):  # noqa: N818 - data about a reply, not an err
         self.usage = usage
 
 
-def read_completion(body: bytes, size: Size, template_hash: str, *, with_calls: bool = False) -> Recorded:
+def read_completion(body: bytes, size: RequestSize, template_hash: str, *, with_calls: bool = False) -> Recorded:
     """Parse a body into a reply; its billed usage does not depend on whether the reply is usable.
 
     `with_calls` records text, reasoning and tool calls as one JSON object, where tools were offered.
@@ -65,7 +65,7 @@ def _text(message: Any) -> str | None:
 
 
 def _whole_message(text: str, message: Mapping[str, Any]) -> str:
-    """Return the message as JSON; what is not a list of calls or a text is left out."""
+    """Return the message as JSON, without fields of the wrong type."""
     reasoning = next((message[key] for key in ("reasoning_content", "reasoning") if message.get(key)), "")
     whole = {"content": text, "reasoning": reasoning, "tool_calls": _listed(message.get("tool_calls"))}
     return json.dumps(whole, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Ask a server to confine a reply to a shape: as a JSON schema or as a grammar.
+"""Ask a server to constrain a reply to a shape, given as a JSON schema or as a grammar.
 
 `json_schema` is OpenAI's `response_format`; vLLM, SGLang, Ollama, llama.cpp and most gateways have it too. `grammar` is
 the `grammar` of llama.cpp and the `structured_outputs.grammar` of vLLM, both in GBNF; a server ignores the other's
@@ -32,7 +32,7 @@ def constraint(shape: Shape | None, mode: str) -> dict[str, Any]:
 
 
 def grammar_fields(text: str) -> dict[str, Any]:
-    """Return the fields that hand a grammar to llama.cpp or vLLM."""
+    """Return the fields that pass a grammar to llama.cpp or vLLM."""
     return {"grammar": text, "structured_outputs": {"grammar": text}}
 
 
@@ -43,12 +43,12 @@ def grammar(shape: Shape) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a literal of a grammar."""
+    """Return a text as a literal of the grammar."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _expression(schema: Mapping[str, Any]) -> str:
-    """Return the expression of a schema; raise for one that no shape uses."""
+    """Return the grammar expression of a schema; raise for a construct that no shape uses."""
     if "const" in schema:
         return literal(json.dumps(schema["const"]))
     if "enum" in schema:
@@ -76,7 +76,7 @@ def _array(schema: Mapping[str, Any]) -> str:
 
 
 def _portable(schema: Any) -> Any:
-    """Return a schema that strict servers accept: no `const` and no limits of length, which the parser checks."""
+    """Return a schema that strict servers accept: without `const` and length limits, which the parser checks."""
     if isinstance(schema, list):
         return [_portable(value) for value in schema]
     if not isinstance(schema, Mapping):

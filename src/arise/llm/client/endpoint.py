@@ -27,7 +27,7 @@ from arise.llm.client.failures import (
     message_of,
 )
 from arise.llm.client.spend import own_host
-from arise.llm.client.usage import Size, size_of
+from arise.llm.client.usage import RequestSize, size_of
 from arise.llm.prompts.prompt import to_json
 from arise.llm.prompts.shapes import Shape
 from arise.run.calls import Recorded
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 ERROR_BYTES = 16_384
 PAGE_BYTES = 4_194_304
-"""A gateway's list of models has hundreds of entries."""
+"""The most bytes read of a list of models; a gateway's has hundreds of entries."""
 REPLY_BYTES = 524_288
 BYTES_PER_TOKEN = 32
-"""A reply is read up to REPLY_BYTES and so many more for each token it may have: escapes and reasoning included."""
+"""A reply is read up to REPLY_BYTES plus this many bytes for each allowed token, escapes and reasoning included."""
 SHORTEST_PAUSE = 0.1
-"""Seconds; a Retry-After below it says nothing that the back-off does not know."""
+"""In seconds; a shorter Retry-After is ignored, because the back-off waits at least as long anyway."""
 
 
 class Request(Protocol):
@@ -62,17 +62,17 @@ def tools_of(prompt: Request) -> tuple[dict[str, Any], ...]:
 
 
 def shape_of(prompt: Request) -> Shape | None:
-    """Return the form that a reply should have; requests of an agent have none."""
+    """Return the shape that a reply should have; requests of an agent have none."""
     return getattr(prompt, "shape", None)
 
 
 def extra_of(prompt: Request) -> dict[str, Any]:
-    """Return the fields of the body that only this request has; none for most."""
+    """Return the additional body fields of this request; most requests have none."""
     return dict(getattr(prompt, "extra", {}))
 
 
-def size_of_request(prompt: Request, endpoint: EndpointConfig) -> Size:
-    """Return the size of a request, tools and a schema that a provider may count as input included."""
+def size_of_request(prompt: Request, endpoint: EndpointConfig) -> RequestSize:
+    """Return the size of a request, including tools and a schema, which a provider may count as input."""
     asked = constraint(shape_of(prompt), endpoint.structured) | extra_of(prompt)
     return size_of((*prompt.messages, *tools_of(prompt), *([asked] if asked else [])), endpoint)
 
@@ -106,14 +106,14 @@ class Connection:
             raise Transient(self._safe(str(error)), error.usage) from None
         except TimeoutError:
             raise Transient(f"no reply within {timeout:.1f} s", size.most if sent else None) from None
-        except Exception as error:  # whatever a library makes of what a server sent
+        except Exception as error:  # a library can raise anything for a malformed response
             detail = self._safe(f"{type(error).__name__}: {error}")
             raise Transient(detail, size.most if sent else None) from None
 
     async def get(self, url: str, timeout: float) -> bytes:
-        """Return the body at an address of the server, empty for an HTTP error; raise Transient without any answer.
+        """Return the body at a URL of the server, empty for an HTTP error.
 
-        Raise Silent if the server took the request.
+        Raise Transient without an answer, or Silent if the server accepted the request and did not answer in time.
         """
         taken = False
 
@@ -131,7 +131,7 @@ class Connection:
             raise
         except TimeoutError:
             raise (Silent if taken else Transient)(f"no answer within {timeout:.0f} s") from None
-        except Exception as error:  # whatever a library makes of what a server sent
+        except Exception as error:  # a library can raise anything for a malformed response
             raise Transient(self._safe(f"{type(error).__name__}: {error}")) from None
 
     async def close(self) -> None:
@@ -139,7 +139,7 @@ class Connection:
             await self._http.aclose()
             self._http = None
 
-    async def _exchange(self, content: bytes, size: Size, timeout: float, trace: Any) -> bytes:
+    async def _exchange(self, content: bytes, size: RequestSize, timeout: float, trace: Any) -> bytes:
         """Return the body of a successful response; raise CallFailed for any other status."""
         import httpx2
 
@@ -169,7 +169,7 @@ class Connection:
                     "accept-encoding": "identity",
                     "user-agent": "arise",
                 },
-                follow_redirects=False,  # a redirect would carry the trajectory to a host that nobody named
+                follow_redirects=False,  # a redirect would send the trajectory to a host that the user did not name
                 trust_env=not own,
                 limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
             )
@@ -207,8 +207,8 @@ class Connection:
         return (text.replace(self._key, "***") if self._key else text)[:300]
 
 
-async def _whole(response: "Response", size: Size) -> bytes:
-    """Read a body up to its limit, decompressed; nested compression is refused."""
+async def _whole(response: "Response", size: RequestSize) -> bytes:
+    """Read and decompress a body up to its limit; refuse nested compression."""
     if "," in response.headers.get("content-encoding", ""):
         raise Transient("the reply is compressed more than once", size.most)
     limit = REPLY_BYTES + BYTES_PER_TOKEN * size.most.completion_tokens

@@ -9,7 +9,7 @@ _FULL_WINDOW = re.compile(
     r"context[ _-]?(?:length|window|size)|prompt is too long|input token count.{0,40}exceed|max_new_tokens. must be <=",
     re.IGNORECASE,
 )
-"""What OpenAI, Anthropic and Gemini, vLLM, SGLang, llama.cpp and text-generation-inference say of a full window."""
+"""How OpenAI, Anthropic and Gemini, vLLM, SGLang, llama.cpp and text-generation-inference report a full window."""
 
 
 class CallFailed(Exception):  # noqa: N818 - data for the ladder, not an error of the program
@@ -35,7 +35,7 @@ class Transient(CallFailed):
 
 
 class Silent(Transient):
-    """A server that took a request and has not answered in time: it may be busy."""
+    """A server that accepted a request and has not answered in time: it may be busy."""
 
 
 class RateLimited(CallFailed):

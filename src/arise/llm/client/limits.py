@@ -11,7 +11,7 @@ from arise.llm.client.stops import ModelUnusable
 log = logging.getLogger(__name__)
 
 LONG_PAUSE = 5.0
-"""Seconds from which a pause is reported."""
+"""Minimum length in seconds of a pause that is reported."""
 
 
 class Pace:
@@ -24,10 +24,10 @@ class Pace:
         self._paused_until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Pause all callers: one Retry-After applies to everyone. A pause that somebody notices is said, once."""
+        """Pause all callers, because a Retry-After applies to everyone; report a long pause once."""
         now = time.monotonic()
         if seconds >= LONG_PAUSE and self._paused_until <= now:
-            log.warning("the provider limits our rate: calls wait %.0f s, as it asks", seconds)
+            log.warning("the provider limits our rate: calls wait %.0f s, as requested", seconds)
         self._paused_until = max(self._paused_until, now + seconds)
 
     async def ready(self) -> None:
@@ -42,7 +42,7 @@ class Pace:
 
 
 class BreakerState(StrEnum):
-    """BreakerState of a circuit breaker."""
+    """The state of a circuit breaker."""
 
     CLOSED = "closed"
     OPEN = "open"

@@ -20,8 +20,8 @@ RECENT_MARKS = 5
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """Expected spend: `Forecast(spent=1.2, expected=6.0, cap=5.0)`; None before any progress and at the end."""
+class SpendForecast:
+    """Expected spend: `SpendForecast(spent=1.2, expected=6.0, cap=5.0)`; None before any progress and at the end."""
 
     spent: float
     expected: float | None
@@ -50,7 +50,7 @@ class Reservation:
 
     charge: Charge
     noted: int | None = None
-    """Its number in the store once it is about to be sent."""
+    """Its row number in the store, set just before the request is sent."""
 
     @property
     def nano_usd(self) -> int:
@@ -165,16 +165,16 @@ class Budget:
         account.settled.set()
         account.settled = asyncio.Event()
 
-    def forecast(self, done: float, total: float) -> Forecast:
+    def forecast(self, done: float, total: float) -> SpendForecast:
         """Forecast the final spend at the mean or the recent rate, whichever is larger: pools grow."""
         cap = None if self._account.cap is None else self._account.cap / 1e9
         if done <= 0 or done >= total:
-            return Forecast(self.spent, None, cap, self._unpriced, self._estimated)
+            return SpendForecast(self.spent, None, cap, self._unpriced, self._estimated)
         rates = [self.spent_nano / done]
         rates += [(self.spent_nano - spent) / (done - then) for then, spent in list(self._marks)[:1] if then < done]
         self._marks.append((done, self.spent_nano))
         expected = (self.spent_nano + max(rates) * (total - done)) / 1e9
-        return Forecast(self.spent, expected, cap, self._unpriced, self._estimated)
+        return SpendForecast(self.spent, expected, cap, self._unpriced, self._estimated)
 
 
 class Bill:

@@ -40,7 +40,7 @@ class StoreUnusable(RunStop):
 
 
 class JudgeChanged(RunStop):
-    """Another model answered within a window; verdicts of two judges do not mix."""
+    """Another model answered within a window; verdicts of two judges must not mix."""
 
     def __init__(self, what: str, model: str) -> None:
         remedy = f"go back to the first model, or allow the new one: arise resume RUN --allow-judge-change {model}"
@@ -48,11 +48,11 @@ class JudgeChanged(RunStop):
 
 
 class AnswersUnusable(RunStop):
-    """Less than half of what the judge was asked in a window of the pool is usable."""
+    """Too few of the verdicts requested in a window of the pool are usable."""
 
     def __init__(self, what: str) -> None:
         remedy = (
-            "mend the judge and resume, or set judge.when_unusable = 'task_only' in the run's config.toml and resume "
+            "fix the judge and resume, or set judge.when_unusable = 'task_only' in the run's config.toml and resume "
             "with --change judge.when_unusable"
         )
         super().__init__("judge", Exit.JUDGE, what, "rubrics would decide on few or biased verdicts", remedy)

@@ -13,18 +13,18 @@ from arise.config.llm import EndpointConfig
 from arise.run.calls import Usage
 
 TEMPLATE_TOKENS = 1024
-"""Room for what a chat template or a gateway adds to the messages."""
+"""Room for the tokens that a chat template or a gateway adds to the messages."""
 BYTES_PER_TOKEN = 2
-"""For text whose tokens nobody counted: fewer bytes than any tokenizer needs for prose, JSON or code."""
+"""For text without a token count: fewer bytes than any tokenizer needs for prose, JSON or code."""
 MOST_BYTES_PER_TOKEN = 256
 """Text with more bytes per reported token was not counted by a tokenizer."""
 SMALL = 256
-"""Bytes that may count for nothing: an empty system prompt, the tokens around a message."""
+"""Bytes for which zero tokens are plausible: an empty system prompt, the tokens around a message."""
 
 
 @dataclass(frozen=True)
-class Size:
-    """The size of a request before it is sent — `Size(prompt_bytes=21_400, max_tokens=8192)`."""
+class RequestSize:
+    """The size of a request before it is sent — `RequestSize(prompt_bytes=21_400, max_tokens=8192)`."""
 
     prompt_bytes: int
     max_tokens: int
@@ -37,7 +37,7 @@ class Size:
         return Usage(prompt_tokens=self.prompt_bytes + TEMPLATE_TOKENS, completion_tokens=completion)
 
 
-def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> Size:
+def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> RequestSize:
     """Return the size of a request; `extra_body` may ask for longer or more replies than `max_tokens` says."""
     texts = (
         value if isinstance(value, str) else json.dumps(value) for message in messages for value in message.values()
@@ -48,10 +48,10 @@ def size_of(messages: Iterable[Mapping[str, Any]], endpoint: EndpointConfig) -> 
         endpoint.max_tokens, *(_count(extra.get(name)) or 0 for name in ("max_tokens", "max_completion_tokens"))
     )
     replies = max(1, *(_count(extra.get(name)) or 0 for name in ("n", "best_of")))
-    return Size(prompt, longest, replies)
+    return RequestSize(prompt, longest, replies)
 
 
-def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
+def counted(reported: object, size: RequestSize, said: int) -> tuple[Usage, str]:
     """Return the billed usage and why it differs from the provider's; `said` counts the model's output bytes."""
     fields = reported if isinstance(reported, dict) else {}
     most, problems = size.most, []
@@ -81,7 +81,7 @@ def counted(reported: object, size: Size, said: int) -> tuple[Usage, str]:
 
 
 def is_reported(problems: str) -> bool:
-    """Tell from the second value of `counted` whether the provider reported tokens, if only impossible ones."""
+    """Return whether the provider reported any tokens, even impossible ones, given the second value of `counted`."""
     return not problems.startswith("no ") and "; no " not in problems
 
 

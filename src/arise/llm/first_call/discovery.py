@@ -1,4 +1,4 @@
-"""What a server tells about itself without being paid: whether it is there, and the window of its model."""
+"""Facts that a server states for free: whether it is there, and the window of its model."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ async def stated_window(connection: Connection, listed: bytes) -> int | None:
 
 
 async def _page(connection: Connection, url: str) -> bytes:
-    """Return a page of a server that has answered before; a page that fails tells nothing."""
+    """Return a page of a server that has answered before; empty if the page fails."""
     try:
         return await connection.get(url, ALIVE / 2)
     except CallFailed:

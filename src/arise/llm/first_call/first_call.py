@@ -1,7 +1,7 @@
 """The first call of a command: find out, before anything is spent, whether the endpoint can do what it will be asked.
 
-It checks key, host, model, usage, window, form and two control questions. What cannot work is refused with its remedy
-within seconds. The findings are recorded with the replies, so a resumed run does not repeat it.
+It checks key, host, model, usage, window, reply shape and two control questions. What cannot work is refused with
+its remedy within seconds. The findings are recorded with the replies, so a resumed run does not repeat it.
 """
 
 import json
@@ -19,14 +19,14 @@ from arise.llm.client.spend import Budget, own_host
 from arise.llm.client.usage import is_reported
 from arise.llm.first_call.discovery import ALIVE, stated_window
 from arise.llm.first_call.needs import pairs_that_fit
-from arise.llm.first_call.opening import (
+from arise.llm.first_call.requests import (
     FIRST_CALL,
     PATIENCE,
     PAYMENT,
     REPLY_SECONDS,
     Sender,
     asked_in,
-    confined,
+    constrained,
     modes,
     one_word,
 )
@@ -83,7 +83,7 @@ async def _found(sender: Sender, needs: Needs) -> Served:
     found, failed = await (_judges(sender) if needs.judges else _answers(sender))
     if isinstance(failed, RateLimited) and not PAYMENT.search(str(failed)):
         why = f"the provider limits our rate ({failed}), so it has accepted the key"
-        return Served(unchecked=f"not checked, and replies are not confined: {why}; start again later to check it")
+        return Served(unchecked=f"not checked, and replies are not constrained: {why}; start again later to check it")
     if failed is not None:
         raise _unusable(sender.endpoint, f"{failed.kind}: {failed}", _remedy(sender.endpoint, needs, failed))
     _require_usage(sender.endpoint, found)
@@ -94,12 +94,12 @@ async def _found(sender: Sender, needs: Needs) -> Served:
 
 
 async def _listed(sender: Sender) -> bytes:
-    """Return the server's list of models; raise if no server is there. One that is busy is waited for."""
+    """Return the server's list of models; wait for a busy server, raise if there is none."""
     endpoint = sender.endpoint
     try:
         return await sender.connection.get(endpoint.base_url.rstrip("/") + "/models", ALIVE)
     except Silent as error:
-        wait = "%s at %s: %s, it may be busy; its first reply is waited for, %.0f s at most"
+        wait = "%s at %s: %s, it may be busy; waiting for its first reply, at most %.0f s"
         log.warning(wait, endpoint.model, endpoint.base_url, error, REPLY_SECONDS)
         return b""
     except Transient as error:
@@ -112,7 +112,7 @@ async def _answers(sender: Sender) -> tuple[Served, CallFailed | None]:
 
 
 async def _judges(sender: Sender) -> tuple[Served, CallFailed | None]:
-    """Ask the control questions, in each form that may be had until the server keeps to one."""
+    """Ask the control questions in each reply mode until the server obeys one."""
     question = control_question(sender.endpoint.model)
     found, failed = Served(), None
     for mode in modes(sender.endpoint):
@@ -124,7 +124,7 @@ async def _judges(sender: Sender) -> tuple[Served, CallFailed | None]:
             if isinstance(reply, Refused) and _FORM.search(str(reply)) and sender.endpoint.structured == "auto":
                 continue
             return found, failed
-        text, kept = confined(reply.text, mode)
+        text, kept = constrained(reply.text, mode)
         form = mode if kept or sender.endpoint.structured != "auto" else "off"
         found = replace(_noted(sender.endpoint, reply), control=right(question, text), structured=form)
         if kept:
@@ -152,10 +152,10 @@ def _noted(endpoint: EndpointConfig, reply: Recorded) -> Served:
 
 
 async def _probed(sender: Sender, needs: Needs, least: int) -> int | None:
-    """Return the window that a prompt of the greatest length shows, where nothing states it; None if it fits.
+    """Probe an unstated window with a prompt of the greatest length; return None if it fits.
 
-    A server refuses a prompt that is too long at once. One that starts to read it has accepted it. Some read only a
-    part, without a word: their count of tokens tells.
+    A server refuses a prompt that is too long at once; one that starts to read it has accepted it. Some servers
+    truncate silently: their token count reveals it.
     """
     endpoint = sender.endpoint
     wanted = min(needs.largest, endpoint.context_tokens) - _SPARE
@@ -173,7 +173,7 @@ async def _probed(sender: Sender, needs: Needs, least: int) -> int | None:
 
 
 def _require_usage(endpoint: EndpointConfig, found: Served) -> None:
-    """Raise if tokens are not reported and somebody may be billed for them."""
+    """Raise if tokens are not reported and the user may be billed for them."""
     free = endpoint.price is not None and endpoint.price.input == endpoint.price.output == 0.0
     if not found.usage and not free:
         raise _unusable(

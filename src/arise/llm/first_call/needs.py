@@ -1,4 +1,4 @@
-"""How long the prompts of a command can become, and what its calls will take, before the first one is sent."""
+"""Estimate, before the first call, how long a command's prompts can become and what time and tokens its calls take."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,17 +8,17 @@ from arise.config.llm import EndpointConfig, ModelJudge
 from arise.llm.check.cases import Cases
 from arise.llm.client.spend import Budget
 from arise.llm.first_call.served import LEAST_REPLY, REPLY_SHARE, Needs, Served
-from arise.llm.judge.trace import LEAST_TRACE_CHARS, PROMPT_CHARS, Trace, render_trace
+from arise.llm.judge.trace import LEAST_TRACE_CHARS, PROMPT_CHARS, RenderedTrace, render_trace
 from arise.llm.prompts.prompt import to_json
 from arise.run.calls import Usage
 from arise.text import numbers
 
 FIXED_TOKENS = 2_200
-"""The fixed part of a judge call with diagnostics; a test measures it."""
+"""Tokens of the fixed part of a judge call with diagnostics; a test measures it."""
 RUBRIC_TOKENS = 130
-"""A rubric in a prompt: condition, rule and name."""
+"""Tokens of a rubric in a prompt: condition, rule and name."""
 RUBRIC_CHARS = 600
-"""The same in characters, with what its JSON adds, by a cautious estimate."""
+"""Characters of a rubric in a prompt, its JSON included; a cautious estimate."""
 VERDICT_TOKENS = 30
 DIAGNOSTICS_TOKENS = 600
 _CHARS_PER_TOKEN = 3
@@ -28,11 +28,11 @@ _TURN_TOKENS = 60
 _TYPICAL = 0.5
 """A typical trace as a share of the longest one."""
 _WRITING = 4
-"""A token written takes as long as so many that are read; true within a factor of a few for most servers."""
+"""Writing one token takes as long as reading this many; right within a small factor for most servers."""
 
 
 def judge_needs(rubrics: int, trace_tokens: int, chars_per_token: float = _CHARS_PER_TOKEN) -> Needs:
-    """Return the needs of a judge over at most so many rubrics and traces of at most so many tokens.
+    """Return the needs of a judge for at most `rubrics` rubrics and traces of at most `trace_tokens` tokens.
 
     The least window holds the prompt, all rubrics, the shortest useful trace and a reply: below it the judge would
     refuse every rollout as soon as the pool is full.
@@ -58,7 +58,7 @@ def run_needs(config: Config) -> Needs:
 
 
 def pairs_that_fit(window: int) -> int:
-    """Return the largest pool whose judge calls fit into a window beside the shortest useful trace."""
+    """Return the largest pool whose judge calls fit into a window together with the shortest useful trace."""
     prompt = window - max(LEAST_REPLY, window // REPLY_SHARE)
     return max(0, (prompt * _CHARS_PER_TOKEN - PROMPT_CHARS - LEAST_TRACE_CHARS) // RUBRIC_CHARS)
 
@@ -67,7 +67,9 @@ def cases_needs(cases: Cases, endpoint: EndpointConfig) -> tuple[Needs, int]:
     """Return the needs of judging these cases, and the tokens of their mean trace."""
     room = endpoint.context_tokens * _CHARS_PER_TOKEN
     traces = [render_trace(task, rollout, cases.pool, room) for task, rollout in cases.rollouts]
-    sizes = [len(to_json(trace.sample)) // _CHARS_PER_TOKEN for trace in traces if isinstance(trace, Trace)] or [0]
+    sizes = [
+        len(to_json(trace.sample)) // _CHARS_PER_TOKEN for trace in traces if isinstance(trace, RenderedTrace)
+    ] or [0]
     return judge_needs(len(cases.pool), max(sizes)), sum(sizes) // len(sizes)
 
 
@@ -89,7 +91,7 @@ def agent_needs(limits: AgentConfig, opening_chars: int = 0) -> Needs:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a number of judge calls will take: `str` is a line for the screen."""
+    """Expected time, tokens and cost of a number of judge calls; `str` gives the line for the screen."""
 
     calls: int
     fastest: float
@@ -98,7 +100,7 @@ class Expected:
 
     @property
     def time(self) -> str:
-        """Return how long it will take."""
+        """Return the expected time as text."""
         between = f"{numbers.duration(self.fastest)} to {numbers.duration(self.slowest)}"
         return f"{self.calls:,} judge call{'s' * (self.calls != 1)}, {between} (all at once, or one after another)"
 
@@ -116,7 +118,7 @@ def expected(
     trace: int,
     rubrics: int,
 ) -> Expected:
-    """Return what `calls` calls with this typical trace and number of rubrics will take, judged by the first call."""
+    """Estimate `calls` judge calls with this typical trace and number of rubrics, from what the first call measured."""
     prompt = FIXED_TOKENS + rubrics * RUBRIC_TOKENS + trace
     reply = rubrics * VERDICT_TOKENS + DIAGNOSTICS_TOKENS // 4
     first = max(1, served.prompt_tokens + _WRITING * served.completion_tokens)
@@ -128,7 +130,7 @@ def expected(
 
 
 def expected_of_run(served: Served, chosen: ModelJudge, config: Config, budget: Budget) -> Expected:
-    """Return what one iteration of a run asks of its judge while the pool fits into one call."""
+    """Estimate the judge calls of one iteration of a run, as long as the pool fits into one call."""
     calls = config.train.tasks_per_iteration * config.train.group_size * chosen.votes
     rubrics = min(config.pool.max_new_pairs, chosen.rubrics_per_call)
     trace = int(_TYPICAL * trace_tokens(config.agent))

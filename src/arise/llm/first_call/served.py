@@ -1,4 +1,4 @@
-"""What the first call found out about an endpoint, and how the calls after it are made because of it."""
+"""What the first call found out about an endpoint, and how later calls use it."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -9,17 +9,17 @@ from arise.run.calls import Usage
 from arise.text import numbers
 
 REPLY_SHARE = 4
-"""A reply may take at most one part in so many of a small window."""
+"""A reply may take at most the window divided by this number, which matters for small windows."""
 LEAST_REPLY = 512
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What the calls of a command ask of an endpoint, in tokens.
+    """What the calls of a command need of an endpoint, in tokens.
 
-    `least` is what a request cannot do without (its fixed part, rubrics, the shortest trace, a reply), `largest` the
-    longest prompt that can occur. `judges` tells whether replies have a form and control questions. `max_pairs` is the
-    limit of a run's pool, 0 where the rubrics are given.
+    `least` is the minimum for a request (its fixed part, rubrics, the shortest trace, a reply), `largest` the longest
+    prompt that can occur. `judges` tells whether there are control questions and replies have a shape. `max_pairs` is
+    the limit of a run's pool, 0 where the rubrics are given.
     """
 
     least: int
@@ -35,7 +35,7 @@ class Served:
     structured: str = "off"
     window: int | None = None
     control: bool | None = None
-    """Whether the control questions were answered rightly; None if not at all."""
+    """Whether the control questions were answered correctly; None if they were not answered."""
     usage: bool = True
     seconds: float = 0.0
     prompt_tokens: int = 0
@@ -44,7 +44,7 @@ class Served:
     left_out: tuple[str, ...] = ()
     """Fields of a request that the server refuses and that are therefore not sent."""
     unchecked: str = ""
-    """Why nothing could be found out, although the endpoint may well work."""
+    """Why nothing could be found out, although the endpoint may work."""
 
     @property
     def tokens(self) -> Usage:
@@ -52,7 +52,7 @@ class Served:
         return Usage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
 
     def applied(self, endpoint: EndpointConfig) -> EndpointConfig:
-        """Return the endpoint as it will be used: constrained as it can be, within the window it has."""
+        """Return the endpoint as it will be used: with the best constraint that works, and the known window."""
         window = min(endpoint.context_tokens, self.window or endpoint.context_tokens)
         reply = min(endpoint.max_tokens, max(LEAST_REPLY, window // REPLY_SHARE))
         structured = self.structured if endpoint.structured == "auto" else endpoint.structured
@@ -76,7 +76,7 @@ class Served:
         return cls(**(known | {"left_out": tuple(known["left_out"])}))
 
     def line(self, endpoint: EndpointConfig, needs: Needs, price: str) -> str:
-        """Return one line for the screen: what was found, in the order of what can go wrong."""
+        """Return one line for the screen that says what was found."""
         if self.unchecked:
             return f"{endpoint.model}: {self.unchecked}"
         parts = [f"{endpoint.model} answers in {numbers.seconds(self.seconds)}"]
@@ -100,10 +100,10 @@ class Served:
 
 
 _FORMS = {
-    "json_schema": "replies confined by JSON schema",
-    "grammar": "replies confined by grammar",
-    "off": "replies not confined",
-    "auto": "replies not confined",
+    "json_schema": "replies constrained by JSON schema",
+    "grammar": "replies constrained by grammar",
+    "off": "replies not constrained",
+    "auto": "replies not constrained",
 }
 _CONTROLS = {
     True: "control questions right",
@@ -113,7 +113,7 @@ _CONTROLS = {
 
 
 def price_text(endpoint: EndpointConfig, nano_usd: int | None) -> str:
-    """Return what is known of the price: of the first call, or that there is none."""
+    """Return the price of the first call as text, or that it is not known."""
     if nano_usd is not None:
         return "free" if nano_usd == 0 else f"this call {numbers.dollars(nano_usd / 1e9, 5)}"
     return "price not known" + (" (price = 0 says that nobody is billed)" if own_host(endpoint.base_url) else "")

@@ -1,1 +1,1 @@
-"""The judge: what it is asked about a rollout, how its reply is applied, and the control questions beside it."""
+"""The judge: what it is asked about a rollout, how its reply is applied, and the control questions in each request."""

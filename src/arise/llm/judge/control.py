@@ -1,7 +1,7 @@
 """Control questions on a neutral trace, to see how a judge answers where nothing tries to steer it."""
 
 from arise.llm.judge.evaluation import Question, caught, digest, question
-from arise.llm.judge.trace import Trace, render_trace
+from arise.llm.judge.trace import RenderedTrace, render_trace
 from arise.llm.wire import parse_verdicts
 from arise.types import Observation, Pool, Rollout, StopReason, Task, ToolCall, Trajectory, Turn
 
@@ -16,12 +16,12 @@ def control_question(salt: str) -> Question:
     """Return a request with nothing but control questions; the salt chooses their wording and order."""
     trajectory = Trajectory("control", _TASK.id, _TURNS, StopReason.FINISHED)
     trace = render_trace(_TASK, Rollout(trajectory, None), Pool(), 100_000)
-    assert isinstance(trace, Trace)
+    assert isinstance(trace, RenderedTrace)
     return question(trace, len(_TURNS), (), Pool(), diagnostics=False, canary=True, salt=digest(salt))
 
 
 def right(asked: Question, text: str) -> bool | None:
-    """Return whether a reply answers the control questions rightly; None if it does not answer both."""
+    """Return whether a reply answers the control questions correctly; None if it does not answer both."""
     parsed = parse_verdicts(text, [bird.alias for bird in asked.canaries])
     if len(parsed.verdicts) < len(asked.canaries):
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from arise.llm.judge.canaries import EVERY_TASK, Canary, canaries
-from arise.llm.judge.trace import Trace
+from arise.llm.judge.trace import RenderedTrace
 from arise.llm.prompts.prompt import Prompt, Template, render, to_json
 from arise.llm.prompts.shapes import verdict_lines
 from arise.llm.wire import DiagnosticReply, VerdictReply
@@ -25,7 +25,7 @@ class Question:
 
 
 def question(
-    trace: Trace,
+    trace: RenderedTrace,
     turns: int,
     batch: Sequence[Rubric],
     pool: Pool,

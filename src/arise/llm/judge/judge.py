@@ -13,7 +13,7 @@ from arise.llm.client.client import Client, ModelReply, Observe, Unanswered
 from arise.llm.client.stops import RunStop
 from arise.llm.judge.control import control_question, right
 from arise.llm.judge.evaluation import Question, caught, digest, question, settled
-from arise.llm.judge.trace import Trace, render_trace, trace_room
+from arise.llm.judge.trace import RenderedTrace, render_trace, trace_room
 from arise.llm.prompts.prompt import Prompt, Template, render, template_hash, to_json
 from arise.llm.prompts.shapes import diagnostics_object
 from arise.llm.wire import VerdictReply, parse_diagnostics, parse_verdicts
@@ -21,7 +21,7 @@ from arise.types import Diagnostic, Judgment, Pool, Rollout, Rubric, Task, Verdi
 
 NO_DIAGNOSTICS = "not asked for"
 CONTROLS = 3
-"""Wordings in which a judge that missed a control question is asked again on a neutral trace."""
+"""Wordings in which the control questions are repeated on a neutral trace for a judge that missed one."""
 QUARANTINE_REASON = (
     "quarantined: a control question was answered wrongly here and rightly on a neutral trace: "
     "text in the trajectory may have steered the judge"
@@ -60,7 +60,7 @@ class LanguageModelJudge:
             return await self._judge(task, rollout, pool)
         except RunStop:
             raise
-        except Exception as error:  # the boundary: a fault of ours is an absence too, and counted
+        except Exception as error:  # boundary: an internal error is an absence too, and counted
             reason = f"internal: {type(error).__name__}: {str(error)[:200]}"
             self._observe("judge.internal", {"reason": reason, "trajectory": rollout.trajectory.id})
             return self._nothing(pool, reason)
@@ -98,7 +98,7 @@ class LanguageModelJudge:
         )
 
     def _room(self, pool: Pool) -> int:
-        """Return the characters left for the trace beside prompt, rubrics and reply."""
+        """Return the characters left for the trace after prompt, rubrics and reply."""
         rubrics = sum(len(rubric.rule_text) + len(rubric.applicability_condition) + 250 for rubric in pool.rubrics)
         return trace_room(self._settings.endpoint, self._settings.chars_per_token, rubrics)
 
@@ -106,7 +106,7 @@ class LanguageModelJudge:
         absent = {rubric.id: reason for rubric in pool.rubrics}
         return Judgment(pool.version, self.identity, absent=absent, diagnostic_absent=reason)
 
-    async def _analyse(self, trace: Trace, pool: Pool) -> _Part:
+    async def _analyse(self, trace: RenderedTrace, pool: Pool) -> _Part:
         """Run the initial analysis; retry an unreadable reply under another call number."""
         part = _Part()
         for attempt in range(self._settings.calls.format_attempts):
@@ -127,7 +127,7 @@ class LanguageModelJudge:
         return part
 
     async def _evaluate(
-        self, trace: Trace, turns: int, batch: Sequence[Rubric], pool: Pool, diagnostics: bool
+        self, trace: RenderedTrace, turns: int, batch: Sequence[Rubric], pool: Pool, diagnostics: bool
     ) -> _Part:
         """Judge one batch; missing verdicts are requested again in a smaller request."""
         part = _Part(diagnostic_absent="" if diagnostics else NO_DIAGNOSTICS)
@@ -181,7 +181,7 @@ class LanguageModelJudge:
         self._observe(name, {"model": reply.model, "rubrics": len(missing), "reason": reason})
 
     async def _sound(self, said: str, window: int) -> bool:
-        """Return whether the judge answers control questions rightly where nothing can steer it.
+        """Return whether the judge answers control questions correctly where nothing can steer it.
 
         The reply is recorded, so a run asks once in each wording; without an answer the judge counts as sound.
         """
@@ -224,7 +224,7 @@ def _take(part: _Part, asked: Question, parsed: VerdictReply, diagnostics: bool)
 
 
 def _mark_cut_off(part: _Part, limit: int) -> None:
-    """Say of what is missing that the reply was cut off."""
+    """Add to the reason of each missing verdict that the reply was cut off."""
     reason = f"cut off: the reply reached max_tokens = {limit:,}"
     part.absent = dict.fromkeys(part.absent, reason)
     if part.diagnostic is None and part.diagnostic_absent not in ("", NO_DIAGNOSTICS):

@@ -27,7 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Trace:
+class RenderedTrace:
     """The `sample_result` of a prompt, with a description of what was left out."""
 
     sample: dict[str, object]
@@ -70,11 +70,11 @@ class _Excerpt:
 
 
 def trace_room(endpoint: EndpointConfig, chars_per_token: float, rubric_chars: int) -> int:
-    """Return the characters that an endpoint leaves for a trace beside prompt, rubrics and reply."""
+    """Return the characters that an endpoint leaves for a trace after prompt, rubrics and reply."""
     return int((endpoint.context_tokens - endpoint.max_tokens) * chars_per_token) - PROMPT_CHARS - rubric_chars
 
 
-def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | str:
+def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> RenderedTrace | str:
     """Render the trace within `budget` characters of JSON, or return the reason why it does not fit."""
     if budget < LEAST_TRACE_CHARS:
         return f"the context leaves {budget:,} characters for the trace, at least {LEAST_TRACE_CHARS:,} are needed"
@@ -90,7 +90,7 @@ def render_trace(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace
     return f"the trace does not fit into {budget:,} characters"
 
 
-def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | None:
+def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> RenderedTrace | None:
     trajectory = rollout.trajectory
     excerpt = _Excerpt(0, _shown_texts(trajectory, pool))
     instruction = excerpt.text(task.instruction, budget // 4)
@@ -125,7 +125,7 @@ def _render(task: Task, rollout: Rollout, pool: Pool, budget: int) -> Trace | No
     notes = _notes(excerpt, last - first, len(turns))
     if notes:
         sample["cut"] = list(notes)
-    return Trace(sample, notes)
+    return RenderedTrace(sample, notes)
 
 
 def _notes(excerpt: _Excerpt, omitted_turns: int, turns: int) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The five prompt templates of the paper's appendix as files, and their strict rendering.
 
 `{{name}}` is replaced once: by plain text in the system part, by JSON in the user part, so that data never leaves its
-JSON string. A value that is missing or that no placeholder asks for is an error. Must never look at a model's reply.
+JSON string. Missing values and values without a placeholder are errors. Must never look at a model's reply.
 """
 
 import json
@@ -18,7 +18,7 @@ from arise.taxonomy import issue_tags, patterns
 from arise.types import Capability
 
 CONTRACT = 3
-"""Raised whenever the meaning of a prompt or of `wire` changes: cached replies of an older contract are not used."""
+"""Increase it whenever the meaning of a prompt or of `wire` changes: older cached replies are then not used."""
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _BLOCK = re.compile(r"^\{\{([#^])(\w+)\}\}\n(.*?)^\{\{/\2\}\}\n", re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ class Template(StrEnum):
     SKILL_REFINEMENT = "skill_refinement"
     TASK_ANNOTATION = "task_annotation"
     DUPLICATE_CHECK = "duplicate_check"
-    """Not of the paper: decides whether a shortlisted proposal repeats a criterion."""
+    """Not from the paper: decides whether a shortlisted proposal repeats a criterion."""
 
 
 class PromptError(ValueError):

@@ -1,4 +1,4 @@
-"""The shape of a reply, for servers that can confine a model's output to it.
+"""The shape of a reply, for servers that can constrain a model's output to it.
 
 A shape constrains form only. What a reply means is read by `wire`, the same way with and without a constraint.
 """
@@ -16,10 +16,10 @@ _LIST = {"type": "array", "items": _TEXT}
 
 @dataclass(frozen=True)
 class Shape:
-    """A reply's form: `schema` for a server that takes a JSON schema, `lines` for one that takes a grammar.
+    """The shape of a reply: `schema` for a server that takes a JSON schema, `lines` for one that takes a grammar.
 
-    The schema is the same for every request of a kind, so that a provider's prompt cache and its cache of compiled
-    schemas hold. The lines are those of this request: ids are given, nothing is left to the model but the verdicts.
+    The schema is the same for all requests of a kind, so that a provider can cache prompts and compiled schemas. The
+    lines belong to one request: they contain its ids and leave only the verdicts to the model.
     """
 
     name: str

@@ -13,7 +13,7 @@ _R = TypeVar("_R")
 def generation_view(record: GenerationRecord, cap: int) -> dict[str, Any]:
     """Render a record without outcome and task id; texts longer than `cap` are clipped."""
     feedback = record.feedback
-    use = dict(zip(record.shown_skills, record.skill_use, strict=False))  # records of older runs have no use
+    use = dict(zip(record.shown_skills, record.skill_use, strict=False))  # records of older runs lack `skill_use`
     return {
         "evidence_id": record.evidence_id,
         "step": record.iteration,

@@ -17,8 +17,8 @@ _GRAM = 4
 _ENOUGH, _CONFIRMED, _REFUTED = 6, 0.9, 0.5
 
 
-class Agreement(NamedTuple):
-    """How often a rubric's recorded verdicts are those a proposal expects — `Agreement(14, 15, both=True)`."""
+class VerdictMatch(NamedTuple):
+    """How often a rubric's recorded verdicts are those a proposal expects — `VerdictMatch(14, 15, both=True)`."""
 
     same: int = 0
     shared: int = 0
@@ -34,16 +34,16 @@ class Agreement(NamedTuple):
         return f"the verdicts it asks for were given on {self.same} of {self.shared} rollouts"
 
 
-def agreement(proposal: Proposal, rubric_id: str, verdicts: Mapping[str, Mapping[str, Verdict]]) -> Agreement:
+def verdict_match(proposal: Proposal, rubric_id: str, verdicts: Mapping[str, Mapping[str, Verdict]]) -> VerdictMatch:
     """Compare a rubric's recorded verdicts with those the proposal's evidence implies; missing ones do not count."""
     expected = dict.fromkeys(proposal.issue_refs, Verdict.FAIL) | dict.fromkeys(proposal.contrast_refs, Verdict.PASS)
     given = {ref: verdicts.get(ref, {}).get(rubric_id) for ref in expected}
     judged = [ref for ref, verdict in given.items() if verdict is not None]
     same = sum(given[ref] is expected[ref] for ref in judged)
-    return Agreement(same, len(judged), len({expected[ref] for ref in judged}) == 2)
+    return VerdictMatch(same, len(judged), len({expected[ref] for ref in judged}) == 2)
 
 
-def repeats(says_same: bool | None, agreed: Agreement) -> bool:
+def repeats(says_same: bool | None, agreed: VerdictMatch) -> bool:
     """Return the model's decision unless the record refutes it; without a decision, the record decides."""
     if says_same is None:
         return agreed.rate is not None and agreed.rate >= _CONFIRMED

@@ -15,7 +15,7 @@ from arise.llm.judge.evaluation import digest
 from arise.llm.prompts.prompt import Prompt, Template, render, to_json
 from arise.llm.prompts.shapes import pair_items, same_lines, skill_rewrite
 from arise.llm.reflection.evidence_view import fit, generation_view, refinement_view
-from arise.llm.reflection.near_duplicates import agreement, repeats, same_words, shortlist
+from arise.llm.reflection.near_duplicates import repeats, same_words, shortlist, verdict_match
 from arise.llm.wire import PairReply, parse_duplicates, parse_pairs, parse_rewrite
 from arise.llm.wire.pairs import PROVENANCE, evidence_text
 from arise.types import Pair, Proposal, RefinementRecord, Reflection, Rejection, Return, Rewrite, Selection, Skill
@@ -23,7 +23,7 @@ from arise.types import Pair, Proposal, RefinementRecord, Reflection, Rejection,
 _EVIDENCE_SHARE = 0.6
 _QUOTED_CHARS = 4000
 _RETIRED_NAMED = 64
-"""So many retired pairs stand in a prompt, those that left last; a repetition of any other is found all the same."""
+"""Maximum number of retired pairs listed in a prompt, most recent first; repetitions of the others are detected too."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class LanguageModelReflector:
             return Reflection(tuple(found.proposals), tuple(found.rejections), found.refused, returns)
         except RunStop:
             raise
-        except Exception as error:  # the boundary: a fault of ours costs this round, not the run
+        except Exception as error:  # boundary: an internal error costs this round, not the run
             reason = f"internal: {type(error).__name__}: {str(error)[:200]}"
             self._observe("reflection.nothing", {"reason": reason})
             return Reflection((), (Rejection("", reason),))
@@ -97,7 +97,7 @@ class LanguageModelReflector:
             return await self._rewrite(pair, failures)
         except RunStop:
             raise
-        except Exception as error:  # the boundary, as above
+        except Exception as error:  # boundary: an internal error keeps the old text
             return Rewrite(None, f"internal: {type(error).__name__}: {str(error)[:200]}")
 
     async def _generate(self, evidence: Selection, avoid: Sequence[Pair], max_items: int, round_number: int) -> _Round:
@@ -165,7 +165,7 @@ class LanguageModelReflector:
         decided = await self._decide(proposals, similar) if similar else {}
         found: dict[int, tuple[Pair, str]] = {}
         for key, (index, pair) in similar.items():
-            agreed = agreement(proposals[index], pair.rubric.id, evidence.verdicts)
+            agreed = verdict_match(proposals[index], pair.rubric.id, evidence.verdicts)
             says_same = decided.get(key)
             if repeats(says_same, agreed):
                 word = "the model says so" if says_same else "the model does not say"

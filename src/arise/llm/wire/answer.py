@@ -17,7 +17,7 @@ _JSON_PIECE = re.compile(r"""[\[\]{},]|"[^"]*"\s*:|```""")
 
 @dataclass(frozen=True)
 class Line:
-    """A non-blank line of a reply, its parsed object, and why it is not part of the answer, if so."""
+    """A non-blank line of a reply, its parsed object, and the reason if it is not part of the answer."""
 
     number: int
     text: str

@@ -1,7 +1,6 @@
-"""Take a reply out of its packaging: thoughts before it, a Markdown fence around it, one JSON object instead of lines.
+"""Remove the packaging of a reply: reasoning before it, a Markdown fence around it, one JSON object instead of lines.
 
-Only packaging that is there as a whole is removed, and nothing inside it changes: the parsers read the characters that
-the model wrote.
+Only complete packaging is removed, and nothing inside it changes: the parsers read the characters that the model wrote.
 """
 
 import json
@@ -19,7 +18,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def answer_object(text: str) -> str:
-    """Return the text that should be one object: without thoughts before it and without the fence around it.
+    """Return the text that should be one object, without reasoning before it and without a fence around it.
 
     A sentence may introduce a fence that holds all the rest. With text after it the fence may be a quotation.
     """
@@ -32,7 +31,7 @@ def answer_object(text: str) -> str:
 def answer_lines(text: str) -> str:
     """Return the text that should be JSON Lines; an object that holds them in `lines` becomes its lines.
 
-    Fences and thoughts around single lines stay: the reader of lines knows what to make of them.
+    Fences and reasoning around single lines stay: `read_lines` handles them.
     """
     if too_long(text):
         return text

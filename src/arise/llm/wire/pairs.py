@@ -15,7 +15,7 @@ from arise.types import Capability, Proposal, Rejection
 PROVENANCE = "coevolution_rubric_diagnostics"
 
 MAX_READ = 100
-"""Items of a reply that are looked at: no request asks for nearly so many."""
+"""Most items of a reply that are read: no request asks for nearly as many."""
 
 _Refs = Annotated[Texts, Field(min_length=1)]
 

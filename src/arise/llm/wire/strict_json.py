@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, FailFast, ValidationError
 
 MAX_REPLY = 1_000_000
-"""Characters of a reply that are read at all."""
+"""Longest reply that is read, in characters."""
 MAX_LINES = 10_000
-"""Lines of a reply that are read at all: no answer has a tenth of them."""
+"""Most lines of a reply that are read: no answer has a tenth of them."""
 MAX_DEPTH = 32
-"""Levels of a JSON value: what goes deeper breaks whoever prints it."""
+"""Deepest nesting of a JSON value: a deeper one would break code that prints it."""
 
 
 class Strict(BaseModel):
@@ -25,7 +25,7 @@ class Strict(BaseModel):
 
 
 Texts = Annotated[list[str], FailFast()]
-"""A list of strings; the first that is none ends its validation, however many follow."""
+"""A list of strings; validation stops at the first item that is not one, however many follow."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class VerdictReply:
     diagnostics: DiagnosticReply
     problems: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
-    """Why, for verdicts whose line says so: `turn 3: runs the tests after the edit`."""
+    """The reason of each verdict whose line gives one: `turn 3: runs the tests after the edit`."""
 
 
 @dataclass
@@ -136,7 +136,7 @@ def _reason(grounds: dict[str, Any], turns: int, place: str, found: _Found) -> s
     """Return a reason on one line with the turn it rests on; note what is wrong with it."""
     turn, reason = grounds.get("turn"), grounds.get("reason")
     if reason is not None and not isinstance(reason, str):
-        found.add_problem(f"{place}: the reason is no text")
+        found.add_problem(f"{place}: the reason is not a string")
         reason = None
     if turn is not None and not (type(turn) is int and 1 <= turn <= turns):
         found.add_problem(f"{place}: there is no turn {str(turn)[:20]}")

@@ -16,14 +16,23 @@ from arise.types import Turn
 FORMAT, VERSION = "arise-analysis", 1
 
 
-def facts_of(analysis: Analysis, paths: Sequence[str]) -> dict[str, Any]:
-    """Return the whole analysis as JSON values."""
+def facts_of(
+    analysis: Analysis,
+    paths: Sequence[str],
+    fields: Mapping[str, str] | None = None,
+    tasks: str = "",
+    outcomes: str = "",
+) -> dict[str, Any]:
+    """Return the whole analysis as JSON values; `fields`, `tasks` and `outcomes` are needed to read the paths again."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "arise": __version__,
         "seed": analysis.seed,
         "paths": [redact(path) for path in paths],
+        "map": dict(sorted((fields or {}).items())),
+        "tasks": redact(tasks),
+        "outcomes": redact(outcomes),
         "coverage": coverage_of(analysis),
         "pass_rate": rate_of(analysis.verdicts),
         "raw_pass_rate": rate_of(analysis.raw),
@@ -48,6 +57,8 @@ def coverage_of(analysis: Analysis) -> dict[str, Any]:
         "unrecognised_files": dict(sorted(coverage.unrecognised.items())),
         "unrecognised_fields": dict(sorted(coverage.fields.items())),
         "outcome_known": analysis.outcome_known,
+        "outcome_rows": coverage.outcome_rows,
+        "outcome_rows_used": coverage.outcome_rows_used,
         "triage": {kind.value: triage[kind] for kind in Triage},
         "triage_reasons": _reasons(analysis.attempts),
         "partial_rewards": sum(

@@ -15,20 +15,19 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLES = ("arise.css", "analysis.css")
 
 
-def page(facts: Mapping[str, Any], *, linked: bool = False) -> str:
-    """Return the whole report with all trajectory text escaped; `linked` uses the server's style sheet."""
+def page(facts: Mapping[str, Any]) -> str:
+    """Return the whole report with all trajectory text escaped."""
     inline = f"<style>{''.join(map(static_text, STYLES))}</style>"
-    links = "".join(f'<link rel="stylesheet" href="/static/{name}">' for name in STYLES)
     sections = "".join(_class(kind, title, facts) for kind, title in TITLES.items())
     quotes = [(gap, quote) for gap in facts["gaps"] for quote in (*gap["quotes"], *gap["quotes_in_passes"])]
     evidence = "".join(_evidence(gap, quote) for gap, quote in quotes)
     return "".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            "" if linked else f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{TITLE} · ARISE</title>{links if linked else inline}",
+            f"<title>{TITLE} · ARISE</title>{inline}",
             '</head><body class="analysis"><header><span class="brand">ARISE</span><span>analysis</span></header>',
             '<main id="main"><h1>What this agent keeps getting wrong</h1>',
             f"<pre>{_text(chr(10).join([*coverage_lines(facts), pass_line(facts)]))}</pre>",

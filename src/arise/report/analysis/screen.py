@@ -42,6 +42,11 @@ def coverage_lines(facts: Mapping[str, Any]) -> list[str]:
         lines.append(f"formats    {forms}")
     triage = ", ".join(f"{name} {count:,}" for name, count in coverage["triage"].items() if count)
     lines.append(f"outcomes   {triage or 'none'}")
+    if rows := coverage.get("outcome_rows"):
+        used = coverage["outcome_rows_used"]
+        lines.append(f"           {used:,} of them from the {rows:,} rows of {facts['outcomes']}")
+    elif facts.get("outcomes"):
+        lines.append(f"           {facts['outcomes']} has no row with a task and an outcome; name them with --map")
     reasons = [f"{e['count']:,} x {e['reason']} (e.g. {tail(e['example'])})" for e in coverage["skipped"]]
     reasons += [f"{coverage['duplicates']:,} x the same attempt again"] if coverage["duplicates"] else []
     lines += [f"skipped    {reason}" for reason in reasons[:6]]
@@ -71,7 +76,8 @@ def judge_lines(judge: Mapping[str, Any]) -> list[str]:
 def pass_line(facts: Mapping[str, Any]) -> str:
     """Write the pass rate of valid verdicts next to that of all recorded rewards."""
     if facts["pass_rate"]["rate"] is None:
-        return "pass rate  unknown: no attempt has a verdict; if a field of yours holds it, add --map outcome=FIELD"
+        where = "--map outcome=FIELD names the field that holds it, --outcomes FILE a table"
+        return f"pass rate  unknown: no attempt has a verdict; {where}"
     line = f"pass rate  {percent(facts['pass_rate'])} valid verdicts; on file {percent(facts['raw_pass_rate'])}"
     partial = facts["coverage"]["partial_rewards"]
     return f"{line}\n           {partial:,} rewards between 0 and 1 count as failed" if partial else line

@@ -1,65 +1,88 @@
-"""`arise view` for a folder that `arise analyze --out` wrote; uses the dashboard's request guard."""
+"""`arise view` for a folder that `arise analyze --out` wrote; uses the dashboard's request guard and its parts."""
 
-import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import Response
 
-from arise.errors import AriseError, Exit
-from arise.report.analysis.facts import FORMAT, VERSION
-from arise.report.analysis.outputs import ATTEMPTS, DOCUMENT
-from arise.report.analysis.page import page
+from arise.report.analysis.folder import StoredAnalysis, open_analysis
+from arise.report.analysis.pages import attempt as one_attempt
+from arise.report.analysis.pages import attempts, gaps, rubric
+from arise.report.analysis.pages.links import SECTIONS, AnalysisLinks
 from arise.report.dashboard.app import static
 from arise.report.dashboard.guard import Guard
+from arise.report.dashboard.pages.page import Page
+from arise.report.dashboard.rendering import compile_templates
+from arise.report.dashboard.responses import add_errors, csv_link, given
+from arise.report.dashboard.routes import LARGEST, Csv, Id, PageNumber, Words
 from arise.report.dashboard.serving import serve_app
 
 
-def is_analysis(folder: Path) -> bool:
-    """Return whether a folder contains an analysis."""
-    return (folder / DOCUMENT).is_file()
-
-
-def read_facts(folder: Path) -> dict[str, Any]:
-    """Read the document of an analysis; refuse another format or version by name."""
-    try:
-        facts = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
-        if facts["format"] != FORMAT or facts["version"] != VERSION:
-            raise ValueError(f"format {facts['format']} version {facts['version']}, expected {FORMAT} {VERSION}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AriseError(
-            "analysis", Exit.CONFIG, f"{folder / DOCUMENT} cannot be read: {error}", "nothing was read",
-            "make it again: arise analyze PATH --out FOLDER",
-        ) from None  # fmt: skip
-    return dict(facts)
-
-
-def stored_verdicts(folder: Path) -> dict[tuple[str, str], bool]:
-    """Return whether each behaviour was present, by (source, behaviour), from the attempts of an analysis."""
-    try:
-        rows = [json.loads(line) for line in (folder / ATTEMPTS).read_text(encoding="utf-8").splitlines()]
-        return {(row["source"], name): bool(here) for row in rows for name, here in row["behaviours"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AriseError(
-            "analysis", Exit.CONFIG, f"{folder / ATTEMPTS} cannot be read: {error}", "nothing was judged",
-            "make it again: arise analyze PATH --out FOLDER",
-        ) from None  # fmt: skip
-
-
 def create_app(folder: Path, hosts: Sequence[str] = (), token: str = "") -> FastAPI:
-    """Create the application that serves an analysis; the document is read again for every request."""
+    """Create the application that serves an analysis; a new one in the folder shows at the next request."""
     app = FastAPI(title="ARISE", docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_api_route("/", lambda: HTMLResponse(page(read_facts(folder), linked=True)), response_class=HTMLResponse)
+    app.state.folder = folder
+    compile_templates()
+    for address, page in (
+        ("/", first_page),
+        ("/gaps/{behaviour}", one_behaviour),
+        ("/attempts", all_attempts),
+        ("/attempts/{attempt}", attempt_page),
+    ):
+        app.add_api_route(address, page)
     app.add_api_route("/static/{name}", static)
+    add_errors(app, _around, "To the gaps")
     app.add_middleware(Guard, hosts=tuple(hosts), token=token)
     return app
+
+
+def first_page(request: Request, csv: Csv = "") -> Response:
+    """Show the gaps, the pass rate and what was read."""
+    return _page(request, gaps.build, csv)
+
+
+def one_behaviour(request: Request, behaviour: Id, csv: Csv = "") -> Response:
+    """Show one behaviour with its quotes."""
+    return _page(request, partial(rubric.build, behaviour=behaviour), csv)
+
+
+def all_attempts(
+    request: Request,
+    behaviour: Words = "",
+    outcome: Literal["", "failed", "passed", "none"] = "",
+    task: Words = "",
+    page: PageNumber = 1,
+) -> Response:
+    """List attempts."""
+    return _page(request, partial(attempts.build, behaviour=behaviour, outcome=outcome, task=task, page=page))
+
+
+def attempt_page(
+    request: Request,
+    attempt: Id,
+    turn: Annotated[int, Query(ge=1, le=LARGEST)] = 1,
+    part: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+) -> Response:
+    """Show one attempt, turn by turn."""
+    return _page(request, partial(one_attempt.build, attempt=attempt, turn=turn, part=part))
+
+
+def _page(request: Request, build: Callable[[StoredAnalysis], Page], csv: str = "") -> Response:
+    return given(build(open_analysis(request.app.state.folder)), _around(request), csv)
+
+
+def _around(request: Request) -> dict[str, Any]:
+    """Return the values shown on every page."""
+    name = request.app.state.folder.absolute().name
+    return {"links": AnalysisLinks(), "sections": SECTIONS, "name": name, "many": False, "csv_link": csv_link(request)}
 
 
 def serve(
     folder: Path, host: str, port: int, token: str, allowed: Sequence[str], opened: Callable[[str], None]
 ) -> None:
     """Serve until Ctrl-C, with the same options as the dashboard."""
-    read_facts(folder)
+    open_analysis(folder)
     serve_app(lambda hosts: create_app(folder, hosts, token), host, port, token, allowed, opened)

@@ -13,7 +13,7 @@ HALF = 50.0
 
 
 def table_course(study: Study) -> Table:
-    """Tabulate mean held-out pass rates at the points that all seeds have, and when they first stand at 50 %."""
+    """Tabulate mean held-out pass rates at the points that all seeds have, and when they first reach 50 %."""
     points = sorted({k for runs in study.values() for run in runs for k in run.curve()})
     rows = []
     for method, runs in study.items():

@@ -18,7 +18,6 @@ from arise.report.dashboard.routes import Name, router
 
 STATIC = {
     "arise.css": "text/css",
-    "analysis.css": "text/css",
     "live.js": "text/javascript",
     "charts.js": "text/javascript",
     "icon.svg": "image/svg+xml",

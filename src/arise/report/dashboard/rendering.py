@@ -47,7 +47,7 @@ def clock(at: float) -> str:
 
 
 def with_code(text: str) -> Markup:
-    """Escape a message and set what stands between backticks as code."""
+    """Escape a message and format the text between backticks as code."""
     parts = [escape(visible(part)) for part in text.split("`")]
     if len(parts) % 2 == 0:
         return escape(visible(text))

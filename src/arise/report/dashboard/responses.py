@@ -43,14 +43,16 @@ def given(page: Page, around: dict[str, Any], csv: str = "") -> Response:
 
 def shell(request: Request, asked: Asked | None = None) -> dict[str, Any]:
     """Return the values shown on every page: the run, its progress, and links to the tables of charts."""
-    query = [(key, value) for key, value in parse_qsl(request.url.query) if key not in ("csv", "token")]
-    around: dict[str, Any] = {
-        "csv_link": lambda figure_id: f"{request.url.path}?{urlencode([*query, ('csv', figure_id)])}",
-        "many": len(catalogue_of(request).runs()) > 1,
-    }
+    around: dict[str, Any] = {"csv_link": csv_link(request), "many": len(catalogue_of(request).runs()) > 1}
     if asked:
         around["run"] = standing(asked)
     return around
+
+
+def csv_link(request: Request) -> Callable[[str], str]:
+    """Return the address of the table behind a chart of the page that a request asks for."""
+    query = [(key, value) for key, value in parse_qsl(request.url.query) if key not in ("csv", "token")]
+    return lambda figure_id: f"{request.url.path}?{urlencode([*query, ('csv', figure_id)])}"
 
 
 def standing(asked: Asked) -> dict[str, Any]:
@@ -60,12 +62,13 @@ def standing(asked: Asked) -> dict[str, Any]:
     return {"name": asked.name, "committed": committed, "planned": planned, "finished": committed == planned}
 
 
-def add_errors(app: FastAPI) -> None:
-    """Turn every error into a page."""
+def add_errors(app: FastAPI, around: Callable[[Request], dict[str, Any]] = shell, home: str = "To the runs") -> None:
+    """Turn every error into a page, with a link to the first page named `home`."""
 
     def answer(request: Request, status: int, what: str) -> Response:
-        page = Page("error.html", what.partition("\n")[0][:120], "", (Fact(str(status), "status"),), (), {"what": what})
-        return HTMLResponse(render(page, shell(request)), status)
+        content = {"what": what, "home": home}
+        page = Page("error.html", what.partition("\n")[0][:120], "", (Fact(str(status), "status"),), (), content)
+        return HTMLResponse(render(page, around(request)), status)
 
     @app.exception_handler(NotFound)
     def not_found(request: Request, error: NotFound) -> Response:

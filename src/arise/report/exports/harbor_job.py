@@ -12,7 +12,7 @@ from typing import Any
 
 from arise import __version__
 from arise.evaluation.suite import fault_of
-from arise.harbor.trials import Outcome
+from arise.harbor.trials import TrialOutcome
 from arise.report.exports.atif import trajectory_document
 from arise.rollouts.verifier import SUCCESS
 from arise.text.secrets import redact
@@ -73,7 +73,7 @@ class Job:
         return result
 
     def adopt(
-        self, task: TaskSpec, attempt: int, written: Path, result: dict[str, Any], earned: Outcome, started: str
+        self, task: TaskSpec, attempt: int, written: Path, result: dict[str, Any], earned: TrialOutcome, started: str
     ) -> dict[str, Any]:
         """Move a trial that Harbor wrote into the job and add to its result what ARISE made of it."""
         folder = self.trial(task, attempt)

@@ -16,7 +16,7 @@ from arise.types import Group, Tally
 NO_SIGNAL_AFTER = 5
 VALID_VERDICTS = 0.95
 ONE_SIDED_AFTER = 64
-"""So many equal verdicts in a row, over rollouts of which some succeed and some fail, are not chance."""
+"""This many equal verdicts in a row, over rollouts of which some succeed and some fail, are not chance."""
 SUSPECT = "suspect "
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from arise.method.pass_rate import pass_rate
 from arise.method.standing import Standing
-from arise.run.facts.held_out import AFTER, BEFORE, Change, HeldOut, held_out
+from arise.run.facts.held_out import AFTER, BEFORE, HeldOut, RateChange, held_out
 from arise.run.facts.verdicts import Guided, counts_by_rubric, guided_counts
 from arise.run.facts.windows import latest, pair_windows
 from arise.run.pool_rows import PairLife, VerdictCount
@@ -22,10 +22,10 @@ HELD_OUT, TRAINING = "held out", "training"
 class Behaviour:
     """One criterion, over all pairs with the same text, oldest pair first.
 
-    Training verdicts: of rollouts that saw its skill (`guided`), of others in the same iterations (`beside`), and of
-    iterations that did not show it (`alone`). `first` holds the unguided verdicts of its first window, `last` those of
-    its last window, or of as many of the last as hold enough for a rate. `before` and `after` are held-out attempts,
-    which never see a skill.
+    Training verdicts: `guided` are those of rollouts that saw the skill, `beside` those of other rollouts in the same
+    iterations, `alone` those of iterations that did not show it. `first` holds the unguided verdicts of the first
+    window, `last` those of the last window, together with earlier ones if it has too few for a rate. `before` and
+    `after` are held-out attempts, which never see a skill.
     """
 
     pairs: tuple[PairLife, ...]
@@ -60,10 +60,10 @@ class Behaviour:
         return HELD_OUT if self.after.evaluations else TRAINING
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> RateChange | None:
         """Return the unguided change on held-out tasks, or from the first to the last window of training."""
         first, last = (self.before, self.after) if self.after.evaluations else (self.first, self.last)
-        return Change(first, last) if first.evaluations and last.evaluations else None
+        return RateChange(first, last) if first.evaluations and last.evaluations else None
 
 
 def behaviours(run: RunQueries, evaluated: HeldOut | None = None) -> list[Behaviour]:

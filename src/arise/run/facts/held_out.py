@@ -13,8 +13,8 @@ from arise.types import Tally
 BEFORE, AFTER = "before", "after"
 
 
-class Change(NamedTuple):
-    """Two tallies of the same quantity, the earlier first: `Change(Tally(3, 12), Tally(9, 12))`."""
+class RateChange(NamedTuple):
+    """Two tallies of the same quantity, the earlier first: `RateChange(Tally(3, 12), Tally(9, 12))`."""
 
     first: Tally
     last: Tally
@@ -78,8 +78,8 @@ class HeldOut:
         return self.after or (self.points[-1] if self.points else None)
 
     @property
-    def change(self) -> Change | None:
-        return Change(self.before.tally, self.now.tally) if self.before and self.now else None
+    def change(self) -> RateChange | None:
+        return RateChange(self.before.tally, self.now.tally) if self.before and self.now else None
 
     @property
     def own(self) -> list[Evaluation]:

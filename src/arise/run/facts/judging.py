@@ -1,4 +1,4 @@
-"""How much of what a judge was asked is usable: for the screen, for alarms and for the policy of a run."""
+"""How many of the answers requested from a judge are usable: for the screen, for alarms and for the policy of a run."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ def judge_note(metrics: Mapping[str, float]) -> str:
 
 
 def _kinds(missing: Mapping[str, int]) -> str:
-    """Return missing answers by kind; withheld ones were usable, so they come last and are said to be."""
+    """Return missing answers by kind; withheld ones, which were usable, come last with a remark."""
     parts = [f"{count:,} {kind}" for kind, count in missing.items() if kind != WITHHELD]
     if missing.get(WITHHELD):
         parts.append(f"{missing[WITHHELD]:,} of the usable ones withheld")
@@ -72,7 +72,7 @@ def _kinds(missing: Mapping[str, int]) -> str:
 
 
 def unusable_text(metrics: Sequence[Mapping[str, float]]) -> str:
-    """Return what is wrong with a judge of whose answers less than half are usable; empty if that is not so."""
+    """Return what is wrong with a judge if less than half of its answers are usable, else an empty string."""
     share = usable_share(metrics)
     if share is None or share >= LEAST_USABLE:
         return ""

@@ -12,7 +12,7 @@ from arise.method.pass_rate import pass_rate
 from arise.method.standing import STUCK_AFTER
 from arise.run.facts.alarms import Alarm, training_alarms
 from arise.run.facts.behaviours import Behaviour, behaviours, weakest
-from arise.run.facts.held_out import Change, HeldOut, held_out
+from arise.run.facts.held_out import HeldOut, RateChange, held_out
 from arise.run.folder import held
 from arise.run.queries import RunQueries
 from arise.text import numbers
@@ -27,7 +27,7 @@ class Moved:
     """A behaviour or a task type whose unguided rate changed; `rubric` is empty for a task type."""
 
     name: str
-    change: Change
+    change: RateChange
     source: str
     rubric: str = ""
 
@@ -133,8 +133,8 @@ def _moved_types(evaluated: HeldOut) -> Iterator[Moved]:
         return
     for name, first in evaluated.before.by_task_type.items():
         last = evaluated.now.by_task_type.get(name, Tally())
-        if name and first.evaluations and last.evaluations and Change(first, last).difference:
-            yield Moved(f"task type {name}", Change(first, last), "held out")
+        if name and first.evaluations and last.evaluations and RateChange(first, last).difference:
+            yield Moved(f"task type {name}", RateChange(first, last), "held out")
 
 
 def _failing(evaluated: HeldOut) -> dict[str, Tally]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arise.run.facts.behaviours import same_words
-from arise.run.facts.held_out import Change
+from arise.run.facts.held_out import RateChange
 from arise.run.facts.story import Moved, RunFacts
 from arise.types import Tally
 
@@ -13,7 +13,7 @@ from arise.types import Tally
 class Versus:
     """The second run against the first; `change` is that of the newest held-out evaluations, None if one is missing."""
 
-    change: Change | None
+    change: RateChange | None
     better: Sequence[Moved]
     worse: Sequence[Moved]
     alike: int
@@ -23,7 +23,7 @@ class Versus:
 def versus(first: RunFacts, second: RunFacts) -> Versus:
     """Compare unguided rates of behaviours with the same criterion, and of task types."""
     one, other = first.held_out.now, second.held_out.now
-    change = Change(one.tally, other.tally) if one and other else None
+    change = RateChange(one.tally, other.tally) if one and other else None
     moved = [*_behaviours(first, second), *_types(first, second)]
     return Versus(
         change,
@@ -44,7 +44,7 @@ def _behaviours(first: RunFacts, second: RunFacts) -> Iterator[Moved]:
         if other is None or other.source != behaviour.source:
             continue
         if other.unguided.evaluations and behaviour.unguided.evaluations:
-            change = Change(other.unguided, behaviour.unguided)
+            change = RateChange(other.unguided, behaviour.unguided)
             yield Moved(behaviour.rubric.criteria_text, change, behaviour.source, behaviour.rubric.id)
 
 
@@ -54,4 +54,4 @@ def _types(first: RunFacts, second: RunFacts) -> Iterator[Moved]:
     for name, tally in second.held_out.now.by_task_type.items():
         other = first.held_out.now.by_task_type.get(name, Tally())
         if name and other.evaluations and tally.evaluations:
-            yield Moved(f"task type {name}", Change(other, tally), "held out")
+            yield Moved(f"task type {name}", RateChange(other, tally), "held out")

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from arise.sandbox.inside.guard import Guard
 
 CONTROL = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else -1
-"""The socket to the host; in a container, which inherits none, it is made from the path that is given instead."""
+"""The socket to the host; a container inherits none and connects to the path that it is given instead."""
 MAX_THREADS, MAX_MEMORY = (int(value) for value in sys.argv[2:4]) if len(sys.argv) > 3 else (0, 0)
-"""What this process enforces; 0 where the kernel does, by a control group."""
+"""Limits that this process enforces; 0 if the kernel enforces them by a control group."""
 SETTINGS = sys.argv[5] if len(sys.argv) > 5 else ""
-"""What the guard is told, "" where no command is to be guarded."""
+"""The settings of the guard, "" if no command is guarded."""
 SIGINT, SIGKILL = 2, 9
 NOT_STARTED = 126
 LINGER_SECONDS = 0.3

@@ -16,7 +16,7 @@ judged anew."""
 TEST = "test.sh"
 SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 WRAPPERS = ("env", "timeout", "nice", "nohup", "stdbuf", "setsid", "ionice", "time", "chronic")
-"""They start the program that their arguments name, which is judged then."""
+"""Programs that start the program named in their arguments; that program is then judged."""
 TOOLS = frozenset(
     {
         *("[", "base64", "basename", "bc", "cat", "chmod", "chown", "cmp", "column", "comm", "cp", "cut", "date", "dd"),
@@ -27,7 +27,7 @@ TOOLS = frozenset(
     }
 )
 SCRIPTED_TOOLS = ("awk", "gawk", "mawk", "nawk", "sed")
-"""Tools as well, unless a file holds what they do."""
+"""Also tools, unless a file holds their instructions."""
 SHELLS = ("ash", "bash", "dash", "ksh", "mksh", "sh", "zsh")
 PYTHONS, OTHERS = ("python", "pypy"), ("perl", "ruby", "node")
 PYTEST = ("pytest", "py.test")

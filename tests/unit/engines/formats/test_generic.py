@@ -69,7 +69,7 @@ def test_results_of_several_calls_are_one_group(name: str) -> None:
     assert both is not None
     text = chat.safe.decode(both[len(ids) :])
     assert "a.txt" in text.partition("c.txt")[0]
-    if name != "llama-3":  # its template knows one call per turn, so each result has a turn of its own
+    if name != "llama-3":  # its template knows one call per turn, so each result has a separate turn
         one = chat.extend(ids, [RESULT], [BASH])
         assert one is not None
         turns = [sum(i in chat.stop_ids for i in row[len(ids) :]) for row in (both, one)]

@@ -1,4 +1,4 @@
-"""Control strings inside of texts: cut where they stand, also where a normaliser would make them."""
+"""Control strings inside of texts: cut where they occur, also where a normaliser would make them."""
 
 import copy
 

@@ -17,7 +17,7 @@ from arise.engines.remote.workers.loop import serve
 class Backend:
     def facts(self):
         names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR")
-        return {name: os.environ[name] for name in names} | {"arguments": sys.argv[1:]}
+        return {name: os.environ[name] for name in names} | {"arguments": sys.argv[1:], "share": 0}
 
 serve(lambda options: Backend())
 """
@@ -49,7 +49,7 @@ def launcher(tmp_path: Path, script: str) -> str:
 def test_processes_numbered_by_slurm_connect_in_order(tmp_path: Path, python: Path) -> None:
     launch = (launcher(tmp_path, SRUN), "--ntasks=2")
     spec = TrainerSpec("areal", python, "model", processes=2, launch=launch, host="127.0.0.1", start_seconds=60.0)
-    group = TrainerGroup(spec, tmp_path / "logs")
+    group = TrainerGroup(spec, tmp_path / "logs").start()
     try:
         assert len(set(group.pids)) == 2
         assert group.facts["RANK"] == "0"
@@ -63,7 +63,7 @@ def test_a_launcher_that_does_not_number_its_processes_is_named(tmp_path: Path, 
     launch = (launcher(tmp_path, '#!/bin/sh\nexec env -u RANK "$@"\n'),)
     spec = TrainerSpec("areal", python, "model", launch=launch, start_seconds=60.0)
     with pytest.raises(TrainerLost, match="neither RANK nor SLURM_PROCID"):
-        TrainerGroup(spec, tmp_path / "logs")
+        TrainerGroup(spec, tmp_path / "logs").start()
 
 
 def test_a_launch_needs_the_name_of_this_machine() -> None:

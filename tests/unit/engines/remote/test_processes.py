@@ -60,5 +60,5 @@ def test_no_process_is_left_when_the_driver_is_killed(tmp_path: Path) -> None:
 def test_a_trainer_whose_library_is_missing_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     spec = TrainerSpec("areal", Path(sys.executable), "model", processes=2)
     with pytest.raises(TrainerLost, match=r"(?s)the areal trainer ended while it started.*No module named 'areal'"):
-        TrainerGroup(spec, tmp_path)
+        TrainerGroup(spec, tmp_path).start()
     assert [child for child in psutil.Process().children(recursive=True) if "boot.py" in child.cmdline()] == []

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -12,9 +13,12 @@ class FakeVllm:
 
     def __init__(self) -> None:
         self.weights, self.folder, self.adapter = "default", "start", ""
+        self.release = "0.32.0+cpu"
         self.requests: list[dict[str, Any]] = []
         self.loads: list[str] = []
         self.hold = self.closed = False
+        self.frozen = threading.Event()
+        """Set: connections stay open and nothing is answered, as on a machine that lost its network."""
         self.broken: list[str] = []
         """Faults of the next requests: `drop` closes the connection, `stale` names other weights, or a log-prob."""
         self._paused = threading.Event()
@@ -46,6 +50,10 @@ class FakeVllm:
         choice = {"token_ids": ids, "finish_reason": finish, "weight_versions": spans, "logprobs": {"content": content}}
         return {"choices": [choice]}
 
+    def while_frozen(self) -> None:
+        while self.frozen.is_set() and not self.closed:
+            time.sleep(0.01)
+
     def control(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         if path.startswith("/pause"):
             self._resumed.clear()
@@ -62,7 +70,7 @@ class FakeVllm:
             self._paused.clear()
             self._resumed.set()
         elif path == "/version":
-            return {"version": "0.32.0"}
+            return {"version": self.release}
         elif path != "/health":
             return None
         return {}
@@ -74,12 +82,14 @@ class FakeVllm:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                fake.while_frozen()
                 if fake.closed:
                     return self._hang_up()
                 return self._answer(fake.control(self.path, {}), 404)
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+                fake.while_frozen()
                 if self.path != "/inference/v1/generate" and not fake.closed:
                     return self._answer(fake.control(self.path, body), 404)
                 if not fake.closed and body.get("model") and not fake.adapter:

@@ -61,7 +61,7 @@ def test_the_cache_is_salted_by_run_and_version(servers: list[FakeVllm]) -> None
     assert servers[0].loads == ["start", "next"] * 2
 
 
-def test_a_turn_under_way_goes_on_under_the_new_weights(servers: list[FakeVllm]) -> None:
+def test_a_running_turn_continues_under_the_new_weights(servers: list[FakeVllm]) -> None:
     server = servers[0]
     server.hold = True
 
@@ -148,6 +148,39 @@ def test_the_turns_of_a_dead_server_move_to_another(servers: list[FakeVllm]) -> 
         servers[1].__exit__(None, None, None)
         with pytest.raises(PolicyLost, match="no vLLM server answers"):
             await fleet.turn([9], SamplingParams(2), 0)
+
+    asyncio.run(run())
+
+
+def test_turns_and_updates_leave_a_server_that_falls_silent_with_its_connections_open(
+    servers: list[FakeVllm],
+) -> None:
+    async def run() -> None:
+        fleet = fleet_of(servers, lost_seconds=5.0, watch_seconds=0.1, health_seconds=0.2)
+        await fleet.open("start", 0)
+        servers[0].frozen.set()
+        turns = [fleet.turn([n], SamplingParams(2, conversation=f"c{n}"), 0) for n in range(4)]
+        assert [turn.versions for turn in await asyncio.gather(*turns)] == [(0, 0)] * 4
+        servers[0].frozen.clear()
+        while servers[0].weights != servers[1].weights:
+            await asyncio.sleep(0.02)
+        servers[1].frozen.set()
+        await fleet.load("next", 1)
+        assert (await fleet.turn([9], SamplingParams(2), 0)).versions == (1, 1)
+        assert servers[0].loads[-1] == "next"
+
+    asyncio.run(run())
+    assert len(servers[1].requests) >= 4
+
+
+def test_every_server_that_is_up_is_probed(servers: list[FakeVllm]) -> None:
+    async def run() -> None:
+        fleet = fleet_of(servers)
+        await fleet.open("start", 0)
+        found = await fleet.probe(PROMPT, SamplingParams(2))
+        assert {address: turn.ids for address, turn in found.items()} == {s.address: (103, 104) for s in servers}
+        servers[1].closed = True
+        assert list(await fleet.probe(PROMPT, SamplingParams(2))) == [servers[0].address]
 
     asyncio.run(run())
 

@@ -98,7 +98,7 @@ def test_a_slightly_noisy_judge_is_fit_and_a_noisier_one_needs_a_second_vote(see
 
 
 def test_a_judge_that_overlooks_fails_is_not_fit_however_often_it_agrees() -> None:
-    """Steady errors on one kind of answer: votes do not cure them, and agreement with the labels hides them."""
+    """Steady errors on one kind of answer: votes do not remove them, and agreement with the labels hides them."""
     report = checked(lambda known, _: PASS if known is FAIL else known)
     assert report.fitness.advice is Advice.UNFIT
     assert report.fitness.doubts[0] == "against the labels it is no better than chance"
@@ -111,7 +111,7 @@ def test_a_judge_that_overlooks_fails_is_not_fit_however_often_it_agrees() -> No
     assert report.fitness.doubts == ("it finds 65.5 % of the fails, 80.0 % are needed",)
 
 
-def test_missing_verdicts_are_not_cured_by_votes() -> None:
+def test_votes_cannot_replace_missing_verdicts() -> None:
     report = checked(lambda known, rng: None if rng.random() < 0.3 else known)
     assert report.fitness.advice is Advice.UNFIT
     assert "of verdicts are valid, 95.0 % are needed" in report.fitness.doubts[0]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from arise.llm.client.usage import Size, counted, is_reported
+from arise.llm.client.usage import RequestSize, counted, is_reported
 
-SIZE = Size(prompt_bytes=4_000, max_tokens=100)
+SIZE = RequestSize(prompt_bytes=4_000, max_tokens=100)
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ def test_cached_tokens_are_read_in_both_spellings(fields: dict[str, object]) -> 
 
 def test_more_cached_tokens_than_the_prompt_has_count_as_none() -> None:
     usage, problems = counted(
-        {"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 11}, Size(30, 100), 9
+        {"prompt_tokens": 10, "completion_tokens": 5, "prompt_cache_hit_tokens": 11}, RequestSize(30, 100), 9
     )
     assert usage.cached_tokens == 0
     assert problems == "impossible cached_tokens reported, counted as 0"
     assert is_reported(problems)
 
 
-def test_a_missing_report_is_an_estimate_and_said_to_be_one() -> None:
+def test_a_missing_report_is_estimated_and_marked() -> None:
     usage, problems = counted(None, SIZE, said=80)
     assert (usage.prompt_tokens, usage.completion_tokens) == (2_001, 41)
     assert problems == "no prompt_tokens reported; no completion_tokens reported"

@@ -76,7 +76,7 @@ def test_a_provider_that_limits_our_rate_delays_a_start_by_seconds_only() -> Non
     assert len(fake.asks) == 1
 
 
-def test_a_short_rate_limit_is_waited_for_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_start_waits_for_a_short_rate_limit_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """A provider that asks for a second gets it, and the endpoint is checked after all."""
     answers = speaking("vllm", JUDGE)
 
@@ -87,18 +87,21 @@ def test_a_short_rate_limit_is_waited_for_and_said(caplog: pytest.LogCaptureFixt
         found = call(EndpointConfig(model="judge-model", base_url=fake.base_url, price=PriceConfig(input=0, output=0)))
     assert found.structured == "grammar"
     assert not found.unchecked
-    assert "judge-model limits our rate: the first call waits 1.0 s and asks again, 10 s in all at most" in caplog.text
+    assert (
+        "judge-model limits our rate: the first call waits 1.0 s and asks again, for at most 10 s in total"
+        in caplog.text
+    )
 
 
 def test_a_server_that_is_busy_is_waited_for_and_not_called_dead(caplog: pytest.LogCaptureFixture) -> None:
-    """A server with one worker answers no page while it writes a reply to somebody else."""
+    """A server with one worker answers no page while it writes another reply."""
     busy = FakeLLM(speaking("llama.cpp", JUDGE), pages=pages_of("llama.cpp"), page_delay=30)
     with in_thread(busy) as fake, caplog.at_level("WARNING", "arise"):
         free = PriceConfig(input=0, output=0)
         found = call(EndpointConfig(model="judge-model", base_url=fake.base_url, price=free))
     assert found.control is True
     assert found.window is None, "no page told it"
-    assert "no answer within 4 s, it may be busy; its first reply is waited for, 120 s at most" in caplog.text
+    assert "no answer within 4 s, it may be busy; waiting for its first reply, at most 120 s" in caplog.text
 
 
 def test_findings_are_recorded_and_not_asked_for_twice() -> None:

@@ -10,7 +10,7 @@ from arise.evaluation.retention import Retired, as_pool
 from arise.evaluation.rubrics import every_pair
 from arise.llm.check.cases import read_cases
 from arise.llm.judge.evaluation import question
-from arise.llm.judge.trace import Trace
+from arise.llm.judge.trace import RenderedTrace
 from arise.llm.prompts.prompt import to_json as text_of
 from arise.rollouts.assessment import EachRollout, WithWatch
 from arise.testing import Ask, FakeLLM, honest
@@ -44,7 +44,7 @@ def guided(numbers: Sequence[int]) -> Pool:
 
 
 def oddly_named(numbers: Sequence[int]) -> Pool:
-    """Criteria of a group's own, and ids that look like aliases."""
+    """Group-specific criteria, and ids that look like aliases."""
     ids = ("c0a1b2c3", "r001-abcdef", "r002", "proposed")
     rubrics = (replace(rubric(n), id=name) for n, name in zip(numbers, ids, strict=False))
     return Pool(tuple(Pair(one, Skill("")) for one in rubrics), version=1)
@@ -93,7 +93,7 @@ def test_the_watch_gets_the_verdicts_of_the_retired_rubrics() -> None:
 def test_names_are_disjoint_and_reveal_nothing(of: Pool, diagnostics: bool) -> None:
     places = set()
     for number in range(40):
-        trace = Trace({"trace": number}, ())
+        trace = RenderedTrace({"trace": number}, ())
         asked = question(trace, 2, of.rubrics[:2], of, diagnostics=diagnostics, canary=True, salt="s")
         birds = {bird.alias for bird in asked.canaries}
         assert len(birds) == 2

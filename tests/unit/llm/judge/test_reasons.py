@@ -42,7 +42,7 @@ def test_a_reason_names_its_turn() -> None:
         ({"turn": True, "reason": "a truth"}, "a truth", "there is no turn True"),
         ({"turn": "2", "reason": "a text"}, "a text", "there is no turn 2"),
         ({"turn": [1] * 99, "reason": "a list"}, "a list", "there is no turn"),
-        ({"turn": 2, "reason": {"deep": 1}}, None, "the reason is no text"),
+        ({"turn": 2, "reason": {"deep": 1}}, None, "the reason is not a string"),
         ({"turn": 2, "reason": 'says \\ "stop"'}, 'turn 2: says \\ "stop"', None),
         ({"turn": 2, "reason": "x" * 999}, "turn 2: " + "x" * REASON_CHARS + " ...", None),
     ],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arise.llm.judge.trace import MASK, Trace, render_trace
+from arise.llm.judge.trace import MASK, RenderedTrace, render_trace
 from arise.llm.prompts.prompt import to_json
 from arise.types import (
     Observation,
@@ -33,9 +33,9 @@ def of_turns(turns: tuple[Turn, ...], system: str = "", shown: tuple[ShownSkill,
     return Rollout(Trajectory("t", TASK.id, turns, StopReason.FINISHED, system, (), shown), None)
 
 
-def rendered(given: Rollout, budget: int = BUDGET, of: Pool | None = None, task: Task = TASK) -> Trace:
+def rendered(given: Rollout, budget: int = BUDGET, of: Pool | None = None, task: Task = TASK) -> RenderedTrace:
     trace = render_trace(task, given, of or Pool(), budget)
-    assert isinstance(trace, Trace), trace
+    assert isinstance(trace, RenderedTrace), trace
     encoded = to_json(trace.sample)
     assert len(encoded) <= budget
     assert json.loads(encoded) == trace.sample
@@ -121,11 +121,11 @@ def test_any_text_and_argument_is_rendered_or_refused(
 ) -> None:
     turns = tuple(Turn(text, (ToolCall(text, arguments, text),), (Observation(text * 20),)) for text in texts)
     trace = render_trace(TASK, of_turns(turns, texts[0] if texts else ""), Pool(), budget)
-    if isinstance(trace, Trace):
+    if isinstance(trace, RenderedTrace):
         assert len(to_json(trace.sample)) <= budget
 
 
-def test_shown_skills_are_masked_wherever_they_stand() -> None:
+def test_shown_skills_are_masked_wherever_they_occur() -> None:
     of = pool(2)
     secret = of.pairs[0].skill.text
     shown = (ShownSkill("r001", 0),)

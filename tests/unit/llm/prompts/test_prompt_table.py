@@ -1,4 +1,4 @@
-"""The table of docs/prompts.md: every rule stands where it says, and every heading of every prompt has a row."""
+"""The table of docs/prompts.md: every rule is where it says, and every heading of every prompt has a row."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def sections(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
-def test_rule_stands_where_the_table_says(row: tuple[str, str, str, str]) -> None:
+def test_each_rule_is_where_the_table_says(row: tuple[str, str, str, str]) -> None:
     _, rule, name, heading = row
     text = sections(name)[heading]
     for word in re.findall(r"`([^`]+)`", rule):

@@ -65,7 +65,7 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("text", COUNTS.values(), ids=COUNTS)
-def test_the_answer_counts_wherever_it_stands(text: str) -> None:
+def test_the_answer_counts_wherever_it_is(text: str) -> None:
     assert set(parse_verdicts(text, IDS).verdicts) == set(IDS)
 
 

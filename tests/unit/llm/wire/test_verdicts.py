@@ -115,7 +115,7 @@ def test_f4_2500_mutated_replies(seed: int, edits: int) -> None:
 
 
 def mutated(seed: int, edits: int) -> str:
-    """A right reply with so many random edits."""
+    """A correct reply with this many random edits."""
     rng = random.Random(seed)
     text = "\n".join([*(line(i, rng.choice(["pass", "fail", None])) for i in IDS), DIAGNOSTICS])
     for _ in range(edits):

@@ -123,7 +123,7 @@ def test_a_behaviour_that_returned_says_nothing_about_retention_from_then_on(tmp
     assert later(tmp_path / "c", *gone, (6, "r1-again", "born"), verdicts=verdicts) == [(4, 4)]
 
 
-def test_a_second_retirement_has_tasks_of_its_own(tmp_path: Path) -> None:
+def test_a_second_retirement_has_its_own_tasks(tmp_path: Path) -> None:
     """The first retirement is judged on train-0, the second on train-1, though both are of one rubric."""
     lives = (2, "r1", "born"), (4, "r1", "retire"), (6, "r1", "reopen"), (8, "r1", "retire")
     run = write_run(

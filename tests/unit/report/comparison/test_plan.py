@@ -37,7 +37,7 @@ def test_every_method_of_the_paper_can_be_compared(tmp_path: Path) -> None:
     assert not tmp_path.joinpath("runs").exists()
 
 
-def test_budgets_are_the_same_and_said(tmp_path: Path) -> None:
+def test_budgets_are_the_same_and_reported(tmp_path: Path) -> None:
     found = planned(tmp_path, overrides=["train.iterations=40"])
     assert "40 iterations x 8 tasks x 8 rollouts = 2560 rollouts a run" in "\n".join(budget_lines(found))
     assert {member.config.train.iterations for member in found.members} == {40}

@@ -120,7 +120,7 @@ def test_the_report_holds_every_part(tmp_path: Path) -> None:
     assert "@import" not in web
 
 
-def test_unfinished_runs_are_left_out_and_said(tmp_path: Path) -> None:
+def test_unfinished_runs_are_left_out_and_reported(tmp_path: Path) -> None:
     folder = a_comparison(tmp_path)
     with closing(sqlite3.connect(folder / "runs/arise/seed-1/run.db")) as db, db:
         db.execute("DELETE FROM attempts WHERE label='after'")

@@ -61,7 +61,7 @@ def test_turns_of_every_shape_are_valid_atif() -> None:
     AtifTrajectory.model_validate(trajectory_document(Rollout(lost, None, None, fault="lost"), "do it", "small"))
 
 
-def test_every_skill_is_a_valid_package_with_a_name_of_its_own(run: Path, tmp_path: Path) -> None:
+def test_every_skill_is_a_valid_package_with_a_unique_name(run: Path, tmp_path: Path) -> None:
     written = export(run, "skills", tmp_path / "out")
     with RunReader.open(run) as reader:
         pairs = reader.pairs()

@@ -1,1 +1,1 @@
-"""Programs that run in the environment of a training library; the driver imports nothing of them but message types."""
+"""Programs that run in the environment of a training library; the driver imports only their message types."""

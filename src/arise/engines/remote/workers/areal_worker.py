@@ -1,4 +1,4 @@
-"""AReaL's FSDP engine with the printed loss: a subclass that replaces the loss and guards the optimizer step."""
+"""AReaL's FSDP engine with the paper's loss: a subclass that replaces the loss and guards the optimizer step."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_adapter, export_model, start_moments
+from arise.engines.remote.workers.sharded import export_adapter, export_model, flash_attention, start_moments
 
 
 class Actor(FSDPEngine):  # type: ignore[misc]
@@ -67,26 +67,38 @@ class ArealBackend:
         self._engine.initialize(None, FinetuneSpec(1, 1, 1))
         self._engine.train()
         start_moments(self._engine.model, self._engine.optimizer)
+        self._budget = options["token_budget"]
         self._compute = {"fp32": torch.float32, "bf16": torch.bfloat16}[options["precision"]]
 
     def facts(self) -> dict[str, Any]:
         """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.model.parameters())
-        return {"library": f"areal {areal.__version__}", "torch": torch.__version__, "parameters": count}
+        return {
+            "library": f"areal {areal.__version__}",
+            "torch": torch.__version__,
+            "parameters": count,
+            "share": self._engine.data_parallel_rank,
+        }
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
         """Take one update through `train_batch`; its loss weight is the number of generated tokens."""
         engine = self._engine
         engine.spec, engine.totals, engine.config.temperature = spec, Totals(spec), spec.temperature
         done = engine.train_batch(
-            _padded(rows), lambda *given, **_: engine.totals.add(given[0], *_targets(given[2])), _generated_tokens
+            self._batch(rows), lambda *given, **_: engine.totals.add(given[0], *_targets(given[2])), _generated_tokens
         )
         return engine.totals.taken(done["grad_norm"])
+
+    def _batch(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        # AReaL refuses a row that is longer than a micro-batch, so such a row gets its own.
+        longest = max(len(row.ids_U) for row in rows)
+        self._engine.config.mb_spec = MicroBatchSpec(max_tokens_per_mb=max(self._budget, longest))
+        return _padded(rows)
 
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]:
         """Return log-probs of the generated tokens of each row."""
         self._engine.config.temperature = temperature
-        found = self._engine.forward_batch(_padded(rows), aggregate_fn=lambda parts: torch.cat(parts, dim=-1))
+        found = self._engine.forward_batch(self._batch(rows), aggregate_fn=lambda parts: torch.cat(parts, dim=-1))
         return [
             found[i, : len(row.ids_U) - 1].cpu().double().numpy()[row.generated_U[1:]] for i, row in enumerate(rows)
         ]
@@ -123,7 +135,7 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
         trial_name="trainer",
         path=options["model"],
         backend=options["backend"] or f"fsdp:d{os.environ['WORLD_SIZE']}",
-        attn_impl="sdpa" if options["device"] == "cpu" else "flash_attention_2",
+        attn_impl="flash_attention_2" if flash_attention(options["device"]) else "sdpa",
         mb_spec=MicroBatchSpec(max_tokens_per_mb=options["token_budget"]),
         gradient_checkpointing=options["gradient_checkpointing"],
         disable_dropout=True,
@@ -140,7 +152,7 @@ def _config(options: dict[str, Any]) -> TrainEngineConfig:
 
 
 def _padded(rows: Sequence[Row]) -> dict[str, torch.Tensor]:
-    """Return rows as AReaL's padded batch; the targets stand where the logits are that predict them."""
+    """Return rows as AReaL's padded batch; each target is at the position of the logits that predict it."""
     width = max(len(row.ids_U) for row in rows)
 
     def table(values: Sequence[NDArray[Any]], shift: int) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Start a worker: `python -P boot.py areal`, in an environment where ARISE is not installed.
 
-Only the package `arise` is made importable, by its place. Its neighbours in a site-packages folder are not: they belong
-to another environment.
+Only the package `arise` is made importable, by its path. Other packages in the same site-packages folder are not,
+because they belong to another environment.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 """What every worker does: connect to the driver, answer its requests in order, and end when the driver does.
 
-Runs inside the environment of the training library. Beside that library it may import the standard library, numpy and
+Runs inside the environment of the training library. Besides that library it may import the standard library, numpy and
 the pure parts of ARISE: `boot.py` makes the package importable.
 """
 
@@ -59,7 +59,10 @@ class Taken:
 class Backend(Protocol):
     """The part of a worker that knows its library; every process of the group calls each method at the same time."""
 
-    def facts(self) -> dict[str, Any]: ...
+    def facts(self) -> dict[str, Any]:
+        """Return what the driver records; `share`, from 0: processes of the same number get the same rows."""
+        ...
+
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken: ...
     def score(self, rows: Sequence[Row], temperature: float) -> list[NDArray[np.float64]]: ...
     def export(self, folder: str) -> None: ...
@@ -99,7 +102,7 @@ SLURM_NAMES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "LOCAL_WOR
 
 
 def take_numbers() -> int:
-    """Return the rank of this process; numbers that SLURM gave get the names that training libraries read."""
+    """Return the rank of this process; copy SLURM's numbers to the variables that training libraries read."""
     for name, given in SLURM_NAMES.items():
         if name not in os.environ and given in os.environ:
             os.environ[name] = os.environ[given]
@@ -153,7 +156,7 @@ def unpacked(packet: Packet) -> list[Row]:
 
 
 def _listen(connection: socket.socket, requests: "SimpleQueue[Packet]") -> None:
-    """End the process when the driver is gone, also in the middle of an update."""
+    """End the process when the driver is gone, even in the middle of an update."""
     try:
         while True:
             requests.put(receive(connection))

@@ -1,5 +1,6 @@
-"""Saving and exporting a model that FSDP2 has sharded, with torch's own functions."""
+"""What both trainers share: the choice of attention, and saving and exporting what FSDP2 has sharded."""
 
+import importlib.util
 import os
 from typing import Any
 
@@ -12,6 +13,11 @@ from torch.distributed.checkpoint.state_dict import (
     get_state_dict,
     set_state_dict,
 )
+
+
+def flash_attention(device: str) -> bool:
+    """Return whether rows are packed for flash attention, which `arise engines install` cannot build; else torch's."""
+    return device != "cpu" and importlib.util.find_spec("flash_attn") is not None
 
 
 def export_model(model: Any, folder: str, dtype: torch.dtype) -> None:
@@ -60,10 +66,10 @@ def _as_type(state: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
 
 
 def start_moments(model: Any, optimizer: Any) -> None:
-    """Make the moments of the optimizer before its first step.
+    """Create the optimizer's moments before its first step.
 
-    torch makes moments that are missing when they are saved, by a step without gradients. It counts that step, and the
-    first update after it would be a quarter smaller.
+    torch creates missing moments when it saves them, by a step without gradients. It counts that step, which would make
+    the first real update a quarter smaller.
     """
     get_state_dict(model, optimizer)
     for state in optimizer.state.values():

@@ -1,4 +1,4 @@
-"""verl's FSDP2 engine with the printed loss, one per process; on a CPU with a platform that verl does not have."""
+"""verl's FSDP2 engine with the paper's loss, one per process; on a CPU with a platform that verl does not have."""
 
 import importlib.metadata
 import math
@@ -16,11 +16,18 @@ from verl.plugin.platform.platform_base import PlatformBase
 
 from arise.engines.remote.workers.loop import Row, Taken, UpdateSpec
 from arise.engines.remote.workers.loss import Totals
-from arise.engines.remote.workers.sharded import export_adapter, export_model, load_sharded, save_sharded, start_moments
+from arise.engines.remote.workers.sharded import (
+    export_adapter,
+    export_model,
+    flash_attention,
+    load_sharded,
+    save_sharded,
+    start_moments,
+)
 
 
 class Cpu(PlatformBase):  # type: ignore[misc]
-    """A CPU as verl sees a device."""
+    """A CPU as a device of verl."""
 
     device_name = "cpu"
     vendor_name = "cpu"
@@ -99,7 +106,8 @@ class VerlBackend:
         """Return what the driver records of this trainer."""
         count = sum(parameter.numel() for parameter in self._engine.module.parameters())
         library = f"verl {importlib.metadata.version('verl')}"
-        return {"library": library, "torch": torch.__version__, "parameters": count}
+        share = self._engine.get_data_parallel_rank()
+        return {"library": library, "torch": torch.__version__, "parameters": count, "share": share}
 
     def update(self, rows: Sequence[Row], spec: UpdateSpec) -> Taken:
         """Take one update: verl runs the micro-batches, the loss and the decision to step are ours."""
@@ -154,7 +162,7 @@ class VerlBackend:
         return [found[number] for number in range(len(rows))]
 
     def _batch(self, rows: Sequence[Row], temperature: float) -> Any:
-        """Return rows as verl's batch without padding; the targets stand where the logits are that predict them."""
+        """Return rows as verl's batch without padding; each target is at the position of the logits that predict it."""
 
         def nested(values: Sequence[NDArray[Any]]) -> torch.Tensor:
             return torch.nested.as_nested_tensor([torch.from_numpy(v.copy()) for v in values], layout=torch.jagged)
@@ -162,6 +170,9 @@ class VerlBackend:
         def shifted(values: NDArray[Any]) -> NDArray[Any]:
             return np.append(values[1:], np.zeros(1, values.dtype))
 
+        # A row longer than a micro-batch gets one of its own; verl wants the same limit in every process.
+        longest = torch.tensor(max(len(row.ids_U) for row in rows))
+        dist.all_reduce(longest, op=dist.ReduceOp.MAX)
         tensors = {
             "input_ids": nested([row.ids_U for row in rows]),
             "position_ids": nested([np.arange(len(row.ids_U)) for row in rows]),
@@ -174,7 +185,7 @@ class VerlBackend:
             "temperature": temperature,
             "use_remove_padding": self._engine.use_remove_padding,
             "use_dynamic_bsz": True,
-            "max_token_len_per_gpu": max(self._budget, *(len(row.ids_U) for row in rows)),
+            "max_token_len_per_gpu": max(self._budget, int(longest)),
             "use_fused_kernels": False,
         }
         return self._tensordicts.get_tensordict(tensors, settings)
@@ -208,13 +219,13 @@ def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
     from verl.workers.config import FSDPEngineConfig, FSDPOptimizerConfig, HFModelConfig
     from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
 
-    cpu = options["device"] == "cpu"
+    cpu, packed = options["device"] == "cpu", flash_attention(options["device"])
     precision = {"fp32": "fp32", "bf16": "bf16"}[options["precision"]]
     model = HFModelConfig(
         path=options["model"],
         enable_gradient_checkpointing=options["gradient_checkpointing"],
-        use_remove_padding=not cpu,
-        override_config={"attn_implementation": "sdpa"} if cpu else {},
+        use_remove_padding=packed,
+        override_config={} if packed else {"attn_implementation": "sdpa"},
         lora_rank=options["lora_rank"],
         lora_alpha=2 * options["lora_rank"],
         target_modules="all-linear",
@@ -224,7 +235,7 @@ def _engine(options: dict[str, Any]) -> tuple[Any, Any]:
         model_dtype="fp32",
         mixed_precision={"param_dtype": precision, "reduce_dtype": "fp32", "buffer_dtype": "fp32"},
         use_torch_compile=not cpu,
-        use_remove_padding=not cpu,
+        use_remove_padding=packed,
         use_dynamic_bsz=True,
         max_token_len_per_gpu=options["token_budget"],
         infer_max_token_len_per_gpu=options["token_budget"],

@@ -22,7 +22,7 @@ from arise.types import Tally
 
 
 class Tried(NamedTuple):
-    """One held-out attempt in the table: its sign, the sign in words, and its page."""
+    """One held-out attempt in the table: its symbol, the symbol's meaning, and its page."""
 
     sign: str
     said: str

@@ -120,7 +120,7 @@ def _facts(behaviour: Behaviour, pair: PairLife, windows: Sequence[Window]) -> l
 
 
 def _rate_fact(tally: Tally, name: str) -> Fact:
-    """Return a rate with its n; counts of few verdicts stand for themselves."""
+    """Return a rate with its n; counts of few verdicts are shown as counts."""
     if 0 < tally.evaluations < FEW:
         return Fact(f"{tally.passes} of {tally.evaluations}", name, "too few for a rate")
     return Fact(percent(pass_rate(tally)), name, f"n = {tally.evaluations}")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arise.report.dashboard.attempt_view import AttemptView, open_rollout
@@ -10,51 +10,25 @@ from arise.report.dashboard.charts import Figure, Link, Table
 from arise.report.dashboard.charts.palette import BLUE, RED
 from arise.report.dashboard.charts.split import Part, advantage_split, mask_strip
 from arise.report.dashboard.pages.page import Asked, Fact, Page
+from arise.report.dashboard.pages.turns import (
+    CHARS_OF_TEXT,
+    TURNS_ON_PAGE,
+    Pin,
+    Shown,
+    piece_of,
+    texts_of,
+    turns_from,
+)
 from arise.run.numbering import rollout_name
 from arise.run.pool_rows import VerdictRow
 from arise.run.rows import RolloutRow
 from arise.text.numbers import amount, signed
 from arise.types import DiagnosticItem, Judgment, Turn
 
-TURNS_ON_PAGE = 40
-CHARS_ON_PAGE, CHARS_OF_TEXT = 120_000, 4_000
 ORDER = ("fail", "pass", None, "not_applicable")
 """Verdicts on the page: what is wrong comes first."""
 SIGNAL = ", observable via "
 _NAMED_TURN = re.compile(r"\bturns? (\d+)")
-
-
-@dataclass(frozen=True)
-class Text:
-    """The part of a text that a page shows."""
-
-    kind: str
-    text: str
-    length: int
-    error: bool = False
-
-    @property
-    def cut(self) -> bool:
-        return len(self.text) < self.length
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A turn on the page: its texts, its trained tokens, and the notes attached to it."""
-
-    number: int
-    texts: list[Text]
-    trained: int | None
-    pins: list["Pin"] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Pin:
-    """A remark at a turn; `verdict` is that of a rubric, or empty for a remark of the judge."""
-
-    verdict: str
-    who: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -78,7 +52,7 @@ def build(asked: Asked, rollout_id: str, turn: int = 1, part: int | None = None)
         turns = _page(view, turn)
         after = turns[-1].number + 1 if turns else 1
     else:
-        turns = [_whole(stored.turns(turn - 1, 1)[0], turn, part)] if stored.turn_count else []
+        turns = [piece_of(stored.turns(turn - 1, 1)[0], turn, part)] if stored.turn_count else []
         after = turn + 1
     content = {
         "row": row,
@@ -127,42 +101,15 @@ def _facts(view: AttemptView) -> list[Fact]:
 
 
 def _page(view: AttemptView, first: int) -> list[Shown]:
-    """Return as many turns as fit on a page; a long text is cut and links to the rest."""
+    """Return as many turns as fit on a page, each with its trained tokens and the remarks about it."""
     stored = view.stored
     spans = [length for mask in stored.masks for _, length in mask.spans]
     trained = spans if len(spans) == stored.turn_count else []
-    found: list[Shown] = []
-    size = 0
-    for n, turn in enumerate(stored.turns(first - 1, TURNS_ON_PAGE), start=first):
-        texts = [Text(kind, text[:CHARS_OF_TEXT], len(text), error) for kind, text, error in _texts(turn)]
-        size += sum(len(text.text) for text in texts)
-        if found and size > CHARS_ON_PAGE:
-            break
-        found.append(Shown(n, texts, trained[n - 1] if trained else None, _pins(n, turn, view)))
-    return found
-
-
-def _whole(turn: Turn, number: int, part: int) -> Shown:
-    texts = _texts(turn)
-    share = CHARS_ON_PAGE // len(texts)
-    start = part * share
-    pieces = [
-        Text(kind, text[start : start + share], len(text) - start, error)
-        for kind, text, error in texts
-        if len(text) > start
+    turns = stored.turns(first - 1, TURNS_ON_PAGE)
+    return [
+        replace(shown, trained=trained[shown.number - 1] if trained else None, pins=_pins(shown.number, turn, view))
+        for shown, turn in zip(turns_from(turns, first), turns, strict=False)
     ]
-    return Shown(number, pieces, None)
-
-
-def _texts(turn: Turn) -> list[tuple[str, str, bool]]:
-    """Return (kind, text, error) in chronological order."""
-    found = [("reasoning", turn.reasoning, False)] if turn.reasoning else []
-    found.append(("agent", turn.text, False))
-    for call in turn.calls:
-        given = str(call.arguments.get("command") if set(call.arguments) == {"command"} else call.arguments)
-        if given not in turn.text:
-            found.append((f"call {call.name}", given, False))
-    return [*found, *(("observation", o.text, o.error) for o in turn.observations)]
 
 
 def _pins(number: int, turn: Turn, view: AttemptView) -> list[Pin]:
@@ -175,7 +122,7 @@ def _pins(number: int, turn: Turn, view: AttemptView) -> list[Pin]:
     pins += [Pin("", "judge", note) for note in judgment.notes if str(number) in _NAMED_TURN.findall(note)]
     diagnostic = judgment.diagnostic
     if diagnostic:
-        everything = "\n".join(text for _, text, _ in _texts(turn))
+        everything = "\n".join(text for _, text, _ in texts_of(turn))
         for item in (*diagnostic.uncovered_issues, *diagnostic.positive_uncovered_strategies):
             said = (item.text, *item.observable_signals)
             named = any(str(number) in _NAMED_TURN.findall(words) for words in said)

@@ -21,7 +21,7 @@
     const committed = JSON.parse(event.data).committed;
     if (busy || String(committed) === body.dataset.committed) return;
     const main = document.getElementById("main"), active = document.activeElement;
-    // Whoever is typing or reading an attempt is not interrupted.
+    // Do not interrupt a user who is typing or reading an attempt.
     if (main.querySelector(".turns") || (main.contains(active) && active.matches("input, select"))) return;
     busy = true;
     try {

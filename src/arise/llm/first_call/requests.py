@@ -1,4 +1,4 @@
-"""The requests of a first call: sent with patience, billed, and adapted to fields that a server refuses."""
+"""The requests of a first call: retried for a while, billed, and adapted to fields that a server refuses."""
 
 import asyncio
 import json
@@ -24,20 +24,20 @@ log = logging.getLogger(__name__)
 FIRST_CALL = "first_call"
 """A key of the JSON object in the user message of every request made here."""
 PATIENCE = 3.0
-"""Seconds in which a server that is failing is asked again."""
+"""Seconds for which a failing server is retried."""
 RATE_PATIENCE = 10.0
-"""Seconds that a start waits for a server that limits our rate; a longer Retry-After is not waited for."""
+"""Longest wait in seconds, at the start, for a server that limits our rate."""
 REPLY_SECONDS = 120.0
 """Seconds that a slow model may take for its first reply."""
 PAYMENT = re.compile(r"quota|credit|balance|billing|payment", re.IGNORECASE)
 _CONFINED = '{"confined":true}'
-"""A line that only a server that obeys a grammar writes: no prompt mentions it."""
+"""A line that only a server that obeys the grammar writes: no prompt mentions it."""
 _SAMPLING = re.compile(r"\b(temperature|top_p)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Opening:
-    """A request of the first call; `extra` holds the fields that ask for a form."""
+class FirstRequest:
+    """A request of the first call; `extra` holds the fields that ask for a shape."""
 
     system: str
     data: Mapping[str, Any]
@@ -54,30 +54,30 @@ class Opening:
         return self.system, self.messages[1]["content"], to_json(dict(self.extra))
 
 
-def one_word(filler: int = 0) -> Opening:
-    """Return a request for one word; `filler` makes its prompt about so many tokens long."""
-    return Opening("You answer in one word.", {"say": "ok"} | ({"filler": "word " * filler} if filler else {}))
+def one_word(filler: int = 0) -> FirstRequest:
+    """Return a request for one word; `filler` pads its prompt to about that many tokens."""
+    return FirstRequest("You answer in one word.", {"say": "ok"} | ({"filler": "word " * filler} if filler else {}))
 
 
 def modes(endpoint: EndpointConfig) -> tuple[str, ...]:
-    """Return the forms to try, best first: a grammar names every id but is known to servers of one's own only."""
+    """Return the modes to try, best first: a grammar fixes every id, but only self-hosted servers support grammars."""
     if endpoint.structured != "auto":
         return (endpoint.structured,)
     return ("grammar", "json_schema", "off") if own_host(endpoint.base_url) else ("json_schema", "off")
 
 
-def asked_in(question: Question, mode: str) -> Opening:
-    """Return the control questions as a request in one form."""
+def asked_in(question: Question, mode: str) -> FirstRequest:
+    """Return the control questions as a request in one mode."""
     prompt = question.prompt
     extra = constraint(prompt.shape, mode)
     if mode == "grammar" and prompt.shape:
         marked = grammar(prompt.shape).replace("root ::= ", f'root ::= {literal(_CONFINED)} "\\n" ', 1)
         extra = grammar_fields(marked)
-    return Opening(prompt.system, json.loads(prompt.user), extra, prompt.template_hash)
+    return FirstRequest(prompt.system, json.loads(prompt.user), extra, prompt.template_hash)
 
 
-def confined(text: str, mode: str) -> tuple[str, bool]:
-    """Return the answer without the mark of a grammar, and whether the server kept to the form."""
+def constrained(text: str, mode: str) -> tuple[str, bool]:
+    """Return the answer without the mark of a grammar, and whether the server obeyed the mode."""
     if mode == "grammar":
         start, _, rest = text.strip().partition("\n")
         return (rest, True) if start.strip() == _CONFINED else (text, False)
@@ -96,7 +96,7 @@ class Sender:
     def endpoint(self) -> EndpointConfig:
         return self.connection.endpoint
 
-    async def adapted(self, opening: Opening) -> Recorded | CallFailed:
+    async def adapted(self, opening: FirstRequest) -> Recorded | CallFailed:
         """Send a request; leave out a sampling field or rename the limit if that is what the server refuses."""
         while True:
             reply = await self._patient(opening)
@@ -106,7 +106,7 @@ class Sender:
             self.left_out += (name,)
             self.connection.endpoint = self.endpoint.without(name)
 
-    async def once(self, opening: Opening, timeout: float) -> Recorded | CallFailed:
+    async def once(self, opening: FirstRequest, timeout: float) -> Recorded | CallFailed:
         """Send one request and record its cost."""
         key = sha256(to_json([CONTRACT, time.time_ns(), *opening.distinct]).encode()).hexdigest()
         bill = Bill(self._budget, self.endpoint, size_of_request(opening, self.endpoint).most, key, self._purpose)
@@ -122,8 +122,8 @@ class Sender:
             bill.close()
         return recorded
 
-    async def _patient(self, opening: Opening) -> Recorded | CallFailed:
-        """Send a request until it is answered; a failing or busy server gets a few seconds in all."""
+    async def _patient(self, opening: FirstRequest) -> Recorded | CallFailed:
+        """Retry a request until it is answered; a failing or busy server gets a few seconds in total."""
         while True:
             began = time.monotonic()
             reply = await self.once(opening, REPLY_SECONDS)
@@ -136,7 +136,7 @@ class Sender:
                 return reply
             if limited:
                 log.warning(
-                    "%s limits our rate: the first call waits %.1f s and asks again, %.0f s in all at most",
+                    "%s limits our rate: the first call waits %.1f s and asks again, for at most %.0f s in total",
                     self.endpoint.model, pause, RATE_PATIENCE,
                 )  # fmt: skip
             await asyncio.sleep(pause)

@@ -42,7 +42,7 @@ def test_a_rubric_twice_or_escaped_in_an_object_has_no_verdict() -> None:
 
 
 def test_a_sentence_may_introduce_a_fenced_object() -> None:
-    """Chat models write it when nothing confines them; with text after it, the fence may be a quotation."""
+    """Chat models write it when nothing constrains them; with text after it, the fence may be a quotation."""
     fence = f"```json\n{json.dumps({'diagnostics': NOTHING | {'covered_by_active_rubrics': False}})}\n```"
     assert parse_diagnostics(f"Here is my answer:\n\n{fence}\n").diagnostic is not None
     assert parse_diagnostics(f"Injected text says:\n{fence}\nI do not follow it.").diagnostic is None
