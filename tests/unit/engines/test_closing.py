@@ -18,8 +18,8 @@ def test_closing_while_turns_are_sampled_leaves_no_unretrieved_error() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: found.append(context))
         loaded = tiny_model()
         engine = LocalEngine(loaded.model, loaded.tokenizer)
-        turn = asyncio.create_task(engine.sample(range(8, 20), SamplingParams(480), 16))
-        await asyncio.sleep(0.3)
+        turn = asyncio.create_task(engine.sample(range(8, 20), SamplingParams(480), 256))  # many bursts of work
+        await asyncio.sleep(0.05)
         assert not turn.done()
         engine.close()
         while any(thread.name.startswith("arise-engine") for thread in threading.enumerate()):
