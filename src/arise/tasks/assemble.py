@@ -179,7 +179,8 @@ def _inheriting_verifier(
         service=own.service or task.service,
         pytest_plugins=(*task.pytest_plugins, *own.pytest_plugins),
         keep_conftests=own.keep_conftests or task.keep_conftests,
-        shared=shared,
+        tests=tests if tests.is_dir() else shared,
+        shared=shared if tests.is_dir() and shared.is_dir() else None,
     )
 
 

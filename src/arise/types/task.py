@@ -52,8 +52,8 @@ class VerifierSpec:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders of the tests that exist, in the order in which they are copied."""
-        return tuple(path for path in (self.shared, self.tests) if path is not None and path.is_dir())
+        """The folders of the tests in the order in which they are copied; one that is missing then is a fault."""
+        return (self.tests,) if self.shared is None else (self.shared, self.tests)
 
     @property
     def script(self) -> Path:
