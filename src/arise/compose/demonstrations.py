@@ -17,7 +17,7 @@ from arise.engines.formats.templates import plain_call, protocol
 from arise.errors import AriseError, Exit
 from arise.harnesses.rehearse import rehearse
 from arise.ports import Format, Sandbox, SandboxPool
-from arise.rollouts.commands import SUBMIT, observe, parse_command
+from arise.rollouts.commands import SUBMIT, observe
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.tools import SPECS
 from arise.types import FunctionCall, Message, Tokens
@@ -46,7 +46,10 @@ async def demonstrations(
     log.info("warm start: running %d demonstrations in sandboxes", count)
     if not isinstance(agent, HarnessConfig):
         play = in_commands(
-            lambda result: observe(result, agent.observation_chars), agent.max_turns, agent.command_seconds
+            lambda result: observe(result, agent.observation_chars),
+            agent.max_turns,
+            agent.command_seconds,
+            looks_at_once=isinstance(agent, ToolAgentConfig),
         )
         return await demonstrate(config.tasks, count, sandboxes, play)
     assert harness is not None, "a run with a harness opens it first"
@@ -103,9 +106,9 @@ def tool_demonstration_row(
     ids = chat.prompt([Message("system", system), Message("user", demonstration.instruction)], tools)
     generated = [False] * len(ids)
     for number, (answer, observation) in enumerate(demonstration.turns):
-        command = parse_command(answer)
-        call = FunctionCall(f"call{number:05d}", "bash", {"command": command or ""})
-        done = command in (None, SUBMIT)
+        command = answer.removeprefix("$ ")
+        call = FunctionCall(f"call{number:05d}", "bash", {"command": command})
+        done = command == SUBMIT
         said = chat.answer(Message("assistant", "Done.") if done else Message("assistant", calls=(call,)), tools)
         ids, generated = [*ids, *said], [*generated, *[True] * len(said)]
         if done:

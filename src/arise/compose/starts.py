@@ -26,6 +26,8 @@ def _key(config: Config) -> str:
     shared, own = {"max_turns", "observation_chars"}, {"kind", "system_prompt", "tools"}
     tools = isinstance(config.agent, ToolAgentConfig)
     agent = config.agent.model_dump(mode="json", include=shared | own if tools else shared)
+    if tools:
+        agent["looks_at_once"] = True
     if isinstance(config.agent, HarnessConfig):
         agent |= asdict(harness_of(config.agent))
     plain = config.agent.kind == "shell"

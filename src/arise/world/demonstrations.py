@@ -9,6 +9,9 @@ from arise.world.habits import WorkerHabit
 from arise.world.instance import Instance, Script, Seen
 from arise.world.kinds import PROFILES, SEPARATORS
 
+LOOKS = ("ls", "cat ", "head ")
+"""How the commands begin that only look."""
+
 
 def demonstration(instance: Instance, habits: frozenset[WorkerHabit], random: np.random.Generator) -> Script:
     """Yield the commands of one attempt; each result is sent back to the generator."""
@@ -77,3 +80,22 @@ def _transform(
             if random.random() < 0.5:
                 yield f"./check {instance.outputs[n]}"
     return separator
+
+
+def join_looks(script: Script) -> Script:
+    """Yield the commands of a script, those that only look together as the lines of one command."""
+    looks: list[str] = []
+    try:
+        command = next(script)
+        while True:
+            if command.startswith(LOOKS):
+                looks.append(command)
+                command = script.send(Seen("", failed=False))  # what a script does never depends on what a look shows
+                continue
+            if looks:
+                yield "\n".join(looks)
+                looks = []
+            command = script.send((yield command))
+    except StopIteration:
+        if looks:
+            yield "\n".join(looks)

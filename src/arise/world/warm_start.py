@@ -15,7 +15,7 @@ from arise.config import WorldTasks
 from arise.ports import Sandbox, SandboxPool
 from arise.text.progress import Progress
 from arise.types import CommandResult, Observation, Place
-from arise.world.demonstrations import demonstration
+from arise.world.demonstrations import demonstration, join_looks
 from arise.world.generator import instances, write_environment
 from arise.world.habits import UNASKED, WorkerHabit, asked_given_shown, habits_asked, habits_shown, unasked_rates
 from arise.world.instance import Instance, Script, Seen
@@ -79,11 +79,18 @@ async def demonstrate(
         return list(await asyncio.gather(*(one(*plan) for plan in plans)))
 
 
-def in_commands(show: Callable[[CommandResult], Observation], max_turns: int, seconds: float) -> Play[Commands]:
-    """Return a function that runs commands one by one; `show` formats a result for the agent."""
+def in_commands(
+    show: Callable[[CommandResult], Observation], max_turns: int, seconds: float, *, looks_at_once: bool = False
+) -> Play[Commands]:
+    """Return a function that runs commands one by one; `show` formats a result for the agent.
+
+    `looks_at_once`: commands that only look are lines of one command, for agents that can write several lines.
+    """
 
     async def play(instruction: str, script: Script, sandbox: Sandbox) -> Commands:  # noqa: ARG001
         turns: list[tuple[str, str]] = []
+        if looks_at_once:
+            script = join_looks(script)
         try:
             command = next(script)
             while len(turns) < max_turns - 1:

@@ -45,11 +45,11 @@ def test_rows_of_the_tool_agent_cannot_be_rebuilt_with_the_bare_prompt() -> None
 
 def test_a_demonstration_becomes_calls_of_bash() -> None:
     chat = GenericFormat(tokenizer_of("qwen3"))
-    turns = (("$ cat spec.md", "one rule"), ("$ submit", ""))
+    turns = (("$ ls\ncat spec.md", "one rule"), ("$ submit", ""))
     shown = Demonstration(instruction="Read it.", turns=turns, habits=frozenset())
     row = tool_demonstration_row(chat, ToolAgentConfig(tools=("bash",)), shown, np.random.default_rng(0))
     said = chat.safe.decode(row.ids_U[row.generated_U].tolist())
-    assert '{"name": "bash", "arguments": {"command": "cat spec.md"}}' in said
+    assert '{"name": "bash", "arguments": {"command": "ls\\ncat spec.md"}}' in said
     assert said.endswith("Done.<|im_end|>")
     assert "one rule" not in said
     assert "one rule" in chat.safe.decode(row.ids_U.tolist())
