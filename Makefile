@@ -10,7 +10,7 @@ PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 # As root in a container pip warns about itself, which says nothing about ARISE.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --root-user-action=ignore
 
-.PHONY: help setup lock train check lint browser containers small-judge test test-all test-engines coverage docs mutation benchmarks screenshots clean
+.PHONY: help setup lock train check lint browser containers harnesses small-judge test test-all test-engines coverage docs mutation benchmarks screenshots clean
 
 help:
 	@echo "make train       the whole algorithm on two CPU cores, in a few minutes"
@@ -64,12 +64,17 @@ browser:
 	command -v chromium >/dev/null || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq chromium) \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
-# podman, docker, and debootstrap for the base image of the tests; without them the tests of containers skip and say so.
+# podman, docker and debootstrap, and the images of the tests, made once; without them the tests of containers skip and say so.
 CONTAINER_PACKAGES := podman runc netavark aardvark-dns passt slirp4netns fuse-overlayfs iptables buildah debootstrap docker.io uidmap
-containers:
+containers: $(STAMP)
 	command -v podman >/dev/null && command -v debootstrap >/dev/null && command -v dockerd >/dev/null \
 	  || (test $$(id -u) = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends $(CONTAINER_PACKAGES)) \
 	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
+	$(BIN)/python -m tests.containers.base
+
+# The harnesses that `make test` runs, in the cache; without one its tests skip and say so.
+harnesses: $(STAMP)
+	for name in mini-swe-agent pi; do $(BIN)/arise harness install $$name >/dev/null || true; done
 
 # llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in a separate environment in
 # the cache; without them the test of the small judge skips and says so.
@@ -87,11 +92,11 @@ WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # mypy keeps one core busy, so the tests start beside it; its result is asked for at the end.
-test: lint browser containers
+test: lint browser containers harnesses
 	$(BIN)/mypy > .mypy.log 2>&1 & types=$$!; $(PYTEST) -m "not slow"; tests=$$?; \
 	  wait $$types; types=$$?; cat .mypy.log; rm -f .mypy.log; exit $$((tests + types))
 
-test-all: check browser containers small-judge
+test-all: check browser containers harnesses small-judge
 	$(PYTEST)
 
 # Environments of vLLM, AReaL and verl in the cache (about 9 GB), then everything that needs them.
@@ -99,7 +104,7 @@ test-engines: $(STAMP)
 	for name in vllm areal verl; do $(BIN)/arise engines install $$name --device cpu || exit 1; done
 	ARISE_ENGINES="areal verl" $(BIN)/pytest tests/conformance tests/engines -m "not slow" --timeout=1200
 
-coverage: $(STAMP) browser containers
+coverage: $(STAMP) browser containers harnesses
 	rm -f .coverage .coverage.*
 	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(PYTEST) -m "not slow"
 	$(BIN)/coverage combine --quiet

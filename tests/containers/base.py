@@ -112,3 +112,16 @@ def python_image() -> str:
                 subprocess.run(line, env=settings, check=True, capture_output=True)
             subprocess.run(["podman", "tag", name, f"{PYTHON}:latest"], env=settings, check=True)
     return PYTHON
+
+
+def main() -> None:
+    """Make the images before the tests ask for them."""
+    if missing():
+        print(f"no images for tests of containers: {', '.join(missing())} missing")
+    else:
+        os.environ.update(environment())
+        python_image()
+
+
+if __name__ == "__main__":
+    main()
