@@ -9,6 +9,8 @@ DOCS_STAMP := $(VENV)/.docs-ready
 PINNED := $(if $(LOCKED),--constraint requirements/test.lock)
 # As root in a container pip warns about itself, which says nothing about ARISE.
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --root-user-action=ignore
+# Images often forbid bytecode; then every command that a test starts would compile all of ARISE first.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup lock train check lint browser containers harnesses small-judge test test-all test-engines coverage docs mutation benchmarks screenshots clean
 
@@ -72,9 +74,10 @@ containers: $(STAMP)
 	  || echo "podman, docker or debootstrap is missing: the tests of containers will be skipped"
 	$(BIN)/python -m tests.containers.base
 
-# The harnesses that `make test` runs, in the cache; without one its tests skip and say so.
+# The harnesses and the Harbor that `make test` runs, in the cache; without a harness its tests skip and say so.
 harnesses: $(STAMP)
 	for name in mini-swe-agent pi; do $(BIN)/arise harness install $$name >/dev/null || true; done
+	$(BIN)/arise harbor install >/dev/null || true
 
 # llama-cpp-python (compiled here, 8 minutes of processor time) and the weights of SmolLM2-135M, in a separate environment in
 # the cache; without them the test of the small judge skips and says so.
