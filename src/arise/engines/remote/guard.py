@@ -2,7 +2,9 @@
 
 The driver holds the other end of this process's standard input. When that closes, by `close` or because the driver
 died in any way, every descendant is ended. Descendants that leave their parent, as daemons do, become children of this
-process (a subreaper), so none is lost. Only the standard library is imported: this starts once for every process.
+process (a subreaper), so none is lost. Their temporary files lie in a folder that is removed with them, and so is the
+shared memory that they had: libraries clean up neither when they are killed. Only the standard library is imported:
+this starts once for every process.
 """
 
 import contextlib
@@ -12,11 +14,13 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_SECONDS = 5.0
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
 def main() -> int:
@@ -26,21 +30,39 @@ def main() -> int:
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with Path(log).open("ab") as output:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
-        )
-    watched = [sys.stdin.fileno()]
-    while child.poll() is None:
-        if select.select(watched, [], [], 0.1)[0] and not os.read(watched[0], 4096):
-            break
-    end_descendants()
+    # Its path is short, because sockets are made in it.
+    with tempfile.TemporaryDirectory(prefix="arise-", ignore_cleanup_errors=True) as temporary:
+        with Path(log).open("ab") as output:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "TMPDIR": temporary},
+                start_new_session=True,
+                preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+            )
+        watched = [sys.stdin.fileno()]
+        while child.poll() is None:
+            if select.select(watched, [], [], 0.1)[0] and not os.read(watched[0], 4096):
+                break
+        shared = shared_memory(descendants())
+        end_descendants()
+        for file in shared:
+            file.unlink(missing_ok=True)
     return child.returncode if child.returncode is not None else 0
+
+
+def shared_memory(processes: list[int]) -> set[Path]:
+    """Return the files in shared memory that these processes have mapped."""
+    found = set[Path]()
+    for process in processes:
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{process}/maps").read_text().splitlines():
+                path = Path(line[line.find("/") :]) if "/" in line else Path()
+                if path.parent == SHARED_MEMORY:
+                    found.add(path)
+    return found
 
 
 def end_descendants() -> None:

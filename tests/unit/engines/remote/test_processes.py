@@ -57,6 +57,33 @@ def test_no_process_is_left_when_the_driver_is_killed(tmp_path: Path) -> None:
     assert_gone(pids)
 
 
+LITTER = """
+import mmap, os, pathlib, signal, sys, tempfile, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+file = open(sys.argv[1], "wb+")
+file.truncate(4096)
+shared = mmap.mmap(file.fileno(), 4096)
+pathlib.Path(sys.argv[2]).write_text(tempfile.mkdtemp())
+time.sleep(300)
+"""
+
+
+def test_no_temporary_file_and_no_shared_memory_is_left_of_what_is_killed(tmp_path: Path) -> None:
+    shared, noted = Path("/dev/shm") / f"psm_{tmp_path.parent.name}_{os.getpid()}", tmp_path / "noted"
+    process = Process([sys.executable, "-c", LITTER, str(shared), str(noted)], tmp_path / "log", {})
+    end = time.monotonic() + 30.0
+    while not (noted.exists() and noted.read_text()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    made = Path(noted.read_text())
+    assert made.is_dir()
+    assert shared.exists()
+    process.end()
+    assert not made.exists()
+    assert not made.parent.exists(), "a folder of its own"
+    assert not shared.exists()
+
+
 def test_a_trainer_whose_library_is_missing_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     spec = TrainerSpec("areal", Path(sys.executable), "model", processes=2)
     with pytest.raises(TrainerLost, match=r"(?s)the areal trainer ended while it started.*No module named 'areal'"):
