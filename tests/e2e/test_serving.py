@@ -55,7 +55,7 @@ def test_serve_answers_in_three_dialects_and_refuses_in_their_words(place: OwnMo
     with serving(place, "serve", str(run), "--token", "new") as opened:
         url, key = opened["base_url"], opened["api_key"]
         status, answer = post(f"{url}/chat/completions", {**ASKED, "model": "any", "return_token_ids": True}, key)
-        assert (status, answer["model"]) == (200, "run-k00001")
+        assert (status, answer["model"], opened["model"]) == (200, "run-k00001", "run-k00001")
         assert answer["usage"]["prompt_tokens"] == len(answer["prompt_token_ids"])
         message = {"messages": ASKED["messages"], "max_tokens": 8}
         assert post(f"{url}/messages", message, key)[1]["role"] == "assistant"

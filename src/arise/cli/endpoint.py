@@ -32,7 +32,9 @@ def serve(
 
         require_run(run)
         key = _key(token)
-        _until_interrupted(serve_run(run, at, host, port, key, max_tokens, lambda url: _opened(url, key, as_json)))
+        _until_interrupted(
+            serve_run(run, at, host, port, key, max_tokens, lambda url, model: _opened(url, key, as_json, model))
+        )
 
 
 def endpoint(
@@ -65,11 +67,12 @@ def _key(token: str) -> str:
     return secrets.token_urlsafe(24) if token == "new" else token
 
 
-def _opened(url: str, key: str, as_json: bool) -> None:
+def _opened(url: str, key: str, as_json: bool, model: str | None = None) -> None:
     if as_json:
-        say_json({"base_url": url, "api_key": key or None})
+        say_json({"base_url": url, "api_key": key or None, "model": model})
     else:
-        say(f"base URL: {url}\nAPI key:  {key or 'any'}\nCtrl-C ends it")
+        named = f"model:    {model}\n" if model else ""
+        say(f"base URL: {url}\n{named}API key:  {key or 'any'}\nCtrl-C ends it")
 
 
 def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:

@@ -33,9 +33,18 @@ async def _serve(app: Starlette, host: str, port: int, opened: Opened) -> None:
 
 
 async def serve_run(
-    folder: Path, iteration: int | None, host: str, port: int, token: str, max_tokens: int, opened: Opened
+    folder: Path,
+    iteration: int | None,
+    host: str,
+    port: int,
+    token: str,
+    max_tokens: int,
+    opened: Callable[[str, str], None],
 ) -> None:
-    """Serve a checkpoint of a run with the sampling of its evaluations and without evolved skills."""
+    """Serve a checkpoint of a run with the sampling of its evaluations and without evolved skills.
+
+    `opened` is called with the base URL and the name of the model.
+    """
     require_token(host, token, "endpoint")
     async with trained_engine(folder, iteration) as (config, engine, at):
         sampling = config.evaluation
@@ -49,7 +58,7 @@ async def serve_run(
         else:
             sessions.anyone = session
         try:
-            await _serve(create_app(sessions), host, port, opened)
+            await _serve(create_app(sessions), host, port, lambda url: opened(url, model))
         finally:
             await session.close()
 
