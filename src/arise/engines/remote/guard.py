@@ -1,10 +1,7 @@
 """Run one command and end it, with everything it started, when the driver does: `python -P guard.py LOG COMMAND...`.
 
-The driver holds the other end of this process's standard input. When that closes, by `close` or because the driver
-died in any way, every descendant is ended. Descendants that leave their parent, as daemons do, become children of this
-process (a subreaper), so none is lost. Their temporary files lie in a folder that is removed with them, and so is the
-shared memory that they had: libraries clean up neither when they are killed. Only the standard library is imported:
-this starts once for every process.
+The driver holds the other end of standard input. As a subreaper this process gets descendants that leave their parent.
+What is killed does not clean up, so that is done here. Only the standard library is imported, for a quick start.
 """
 
 import contextlib
