@@ -4,9 +4,10 @@
     python -m benchmarks.sparsity_map docs/results/map/depth-* --figure map.png      and the picture
 
 Each folder holds a comparison at one `tasks.depth`; `base.toml` and `results.json` are read, as `arise compare`
-wrote them, and the map's four methods are shown. Runs that are not finished are named below the table. Where a
-curve stands at 50 % is read off the line between two evaluations. A speed-up is outcome-only's number of iterations to
-there over the method's; where outcome-only never gets there, its budget takes its place, a lower bound.
+wrote them, and the map's four methods are shown. Folders with equal depth and settings are other seeds of one
+comparison. Runs that are not finished are named below the table. Where a curve stands at 50 % is read off the line
+between two evaluations. A speed-up is outcome-only's number of iterations to there over the method's; where
+outcome-only never gets there, its budget takes its place, a lower bound.
 """
 
 import argparse
@@ -31,6 +32,8 @@ MARKS = {
     "arise": ("D", "C2"),
     "bare-unsolved": ("*", "C4"),
 }
+BY_METHOD = ("curves", "final", "all_fail_at_start")
+"""The parts of `results.json` that are read: by method, then by seed."""
 CALCULATED = ("outcome only", "rubrics", "rubrics and skills")
 
 
@@ -56,11 +59,27 @@ class Cell:
         return None
 
 
-def read(folder: Path) -> list[Cell]:
-    """Return the cells of one comparison."""
-    base, page = _pages(folder)
-    depth, budget = base["tasks"]["depth"], base["train"]["iterations"]
-    return [_cell(depth, method, budget, page) for method in MARKS if method in page["curves"]]
+def read(folders: Sequence[Path]) -> list[list[Cell]]:
+    """Return the cells of each depth, shallow first."""
+    found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for folder in folders:
+        base, page = _pages(folder)
+        settings, joined = found.setdefault(base["tasks"]["depth"], (base, {part: {} for part in BY_METHOD}))
+        if _without_seed(settings) != _without_seed(base):
+            raise SystemExit(f"{folder}: base.toml differs from that of another folder with the same depth")
+        for part, method, by_seed in [(p, m, page[p][m]) for p in BY_METHOD for m in page.get(p, {})]:
+            seeds = joined[part].setdefault(method, {})
+            if twice := sorted(seeds.keys() & by_seed.keys()):
+                raise SystemExit(f"{folder}: {method} with seed {twice[0]} is in another folder too")
+            seeds.update(by_seed)
+    return [
+        [_cell(depth, method, base["train"]["iterations"], page) for method in MARKS if method in page["curves"]]
+        for depth, (base, page) in sorted(found.items())
+    ]
+
+
+def _without_seed(base: Mapping[str, Any]) -> dict[str, Any]:
+    return base | {"train": {name: value for name, value in base["train"].items() if name != "seed"}}
 
 
 def _pages(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -72,7 +91,7 @@ def _cell(depth: int, method: str, budget: int, page: Mapping[str, Any]) -> Cell
     curves = page["curves"][method]
     points = sorted(set.intersection(*({int(k) for k in curve} for curve in curves.values())))
     mean = {k: fmean(curve[str(k)] for curve in curves.values()) for k in points}
-    counts = page.get("all_fail_at_start", {}).get(method, {}).values()
+    counts = page["all_fail_at_start"].get(method, {}).values()
     failed = sum(failed for failed, _ in counts) / sum(groups for _, groups in counts) if counts else None
     return Cell(depth, method, budget, tuple(curves), mean, tuple(page["final"][method].values()), failed)
 
@@ -155,7 +174,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+", help="comparisons, each at one depth")
     parser.add_argument("--figure", type=Path, help="draw calculation and measurements into this file")
     options = parser.parse_args()
-    comparisons = [read(folder) for folder in options.folders]
+    comparisons = read(options.folders)
     print("\n".join(table([cell for cells in comparisons for cell in cells])))
     unfinished = [line for folder in options.folders for line in stopped(folder)]
     print("Not finished:", "; ".join(unfinished) or "none", end=".\n")
