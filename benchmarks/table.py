@@ -5,7 +5,7 @@
 
 Rows are ratios of contenders that alternate in one process, medians of the rounds. Run it on an idle machine.
 A row that cannot run here says which command makes it run: no step installs TRL or pulls SmolLM2. `train` runs
-`arise train configs/embedded.toml` in a temporary folder, with the warm start made anew.
+`make train` with its run in a temporary folder, with the warm start made anew.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ def sandbox() -> Iterator[Row]:
 
 def train() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "arise", "train", "configs/embedded.toml", "--run-dir", f"{folder}/run"]
+        command = ["make", "train", f"ARGS=--run-dir {folder}/run"]
         begun = time.perf_counter()
         subprocess.run(command, env={**os.environ, "ARISE_CACHE": f"{folder}/cache"}, check=True, stdout=sys.stderr)
         minutes = (time.perf_counter() - begun) / 60
