@@ -78,7 +78,7 @@ def read(folders: Sequence[Path]) -> list[list[Cell]]:
     ]
 
 
-def _without_seed(base: Mapping[str, Any]) -> dict[str, Any]:
+def _without_seed(base: dict[str, Any]) -> dict[str, Any]:
     return base | {"train": {name: value for name, value in base["train"].items() if name != "seed"}}
 
 

@@ -16,7 +16,7 @@ import psutil
 
 from arise.config import ArealConfig, Config, SmallModel, VerlConfig
 from arise.engines.chat import ChatFormat
-from arise.engines.environments import python_of, recipes
+from arise.engines.environments import gpus_here, python_of, recipes
 from arise.engines.faults import EngineFault
 from arise.engines.local.models import model_folder, tokenizer_and_config
 from arise.engines.local.pretrained import cache_root, parameters_in
@@ -251,7 +251,7 @@ def _require_flash_attention(chosen: Chosen) -> None:
 
 
 def _require_gpus(chosen: Chosen) -> None:
-    found = len([device for device in Path("/dev").glob("nvidia*") if device.name.removeprefix("nvidia").isdigit()])
+    found = gpus_here()
     servers = 0 if chosen.sampler.addresses else chosen.sampler.servers
     trainers = 0 if chosen.launch else chosen.processes
     needed = trainers + servers * chosen.sampler.gpus

@@ -107,6 +107,11 @@ def problem_of(name: str, folder: Path) -> str:
     return f"{folder} is an environment without {name}"
 
 
+def gpus_here() -> int:
+    """Return how many NVIDIA GPUs this machine shows."""
+    return len([device for device in Path("/dev").glob("nvidia*") if device.name.removeprefix("nvidia").isdigit()])
+
+
 def install(name: str, folder: Path, device: str, say: Callable[[str], None]) -> Path:
     """Make an environment; one that is complete and of the same recipe is kept. Raises ValueError with the reason."""
     recipe = recipes()[name]
@@ -119,6 +124,8 @@ def install(name: str, folder: Path, device: str, say: Callable[[str], None]) ->
         raise ValueError(f"{folder} needs about {recipe.gib + 1} GiB of disk, {free:.1f} are free: name another --dir")
     if folder.exists() and not (folder / "pyvenv.cfg").is_file() and any(folder.iterdir()):
         raise ValueError(f"{folder} exists and is not an environment: name another --dir")
+    if device == "cuda" and not gpus_here():
+        say(f"{name}: no NVIDIA GPU is visible here; for a machine without one, add `--device cpu`")
     mark.unlink(missing_ok=True)
     _call([_interpreter(), "-m", "venv", str(folder)])
     library = f"{recipe.distribution[device]}=={recipe.version}"

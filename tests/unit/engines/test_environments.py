@@ -1,10 +1,12 @@
 """Environments of other libraries: what is missing, unfinished or of another version is named with its remedy."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from arise.engines import environments
 from arise.engines.environments import MARK, default_folder, install, listed, python_of, recipes
 
 
@@ -48,6 +50,16 @@ def test_an_unfinished_installation_is_not_used() -> None:
         python_of("verl")
     (folder / MARK).write_text("{}")
     assert python_of("verl") == folder / "bin" / "python"
+
+
+def test_an_installation_for_a_gpu_says_that_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "_call", lambda _: (tmp_path / "new").mkdir(exist_ok=True))
+    said = dict[tuple[int, str], list[str]]()
+    for gpus, device in ((0, "cuda"), (0, "cpu"), (1, "cuda")):
+        monkeypatch.setattr(environments, "gpus_here", partial(int, gpus))
+        install("verl", tmp_path / "new", device, said.setdefault((gpus, device), []).append)
+        (tmp_path / "new" / MARK).rename(tmp_path / "new" / "pyvenv.cfg")
+    assert [which for which, lines in said.items() if "no NVIDIA GPU" in lines[0]] == [(0, "cuda")]
 
 
 def test_a_complete_environment_is_kept_and_a_foreign_folder_is_not_touched(tmp_path: Path) -> None:
