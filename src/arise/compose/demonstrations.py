@@ -16,14 +16,15 @@ from arise.engines.chat import ChatFormat
 from arise.engines.formats.templates import plain_call, protocol
 from arise.errors import AriseError, Exit
 from arise.harnesses.rehearse import rehearse
-from arise.ports import Format, Sandbox, SandboxPool
+from arise.ports import Format, Sandbox, SandboxLost, SandboxPool
 from arise.rollouts.commands import SUBMIT, observe
 from arise.rollouts.guidance import with_guidance
 from arise.rollouts.tools import SPECS
+from arise.sandbox import SandboxUnavailable
 from arise.types import FunctionCall, Message, Tokens
 from arise.world.instance import Script
 from arise.world.shell_agent import SYSTEM
-from arise.world.warm_start import Commands, Demonstration, demonstrate, in_commands, worker
+from arise.world.warm_start import TRIES, Commands, Demonstration, demonstrate, in_commands, worker
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +43,25 @@ async def demonstrations(
             "nothing was started",
             "set model.kind = 'pretrained' with demonstrations = 0 for tasks of your own",
         )
+    log.info("warm start: running %d demonstrations in sandboxes", config.model.demonstrations)
+    try:
+        return await _demonstrated(config, config.tasks, sandboxes, harness)
+    except SandboxUnavailable:
+        raise
+    except SandboxLost as fault:
+        raise AriseError(
+            "sandbox",
+            Exit.ENGINE,
+            f"a demonstration of the warm start lost its sandbox {TRIES} times: {fault}",
+            "nothing was trained",
+            "`arise doctor` tests the sandbox; then run the same command again",
+        ) from fault
+
+
+async def _demonstrated(
+    config: Config, world: WorldTasks, sandboxes: SandboxPool, harness: HarnessParts | None
+) -> list[Demonstration[Any]]:
     agent, count = config.agent, config.model.demonstrations
-    log.info("warm start: running %d demonstrations in sandboxes", count)
     if not isinstance(agent, HarnessConfig):
         play = in_commands(
             lambda result: observe(result, agent.observation_chars),
@@ -51,7 +69,7 @@ async def demonstrations(
             agent.command_seconds,
             looks_at_once=isinstance(agent, ToolAgentConfig),
         )
-        return await demonstrate(config.tasks, count, sandboxes, play)
+        return await demonstrate(world, count, sandboxes, play)
     assert harness is not None, "a run with a harness opens it first"
     launcher, window = harness.launcher, config.sampling.context_length
 
@@ -59,7 +77,7 @@ async def demonstrations(
         step = worker(script, agent.max_turns)
         return await rehearse(launcher, sandbox, instruction, step, window, agent.max_tokens)
 
-    return await demonstrate(config.tasks, count, sandboxes, through_harness)
+    return await demonstrate(world, count, sandboxes, through_harness)
 
 
 def texts(demonstration: Demonstration[Any]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from arise.config import WorldTasks
-from arise.ports import Sandbox, SandboxPool
+from arise.ports import Sandbox, SandboxLost, SandboxPool
 from arise.text.progress import Progress
 from arise.types import CommandResult, Observation, Place
 from arise.world.demonstrations import demonstration, join_looks
@@ -24,7 +24,7 @@ from arise.world.wording import guidance
 log = logging.getLogger(__name__)
 
 AT_ONCE = 32
-
+TRIES = 3  # of one demonstration whose sandbox fails
 
 Turns = TypeVar("Turns", covariant=True)
 Commands = tuple[tuple[str, str], ...]
@@ -53,26 +53,38 @@ Play = Callable[[str, Script, Sandbox], Awaitable[Turns]]
 async def demonstrate(
     world: WorldTasks, count: int, sandboxes: SandboxPool, play: Play[Turns]
 ) -> list[Demonstration[Turns]]:
-    """Return `count` demonstrations from the world's own split."""
+    """Return `count` demonstrations from the world's own split; one whose sandbox fails is run again."""
     random = np.random.default_rng([world.seed, 77])
     free = asyncio.Semaphore(AT_ONCE)
     unasked = unasked_rates(world.depth)
 
-    async def one(instruction: str, instance: Instance, own: np.random.Generator) -> Demonstration[Turns]:
+    async def once(instruction: str, instance: Instance, seed: int) -> Demonstration[Turns]:
+        own = np.random.default_rng(seed)
         habits = habits_shown(habits_asked(own), own, unasked)
-        async with free:
-            with tempfile.TemporaryDirectory() as folder:
-                write_environment(instance, Path(folder))
-                sandbox = await sandboxes.open(Place(Path(folder)))
-            try:
-                turns = await play(instruction, demonstration(instance, habits, own), sandbox)
-            finally:
-                await sandbox.close()
-        wait.add()
+        with tempfile.TemporaryDirectory() as folder:
+            write_environment(instance, Path(folder))
+            sandbox = await sandboxes.open(Place(Path(folder)))
+        try:
+            turns = await play(instruction, demonstration(instance, habits, own), sandbox)
+        finally:
+            await sandbox.close()
         return Demonstration(instruction, habits, turns, unasked)
 
+    async def one(instruction: str, instance: Instance, seed: int) -> Demonstration[Turns]:
+        async with free:
+            for left in reversed(range(TRIES)):
+                try:
+                    shown = await once(instruction, instance, seed)
+                    break
+                except SandboxLost as fault:
+                    if not left:
+                        raise
+                    log.info("warm start: a demonstration lost its sandbox (%s); it is run again", fault)
+        wait.add()
+        return shown
+
     plans = [
-        (task.instruction, instance, np.random.default_rng(int(random.integers(2**63))))
+        (task.instruction, instance, int(random.integers(2**63)))
         for task, instance in islice(instances(world, "demo"), count)
     ]
     with Progress(log, "warm start: demonstrations", len(plans)) as wait:

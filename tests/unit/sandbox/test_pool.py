@@ -239,3 +239,17 @@ def test_300_at_once() -> None:
             return {int(result.output) for result in results}
 
     assert asyncio.run(body()) == {42}
+
+
+def test_a_death_that_came_while_this_process_was_stopped_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arise.sandbox.bubblewrap.DEATH_SECONDS", 0.1)
+
+    async def stopped_while_closing() -> None:
+        async with BubblewrapPool(1) as pool:
+            sandbox = await pool.open()
+            closing = asyncio.create_task(sandbox.close())
+            await asyncio.sleep(0)  # the kill is sent
+            time.sleep(0.5)  # as if a debugger or a sleeping laptop held this process
+            await closing
+
+    asyncio.run(stopped_while_closing())
