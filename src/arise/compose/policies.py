@@ -6,6 +6,7 @@ Initial weights depend on the settings only, not on the seed of the run, so comp
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -69,10 +70,15 @@ async def starting_model(config: Config, sandboxes: SandboxPool, harness: Harnes
         base = None if isinstance(config.model, SmallModel) else _loaded(config.model.name, _lora(config) is not None)
         shown = await demonstrations(config, sandboxes, harness)
         stop = Event()
-        try:  # in a thread: a blocked event loop would make starting sandboxes time out
-            await asyncio.to_thread(_clone_into, folder, config, base, shown, stop)
-        finally:
-            stop.set()
+        # In a thread, because a blocked event loop would make starting sandboxes time out. In one that ends, because
+        # the OpenMP team that it leaves behind would slow every later update: libgomp stops spinning at barriers when
+        # all teams together exceed the cores.
+        with ThreadPoolExecutor(1, "arise-cloning") as thread:
+            cloning = partial(_clone_into, folder, config, base, shown, stop)
+            try:
+                await asyncio.get_running_loop().run_in_executor(thread, cloning)
+            finally:
+                stop.set()
     return str(folder)
 
 

@@ -1,9 +1,13 @@
-"""Demonstrations whose sandboxes fail: run again with the same result, or ended by a message."""
+"""The warm start: demonstrations whose sandboxes fail are run again or end with a message; no thread is left."""
 
 import asyncio
+import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from arise.compose import policies
 from arise.compose.demonstrations import demonstrations
 from arise.config import Config, WorldTasks
 from arise.errors import AriseError, Exit
@@ -47,3 +51,17 @@ def test_a_sandbox_that_keeps_failing_ends_the_start_with_a_message() -> None:
     with pytest.raises(AriseError, match=f"lost its sandbox {TRIES} times: the kernel is out of sandboxes") as caught:
         asyncio.run(demonstrations(config, Failing(10**6), None))
     assert caught.value.exit_code == Exit.ENGINE
+
+
+def test_no_thread_of_the_cloning_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its idle OpenMP team would slow every later update."""
+    used: list[threading.Thread] = []
+
+    async def nothing(*_: Any) -> list[Any]:
+        return []
+
+    monkeypatch.setattr(policies, "cached_start", lambda _: tmp_path)
+    monkeypatch.setattr(policies, "demonstrations", nothing)
+    monkeypatch.setattr(policies, "_clone_into", lambda *_: used.append(threading.current_thread()))
+    asyncio.run(policies.starting_model(Config(), BubblewrapPool(1)))
+    assert [thread.is_alive() for thread in used] == [False]
