@@ -6,23 +6,24 @@
 Each folder holds a comparison at one `tasks.depth`; `base.toml` and `results.json` are read, as `arise compare`
 wrote them, and the map's four methods are shown. Folders with equal depth and settings are other seeds of one
 comparison. Runs that are not finished are named below the table. Where a curve stands at 50 % is read off the line
-between two evaluations. A speed-up is outcome-only's number of iterations to there over the method's; where
-outcome-only never gets there, its budget takes its place, a lower bound.
+between two evaluations. Intervals are over seeds; differences between methods are paired by seed. A speed-up is
+outcome-only's number of iterations to there over the method's; where outcome-only never gets there, its budget takes
+its place, a lower bound.
 """
 
 import argparse
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from arise.report.comparison.statistics import student_interval
+from arise.report.comparison.statistics import Interval, student_interval
 from arise.report.comparison.tables import label
-from arise.text.numbers import MISSING, decimal
+from arise.text.numbers import MISSING, decimal, signed
 from benchmarks.sparsity import SEEDS, Curve, calculated
 
 REFERENCE, HALF, LENGTH = "outcome-only", 50.0, 150
@@ -39,14 +40,14 @@ CALCULATED = ("outcome only", "rubrics", "rubrics and skills")
 
 @dataclass(frozen=True)
 class Cell:
-    """A method at one depth: its finished seeds, mean curve, rates at the end, groups that all fail at the start."""
+    """A method at one depth: its mean curve, rates at the end, groups that all fail at the start."""
 
     depth: int
     method: str
     budget: int
-    seeds: tuple[str, ...]
     curve: Mapping[int, float]
-    ends: tuple[float, ...]
+    ends: Mapping[str, float]
+    """By seed."""
     failed: float | None
     """The share of groups that fail whole before the first pool update; None if the comparison does not say."""
 
@@ -93,7 +94,7 @@ def _cell(depth: int, method: str, budget: int, page: Mapping[str, Any]) -> Cell
     mean = {k: fmean(curve[str(k)] for curve in curves.values()) for k in points}
     counts = page["all_fail_at_start"].get(method, {}).values()
     failed = sum(failed for failed, _ in counts) / sum(groups for _, groups in counts) if counts else None
-    return Cell(depth, method, budget, tuple(curves), mean, tuple(page["final"][method].values()), failed)
+    return Cell(depth, method, budget, mean, page["final"][method], failed)
 
 
 def stopped(folder: Path) -> list[str]:
@@ -111,17 +112,27 @@ def table(cells: Sequence[Cell]) -> list[str]:
     """Return the rows of the map."""
     points = sorted({k for cell in cells for k in cell.curve})
     head = ["depth", "groups all-fail at the start, %", "method", "seeds", *map(str, points), "50 % at", "end (95 %)"]
+    head.append(f"points above {label(REFERENCE)} (95 %)")
     rows = [head, ["---"] * len(head)]
+    references = {cell.depth: cell.ends for cell in cells if cell.method == REFERENCE}
     for cell in cells:
-        end = student_interval(cell.ends).within(0.0, 100.0)
-        interval = "" if end.low is None else f" ({decimal(end.low, 0)} to {decimal(end.high, 0)})"
+        reference = {} if cell.method == REFERENCE else references.get(cell.depth, {})
+        gains = [end - reference[seed] for seed, end in cell.ends.items() if seed in reference]
         means = [decimal(cell.curve.get(k), 0) for k in points]
         starts = [str(cell.depth), MISSING if cell.failed is None else decimal(100.0 * cell.failed, 0)]
         half = "never" if cell.half is None else decimal(cell.half, 0)
-        rows.append(
-            [*starts, label(cell.method), ", ".join(cell.seeds), *means, half, decimal(end.estimate, 0) + interval]
-        )
+        end = student_interval(tuple(cell.ends.values())).within(0.0, 100.0)
+        ends = [
+            _written(end, decimal),
+            _written(student_interval(gains).within(-100.0, 100.0), signed) if gains else MISSING,
+        ]
+        rows.append([*starts, label(cell.method), ", ".join(cell.ends), *means, half, *ends])
     return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _written(found: Interval, write: Callable[[float | None, int], str]) -> str:
+    interval = "" if found.low is None else f" ({write(found.low, 0)} to {write(found.high, 0)})"
+    return write(found.estimate, 0) + interval
 
 
 def speed_up(half: float | None, reference: float | None, budget: int) -> tuple[float, bool] | None:

@@ -34,14 +34,15 @@ def depth(folder: Path, number: int, seeds: tuple[str, str] = ("0", "1"), iterat
 def test_each_row_has_the_mean_curve_the_first_half_and_the_end(tmp_path: Path) -> None:
     (cells,) = read([depth(tmp_path / "depth-4", 4)])
     rows = table(cells)
-    assert rows[3] == "| 4 | 95 | ARISE | 0, 1 | 0 | 50 | 85 | 10 | 85 (21 to 100) |"
-    assert rows[2] == "| 4 | 100 | Outcome-only RL | 0 | 0 | 10 | 60 | 18 | 60 |"
+    assert rows[3] == "| 4 | 95 | ARISE | 0, 1 | 0 | 50 | 85 | 10 | 85 (21 to 100) | +30 |"
+    assert rows[2] == "| 4 | 100 | Outcome-only RL | 0 | 0 | 10 | 60 | 18 | 60 | – |"
 
 
 def test_folders_with_the_same_depth_and_settings_are_seeds_of_one_comparison(tmp_path: Path) -> None:
     folders = [depth(tmp_path / "a", 4), depth(tmp_path / "deep", 5), depth(tmp_path / "b", 4, ("2", "3"))]
     four, five = read(folders)
-    assert [cell.seeds for cell in four] == [("0", "2"), ("0", "1", "2", "3")]
+    assert [tuple(cell.ends) for cell in four] == [("0", "2"), ("0", "1", "2", "3")]
+    assert table(four)[3].endswith("| 85 (76 to 94) | +30 (+30 to +30) |"), "paired by seed"
     assert {cell.depth for cell in five} == {5}
     with pytest.raises(SystemExit, match="c: arise with seed 0 is in another folder too"):
         read([*folders, depth(tmp_path / "c", 4)])
