@@ -3,25 +3,28 @@
     python -m benchmarks.sparsity_map docs/results/map/depth-*                       the table
     python -m benchmarks.sparsity_map docs/results/map/depth-* --figure map.png      and the picture
 
-Each folder holds a comparison at one `tasks.depth`; `base.toml` and `results.json` are read, as `arise compare`
-wrote them, and the map's four methods are shown. Folders with equal depth and settings are other seeds of one
-comparison. Runs that are not finished are named below the table. Where a curve stands at 50 % is read off the line
-between two evaluations. Intervals are over seeds; differences between methods are paired by seed. A speed-up is
+Each folder holds a comparison at one `tasks.depth`; `base.toml`, `results.json` and `attempts.csv.gz` are read, as
+`arise compare` wrote them, and the map's four methods are shown. Folders with equal depth and settings are other seeds
+of one comparison. Runs that are not finished are named below the table. Where a curve stands at 50 % is read off the
+line between two evaluations. Differences between methods are paired by seed, task and attempt. A speed-up is
 outcome-only's number of iterations to there over the method's; where outcome-only never gets there, its budget takes
 its place, a lower bound.
 """
 
 import argparse
+import csv
+import gzip
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from arise.report.comparison.statistics import Interval, student_interval
+from arise.report.comparison.statistics import Interval, Outcomes, compare, student_interval
 from arise.report.comparison.tables import label
 from arise.text.numbers import MISSING, decimal, signed
 from benchmarks.sparsity import SEEDS, Curve, calculated
@@ -48,6 +51,8 @@ class Cell:
     curve: Mapping[int, float]
     ends: Mapping[str, float]
     """By seed."""
+    attempts: Outcomes
+    """Held-out attempts at the end."""
     failed: float | None
     """The share of groups that fail whole before the first pool update; None if the comparison does not say."""
 
@@ -63,6 +68,7 @@ class Cell:
 def read(folders: Sequence[Path]) -> list[list[Cell]]:
     """Return the cells of each depth, shallow first."""
     found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+    attempts: dict[tuple[int, str], dict[tuple[int, str, int], bool]] = defaultdict(dict)
     for folder in folders:
         base, page = _pages(folder)
         settings, joined = found.setdefault(base["tasks"]["depth"], (base, {part: {} for part in BY_METHOD}))
@@ -73,8 +79,14 @@ def read(folders: Sequence[Path]) -> list[list[Cell]]:
             if twice := sorted(seeds.keys() & by_seed.keys()):
                 raise SystemExit(f"{folder}: {method} with seed {twice[0]} is in another folder too")
             seeds.update(by_seed)
+        for method, key, won in _last_attempts(folder, base["train"]["iterations"]):
+            attempts[base["tasks"]["depth"], method][key] = won
     return [
-        [_cell(depth, method, base["train"]["iterations"], page) for method in MARKS if method in page["curves"]]
+        [
+            _cell(depth, method, base["train"]["iterations"], page, attempts[depth, method])
+            for method in MARKS
+            if method in page["curves"]
+        ]
         for depth, (base, page) in sorted(found.items())
     ]
 
@@ -88,13 +100,20 @@ def _pages(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return base, json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
-def _cell(depth: int, method: str, budget: int, page: Mapping[str, Any]) -> Cell:
+def _last_attempts(folder: Path, budget: int) -> Iterator[tuple[str, tuple[int, str, int], bool]]:
+    with gzip.open(folder / "attempts.csv.gz", "rt", encoding="utf-8", newline="") as page:
+        for row in csv.DictReader(page):
+            if int(row["iteration"]) == budget and row["success"]:
+                yield row["method"], (int(row["seed"]), row["task"], int(row["attempt"])), row["success"] == "1"
+
+
+def _cell(depth: int, method: str, budget: int, page: Mapping[str, Any], attempts: Outcomes) -> Cell:
     curves = page["curves"][method]
     points = sorted(set.intersection(*({int(k) for k in curve} for curve in curves.values())))
     mean = {k: fmean(curve[str(k)] for curve in curves.values()) for k in points}
     counts = page["all_fail_at_start"].get(method, {}).values()
     failed = sum(failed for failed, _ in counts) / sum(groups for _, groups in counts) if counts else None
-    return Cell(depth, method, budget, mean, page["final"][method], failed)
+    return Cell(depth, method, budget, mean, page["final"][method], attempts, failed)
 
 
 def stopped(folder: Path) -> list[str]:
@@ -112,19 +131,18 @@ def table(cells: Sequence[Cell]) -> list[str]:
     """Return the rows of the map."""
     points = sorted({k for cell in cells for k in cell.curve})
     head = ["depth", "groups all-fail at the start, %", "method", "seeds", *map(str, points), "50 % at", "end (95 %)"]
-    head.append(f"points above {label(REFERENCE)} (95 %)")
+    head += [f"points above {label(REFERENCE)}, 95 % over seeds", "over seeds and tasks"]
     rows = [head, ["---"] * len(head)]
-    references = {cell.depth: cell.ends for cell in cells if cell.method == REFERENCE}
+    references = {cell.depth: cell.attempts for cell in cells if cell.method == REFERENCE}
     for cell in cells:
-        reference = {} if cell.method == REFERENCE else references.get(cell.depth, {})
-        gains = [end - reference[seed] for seed, end in cell.ends.items() if seed in reference]
         means = [decimal(cell.curve.get(k), 0) for k in points]
         starts = [str(cell.depth), MISSING if cell.failed is None else decimal(100.0 * cell.failed, 0)]
         half = "never" if cell.half is None else decimal(cell.half, 0)
-        end = student_interval(tuple(cell.ends.values())).within(0.0, 100.0)
+        gain = None if cell.method == REFERENCE else compare(cell.attempts, references.get(cell.depth, {}))
         ends = [
-            _written(end, decimal),
-            _written(student_interval(gains).within(-100.0, 100.0), signed) if gains else MISSING,
+            _written(student_interval(tuple(cell.ends.values())).within(0.0, 100.0), decimal),
+            _written(gain.by_seed.within(-100.0, 100.0), signed) if gain else MISSING,
+            _written(gain.by_seed_and_task, signed) if gain else MISSING,
         ]
         rows.append([*starts, label(cell.method), ", ".join(cell.ends), *means, half, *ends])
     return [f"| {' | '.join(row)} |" for row in rows]
