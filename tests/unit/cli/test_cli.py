@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import arise
-from arise.cli.main import written_by
+from arise.cli.main import limit_spinning, written_by
 from arise.config import Config
 from arise.run.folder import claim
 
@@ -66,6 +66,23 @@ def test_nothing_heavy_is_imported_before_the_arguments_were_checked(words: list
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")}
     assert "arise.cli.app" in loaded
     assert not loaded & {"torch", "transformers", "matplotlib", "pyarrow", "fastapi", "uvicorn"}
+
+
+@pytest.mark.parametrize(
+    ("given", "afterwards"),
+    [
+        ({}, {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}),
+        ({"GOMP_SPINCOUNT": "7"}, {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "7"}),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, {"OMP_WAIT_POLICY": "ACTIVE"}),
+    ],
+)
+def test_threads_spin_briefly_unless_the_user_has_set_how_they_wait(
+    given: dict[str, str], afterwards: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = dict(given)
+    monkeypatch.setattr(os, "environ", environment)
+    limit_spinning()
+    assert environment == afterwards
 
 
 def test_the_project_file_of_this_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
