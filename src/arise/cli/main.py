@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def limit_spinning() -> None:
-    """Let idle OpenMP threads spin only briefly, unless the user has set how they wait; call it before torch is imported.
+    """Let idle OpenMP threads spin only briefly, unless the user has set how they wait; call this before torch loads.
 
     By default they spin for milliseconds, on cores that the sandboxes need. If they do not spin at all, an update takes
     half as long again on idle cores.
