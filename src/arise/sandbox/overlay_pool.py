@@ -24,7 +24,7 @@ from arise.sandbox.limits import MIB, Limits
 from arise.sandbox.network import networks
 from arise.sandbox.overlay import IN_MEMORY, MAX_OPTIONS, ImageLayout
 from arise.sandbox.owner import new_name
-from arise.sandbox.pool import CLOSED, missing_limits, sweep
+from arise.sandbox.pool import CLOSED, missing_limits, sweep, sweep_groups
 from arise.sandbox.programs import Program, require_program
 from arise.sandbox.restore import Restored, restore
 from arise.sandbox.tree import FOLDER
@@ -208,6 +208,7 @@ class OverlayPool:
         self._closed = True
         await asyncio.gather(*(sandbox.close() for sandbox in tuple(self._open)))
         await self._namespaces.close()
+        sweep_groups(self.cgroups)
 
     async def __aenter__(self) -> Self:
         try:

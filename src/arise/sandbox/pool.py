@@ -37,10 +37,15 @@ def sweep(cgroups: Cgroups | None) -> None:
     """Remove the processes, cgroups and folders of dead owners."""
     _raise_open_files()
     end_orphans()
-    if cgroups is not None:
-        cgroups.sweep()
+    sweep_groups(cgroups)
     for path in orphans(Path(tempfile.gettempdir())):
         shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep_groups(cgroups: Cgroups | None) -> None:
+    """Remove the cgroups of dead owners; again at the end of a pool, as their processes may still have been dying."""
+    if cgroups is not None:
+        cgroups.sweep()
 
 
 def missing_limits(cgroups: Cgroups | None) -> tuple[str, ...]:
@@ -190,6 +195,7 @@ class BubblewrapPool:
                 self._open.add(found)
         self._ready.put_nowait(SandboxLost(CLOSED))
         await asyncio.gather(*(sandbox.close() for sandbox in tuple(self._open)))
+        sweep_groups(self.cgroups)
 
     async def __aenter__(self) -> Self:
         try:

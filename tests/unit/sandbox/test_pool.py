@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from arise.sandbox import BubblewrapPool, Limits, SandboxLost, SandboxUnavailable
+from arise.sandbox.cgroup import find_cgroups
 from arise.types import Place
 from tests.leftovers import SLEEP, groups, processes_with, temporary_files
 
@@ -253,3 +254,22 @@ def test_a_death_that_came_while_this_process_was_stopped_is_seen(monkeypatch: p
             await closing
 
     asyncio.run(stopped_while_closing())
+
+
+def test_a_group_whose_processes_were_still_dying_is_removed_at_the_end() -> None:
+    cgroups = find_cgroups()
+    if cgroups is None:
+        pytest.skip("no writable control groups")
+    left = cgroups.parents[0] / "arise-999999999-1-0"
+
+    async def opened_while_it_is_busy() -> None:
+        with subprocess.Popen(["sleep", "600"]) as dying:
+            (left / "cgroup.procs").write_text(str(dying.pid))
+            async with BubblewrapPool(1):
+                assert left.is_dir()
+                dying.kill()
+                dying.wait()
+
+    left.mkdir()
+    asyncio.run(opened_while_it_is_busy())
+    assert not left.exists()
