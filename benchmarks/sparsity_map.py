@@ -80,7 +80,8 @@ def read(folders: Sequence[Path]) -> list[list[Cell]]:
                 raise SystemExit(f"{folder}: {method} with seed {twice[0]} is in another folder too")
             seeds.update(by_seed)
         for method, key, won in _last_attempts(folder, base["train"]["iterations"]):
-            attempts[base["tasks"]["depth"], method][key] = won
+            if str(key[0]) in page["final"].get(method, {}):  # runs that stopped in their last evaluation are left out
+                attempts[base["tasks"]["depth"], method][key] = won
     return [
         [
             _cell(depth, method, base["train"]["iterations"], page, attempts[depth, method])

@@ -31,6 +31,7 @@ def depth(folder: Path, number: int, seeds: tuple[str, str] = ("0", "1"), iterat
     }
     (folder / "results.json").write_text(json.dumps(page))
     lines = ["method,seed,iteration,task,attempt,domain,success,stop"]
+    lines.append(f"outcome-only,{second},20,task-9,0,science,1,finished")  # of the run that is not finished
     for method, by_seed in ends.items():
         for seed, rate in by_seed.items():
             lines += [f"{method},{seed},20,task-{n},0,science,{int(n < rate / 10)},finished" for n in range(10)]
